@@ -1,0 +1,164 @@
+//! What can be said about a tool, each option on exactly the tools that it means something for.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::options::{Editable, Expiry};
+use crate::tool::{Auto, Client, Executor, Gated, Human, Server, Tool, Waits};
+use crate::{OnExpiry, Recovery};
+
+/// For every tool.
+impl<E, A> Tool<E, A> {
+    /// A name for people, where the tool's name is not good enough.
+    pub fn title(mut self, title: &'static str) -> Self {
+        self.spec.options.title = Some(title);
+        self
+    }
+
+    /// A hint: the tool changes nothing.
+    pub fn read_only(mut self) -> Self {
+        self.spec.options.hints.read_only = Some(true);
+        self
+    }
+
+    /// A hint: what the tool changes may be lost.
+    pub fn destructive(mut self) -> Self {
+        self.spec.options.hints.destructive = Some(true);
+        self
+    }
+
+    /// A hint: a second call with the same arguments changes nothing more.
+    pub fn idempotent(mut self) -> Self {
+        self.spec.options.hints.idempotent = Some(true);
+        self
+    }
+
+    /// A hint: whether the tool deals with a world that nobody can list, like the web.
+    pub fn open_world(mut self, open: bool) -> Self {
+        self.spec.options.hints.open_world = Some(open);
+        self
+    }
+
+    /// A result is worth keeping in a model's context for this many turns.
+    pub fn keep_for_turns(mut self, turns: u32) -> Self {
+        self.spec.options.retention.max_age_turns = Some(turns);
+        self
+    }
+
+    /// Only this many of the tool's latest results are worth keeping in a model's context.
+    pub fn keep_latest(mut self, count: u32) -> Self {
+        self.spec.options.retention.max_count = Some(count);
+        self
+    }
+
+    /// Results are never dropped from a model's context.
+    pub fn never_evict(mut self) -> Self {
+        self.spec.options.retention.never_evict = true;
+        self
+    }
+}
+
+/// For tools that wait for something outside: gated ones, questions, and those that a client carries out.
+#[allow(private_bounds, reason = "the bound is public; only its sealing is not")]
+impl<E, A> Tool<E, A>
+where
+    (E, A): Waits,
+{
+    /// The longest that each wait may take; in whole milliseconds. The host's default where nothing is said.
+    pub fn expires(mut self, after: Duration) -> Self {
+        self.spec.options.expires_ms = Some(milliseconds(after));
+        self
+    }
+
+    /// What a person is shown: `{name}` is a top-level argument, `{/json/pointer}` one within, `{{` and `}}` are braces.
+    pub fn prompt(mut self, template: &'static str) -> Self {
+        self.spec.options.prompt = Some(template);
+        self
+    }
+}
+
+/// Gates a tool that can be gated.
+macro_rules! gates {
+    ($($executor:ty),+) => {$(
+        impl Tool<$executor, Auto> {
+            /// A person must approve each call before it is carried out.
+            pub fn requires_approval(self) -> Tool<$executor, Gated> {
+                Tool { spec: self.spec, executor: self.executor, gate: PhantomData }
+            }
+        }
+
+        impl<A> Tool<$executor, A> {
+            /// The tool reports progress before its one result.
+            pub fn streaming(mut self) -> Self {
+                self.spec.streaming = true;
+                self
+            }
+        }
+    )+};
+}
+gates!(Server, Client);
+
+/// For server tools.
+impl<A> Tool<Server, A> {
+    /// The longest that one run may take; in whole milliseconds. The host's default where nothing is said.
+    pub fn timeout(mut self, after: Duration) -> Self {
+        self.spec.options.timeout_ms = Some(milliseconds(after));
+        self
+    }
+
+    /// What happens to a call that was running when the host was killed.
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.spec.options.recovery = Some(recovery);
+        self
+    }
+}
+
+/// For gated tools.
+impl<E: Executor> Tool<E, Gated> {
+    /// What ends the wait for an approval that nobody gives.
+    pub fn on_expiry(mut self, outcome: OnExpiry) -> Self {
+        self.spec.options.on_expiry = Some(Expiry::Approval(outcome));
+        self
+    }
+
+    /// An approver may change these top-level arguments.
+    pub fn editable(mut self, names: &'static [&'static str]) -> Self {
+        self.spec.options.editable = Some(Editable::Fields(names));
+        self
+    }
+
+    /// An approver may change every argument.
+    pub fn editable_all(mut self) -> Self {
+        self.spec.options.editable = Some(Editable::All);
+        self
+    }
+}
+
+/// For questions.
+impl<Answer> Tool<Human<Answer>, Auto> {
+    /// When nobody answers, this is the answer.
+    ///
+    /// # Panics
+    /// When the answer has no JSON form: a mistake in the declaration, which any unit test of the tools finds.
+    pub fn answer_on_expiry(mut self, answer: &Answer) -> Self
+    where
+        Answer: Serialize,
+    {
+        #[expect(clippy::expect_used, reason = "documented, and reached by the first test that lists the tools")]
+        let answer = serde_json::to_value(answer).expect("an answer has a JSON form");
+        self.spec.options.on_expiry = Some(Expiry::Answer(answer));
+        self
+    }
+
+    /// The person may decline to answer; the call then ends `denied`.
+    pub fn may_decline(mut self) -> Self {
+        self.spec.options.may_decline = true;
+        self
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,59 @@
+//! Tools for agents in Rust, as WebAssembly components for toolgate.
+//!
+//! A tool is a typed function plus what it declares about itself. The arguments and the result are ordinary types; their
+//! JSON Schemas are derived. This is a whole plugin:
+//!
+//! ```
+//! use toolgate_sdk::prelude::*;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Args {
+//!     /// The text to count.
+//!     text: String,
+//! }
+//!
+//! toolgate_sdk::plugin! {
+//!     Tool::server("word_count", "Counts the words of a text.", |args: Args, _call: &Call| {
+//!         Ok(args.text.split_whitespace().count())
+//!     })
+//!     .read_only(),
+//! }
+//!
+//! let run = toolgate_sdk::testing::run(tools(), "word_count", json!({"text": "to be or not"}));
+//! assert_eq!(run.result, Ok(json!(4)));
+//! # toolgate_sdk::testing::check(&tools()).unwrap();
+//! ```
+//!
+//! Four kinds of tools differ in who produces the result: [`Tool::server`], [`Tool::human`], [`Tool::client`],
+//! [`Tool::provider`]. Server and client tools may be gated with `requires_approval()`. What makes no sense does not compile:
+//! options of gated tools appear on gated tools only, and so on; [`testing::check`] finds the rest in a unit test.
+
+mod call;
+mod declare;
+mod failure;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod guest;
+#[cfg(feature = "keyvalue")]
+pub mod keyvalue;
+mod options;
+mod plugin;
+mod schema;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+mod tool;
+
+pub use call::{Call, Level, Outlet, Request, Scope};
+pub use failure::Failure;
+pub use options::{OnExpiry, Recovery};
+pub use plugin::{AnyTool, Declarable, Plugin, Tools};
+pub use schema::NoArguments;
+pub use tool::{Approval, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
+
+/// What a plugin's source imports.
+pub mod prelude {
+    pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Tool};
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use serde_json::{Value, json};
+}

@@ -1,0 +1,158 @@
+//! What a tool declares beyond its kind: the JSON object that the interface calls `options`.
+
+use serde_json::{Map, Value, json};
+
+use crate::schema::SchemaOf;
+
+/// What ends a wait for an approval that nobody gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnExpiry {
+    /// The call ends `expired`. What happens where nothing is declared.
+    Error,
+    /// The call ends `denied`.
+    Deny,
+    /// The call goes on, where the operator allows that for the tool.
+    Approve,
+}
+
+/// What happens to a call that was running when the host was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// It is dispatched again with the same idempotency key. What happens where nothing is declared.
+    Retry,
+    /// A person decides.
+    Ask,
+    /// It ends `in_doubt`.
+    Fail,
+}
+
+/// Which arguments an approver may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Editable {
+    All,
+    Fields(&'static [&'static str]),
+}
+
+/// What ends a wait, as the two kinds of waits have it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expiry {
+    Approval(OnExpiry),
+    Answer(Value),
+}
+
+/// How long a result is worth keeping in a model's context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Retention {
+    pub(crate) max_age_turns: Option<u32>,
+    pub(crate) max_count: Option<u32>,
+    pub(crate) never_evict: bool,
+}
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Hints {
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) open_world: Option<bool>,
+}
+
+/// Every option; what is absent here is absent in the JSON.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) title: Option<&'static str>,
+    pub(crate) result: Option<SchemaOf>,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) expires_ms: Option<u64>,
+    pub(crate) on_expiry: Option<Expiry>,
+    pub(crate) prompt: Option<&'static str>,
+    pub(crate) may_decline: bool,
+    pub(crate) response: Option<SchemaOf>,
+    pub(crate) editable: Option<Editable>,
+    pub(crate) recovery: Option<Recovery>,
+    pub(crate) retention: Retention,
+    pub(crate) hints: Hints,
+}
+
+impl Options {
+    /// The JSON form that `plugin.wit` defines.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        put(&mut object, "title", self.title);
+        put(&mut object, "result", self.result.map(|schema| schema()));
+        put(&mut object, "timeout_ms", self.timeout_ms);
+        put(&mut object, "expires_ms", self.expires_ms);
+        put(&mut object, "on_expiry", self.on_expiry.as_ref().map(Expiry::to_json));
+        put(&mut object, "prompt", self.prompt);
+        put(&mut object, "responses", self.may_decline.then(|| json!(["answer", "deny"])));
+        put(&mut object, "response", self.response.map(|schema| schema()));
+        put(&mut object, "editable", self.editable.map(Editable::to_json));
+        put(&mut object, "recovery", self.recovery.map(Recovery::as_str));
+        put_object(&mut object, "retention", self.retention.members());
+        put_object(&mut object, "hints", self.hints.members());
+        Value::Object(object)
+    }
+}
+
+fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+fn put_object(object: &mut Map<String, Value>, key: &str, members: Map<String, Value>) {
+    if !members.is_empty() {
+        object.insert(key.to_owned(), Value::Object(members));
+    }
+}
+
+impl Expiry {
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Approval(OnExpiry::Error) => json!("error"),
+            Self::Approval(OnExpiry::Deny) => json!("deny"),
+            Self::Approval(OnExpiry::Approve) => json!("approve"),
+            Self::Answer(value) => json!({ "answer": value }),
+        }
+    }
+}
+
+impl Editable {
+    fn to_json(self) -> Value {
+        match self {
+            Self::All => json!("all"),
+            Self::Fields(names) => json!(names),
+        }
+    }
+}
+
+impl Recovery {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Ask => "ask",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Retention {
+    fn members(self) -> Map<String, Value> {
+        let mut members = Map::new();
+        put(&mut members, "max_age_turns", self.max_age_turns);
+        put(&mut members, "max_count", self.max_count);
+        put(&mut members, "never_evict", self.never_evict.then_some(true));
+        members
+    }
+}
+
+impl Hints {
+    fn members(self) -> Map<String, Value> {
+        let mut members = Map::new();
+        put(&mut members, "read_only", self.read_only);
+        put(&mut members, "destructive", self.destructive);
+        put(&mut members, "idempotent", self.idempotent);
+        put(&mut members, "open_world", self.open_world);
+        members
+    }
+}

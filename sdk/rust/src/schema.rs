@@ -1,0 +1,66 @@
+//! JSON Schemas from Rust types.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Derives a schema when it is asked for. A call never asks, so running a tool pays nothing for its declaration.
+pub(crate) type SchemaOf = fn() -> Value;
+
+/// The schema of a type, draft 2020-12, with everything inlined but what refers to itself (that stays a local `$ref`).
+///
+/// Without `$schema`, since the interface fixes the draft, and without the root's `title`, since a Rust type's name tells a
+/// model nothing.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// The arguments of a tool that takes none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoArguments {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "only the schema matters")]
+    struct Tree {
+        /// What it is called.
+        name: String,
+        children: Vec<Tree>,
+        colour: Option<Colour>,
+    }
+
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[allow(dead_code, reason = "only the schema matters")]
+    enum Colour {
+        DarkRed,
+        Green,
+    }
+
+    #[test]
+    fn refs_are_local_and_the_rest_is_inline() {
+        let schema = schema_of::<Tree>();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["properties"]["name"], json!({"type": "string", "description": "What it is called."}));
+        assert_eq!(schema["properties"]["children"]["items"]["$ref"], "#");
+        assert!(schema.get("$schema").is_none() && schema.get("title").is_none(), "{schema}");
+        assert!(schema["properties"]["colour"].to_string().contains("dark_red"), "{schema}");
+    }
+
+    #[test]
+    fn no_arguments_is_an_empty_object() {
+        assert_eq!(schema_of::<NoArguments>(), json!({"type": "object", "additionalProperties": false, "description": "The arguments of a tool that takes none."}));
+    }
+}

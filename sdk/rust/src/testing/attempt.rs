@@ -1,0 +1,135 @@
+//! One attempt at a call, run natively.
+
+use std::cell::RefCell;
+#[cfg(feature = "keyvalue")]
+use std::panic::{self, AssertUnwindSafe};
+
+use serde_json::{Value, json};
+
+#[cfg(feature = "keyvalue")]
+use crate::keyvalue::memory::{Killed, Memory};
+use crate::{Call, Failure, Level, Outlet, Request, Tools};
+
+/// Runs a server tool once, with everything about the call made up.
+pub fn run(tools: Tools, tool: &str, arguments: Value) -> Run {
+    Attempt::at(tool, arguments).run(&tools)
+}
+
+/// One attempt at a call of a server tool.
+#[derive(Clone)]
+pub struct Attempt {
+    request: Request,
+    #[cfg(feature = "keyvalue")]
+    memory: Memory,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The result, or why there is none. A text that is no JSON is `Failed`, as it is on a host.
+    pub result: Result<Value, Failure>,
+    /// What was reported, in order.
+    pub updates: Vec<Update>,
+    /// What was logged, in order.
+    pub logs: Vec<(Level, String)>,
+}
+
+/// One report of progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// One line for people.
+    pub message: String,
+    /// 0.0 to 1.0 where it is known.
+    pub fraction: Option<f64>,
+    /// A value for whoever renders the call.
+    pub data: Option<Value>,
+}
+
+impl Attempt {
+    /// The first attempt at a call with these arguments, which should fit the tool's schema: nothing checks that here.
+    pub fn at(tool: &str, arguments: Value) -> Self {
+        let request = Request {
+            id: "call-1".to_owned(),
+            tool: tool.to_owned(),
+            arguments: arguments.to_string(),
+            idempotency_key: "key-1".to_owned(),
+            attempt: 1,
+            scope: json!({"conversation": "c", "turn": "t", "caller": "tester", "context": null}).to_string(),
+        };
+        Self {
+            request,
+            #[cfg(feature = "keyvalue")]
+            memory: Memory::new(),
+        }
+    }
+
+    /// Under this idempotency key.
+    pub fn key(mut self, key: &str) -> Self {
+        key.clone_into(&mut self.request.idempotency_key);
+        self
+    }
+
+    /// As the attempt of this number.
+    pub fn number(mut self, attempt: u32) -> Self {
+        self.request.attempt = attempt;
+        self
+    }
+
+    /// In this scope, a JSON object as the interface describes it.
+    pub fn scope(mut self, scope: &Value) -> Self {
+        self.request.scope = scope.to_string();
+        self
+    }
+
+    /// With this key-value store; without, an empty one.
+    #[cfg(feature = "keyvalue")]
+    pub fn memory(mut self, memory: &Memory) -> Self {
+        self.memory = memory.clone();
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, tools: &Tools) -> Run {
+        #[cfg(feature = "keyvalue")]
+        return self.memory.during(|| self.run_here(tools));
+        #[cfg(not(feature = "keyvalue"))]
+        self.run_here(tools)
+    }
+
+    /// Runs it to its end, or gives `None` when [`Memory::kill_after`] killed it on the way.
+    #[cfg(feature = "keyvalue")]
+    pub fn run_or_die(&self, tools: &Tools) -> Option<Run> {
+        match panic::catch_unwind(AssertUnwindSafe(|| self.run(tools))) {
+            Ok(run) => Some(run),
+            Err(payload) if payload.is::<Killed>() => None,
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+
+    fn run_here(&self, tools: &Tools) -> Run {
+        let notes = Notes::default();
+        let result = tools.run(&self.request.tool, &Call::new(&self.request, &notes), &self.request.arguments);
+        let result = result.and_then(|text| {
+            serde_json::from_str(&text).map_err(|error| Failure::Failed(format!("the result is not JSON: {error}")))
+        });
+        Run { result, updates: notes.updates.take(), logs: notes.logs.take() }
+    }
+}
+
+/// The outlet of a test.
+#[derive(Default)]
+struct Notes {
+    updates: RefCell<Vec<Update>>,
+    logs: RefCell<Vec<(Level, String)>>,
+}
+
+impl Outlet for Notes {
+    fn progress(&self, message: &str, fraction: Option<f64>, data: Option<String>) {
+        let data = data.and_then(|text| serde_json::from_str(&text).ok());
+        self.updates.borrow_mut().push(Update { message: message.to_owned(), fraction, data });
+    }
+
+    fn log(&self, level: Level, message: &str) {
+        self.logs.borrow_mut().push((level, message.to_owned()));
+    }
+}
