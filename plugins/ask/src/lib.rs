@@ -1,0 +1,56 @@
+//! Asks the user. The answer is the result of the call.
+
+use std::time::Duration;
+
+use toolgate_sdk::prelude::*;
+
+/// What to ask.
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "the host renders the arguments; the plugin only declares them")]
+struct Question {
+    /// One question, complete in itself: the user does not see the conversation beside it.
+    #[schemars(length(min = 1, max = 2000))]
+    question: String,
+    /// Answers to choose from, where the question has a few. The user may still answer in their own words.
+    #[schemars(length(max = 12))]
+    choices: Option<Vec<String>>,
+}
+
+/// What the user says.
+#[derive(Serialize, JsonSchema)]
+struct Answer {
+    /// The answer: one of the choices, or the user's own words.
+    #[schemars(length(min = 1, max = 10_000))]
+    answer: String,
+}
+
+toolgate_sdk::declarations! {
+    Tool::human::<Question, Answer>(
+        "ask_user",
+        "Asks the user a question and waits for the answer. Use it when only the user can know or decide.",
+    )
+    .title("A question for you")
+    .prompt("{question}")
+    .expires(Duration::from_secs(24 * 60 * 60))
+    .may_decline()
+    .never_evict(),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_sdk::testing::check;
+
+    #[test]
+    fn the_declarations_are_legal() {
+        check(&tools()).unwrap();
+    }
+
+    #[test]
+    fn an_answer_is_an_object_with_a_text() {
+        let tools = tools();
+        let options = tools.iter().next().unwrap().options();
+        assert_eq!(options["response"]["required"], json!(["answer"]));
+        assert_eq!(options["responses"], json!(["answer", "deny"]));
+    }
+}
