@@ -1,0 +1,241 @@
+//! Accounts and transfers, each a document of its own in the store, and the steps of a transfer.
+//!
+//! A transfer writes up to six times, and the host may be killed between any two. It is then dispatched again under the
+//! same idempotency key, never twice at once; other transfers run meanwhile, in instances of their own. So every step can
+//! be repeated, and finds in the store whether it was done:
+//!
+//! | step | document | done when |
+//! |---|---|---|
+//! | 1. intend | `transfer/KEY` | the record exists; it is what later attempts go by |
+//! | 2. debit | `account/FROM` | KEY is among its `unsettled`, in the same write as the new balance |
+//! | 3. credit | `account/TO` | likewise |
+//! | 4. post | `transfer/KEY` | the record says `posted`: from here on nothing is applied any more |
+//! | 5. trim | both accounts | KEY is gone from `unsettled`, so that accounts stay small |
+//!
+//! A debit that is not covered makes step 4 `declined` instead. Money is thus on no account only between 2 and 3, and a
+//! transfer which got to 2 always gets to 3, because 3 cannot be refused.
+
+use std::collections::BTreeSet;
+
+use toolgate_sdk::keyvalue::Bucket;
+use toolgate_sdk::prelude::*;
+
+/// What to move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Order {
+    /// The account that pays.
+    #[schemars(regex(pattern = r"^[a-z0-9_-]{1,40}$"))]
+    pub from: String,
+    /// The account that is paid.
+    #[schemars(regex(pattern = r"^[a-z0-9_-]{1,40}$"))]
+    pub to: String,
+    /// How much, in cents.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
+    pub amount_cents: u64,
+    /// What for.
+    #[schemars(length(max = 140))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memo: Option<String>,
+}
+
+/// A transfer that was posted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    /// The transfer's number: the idempotency key of the call that ordered it.
+    pub transfer: String,
+    #[serde(flatten)]
+    pub order: Order,
+}
+
+/// What a look at the whole ledger finds. Transfers that run meanwhile can make `total_cents` differ from `opened_cents`;
+/// with none unfinished, any difference is an error of the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Audit {
+    /// How many accounts there are.
+    pub accounts: u64,
+    /// What they hold together.
+    pub total_cents: u64,
+    /// What they were opened with together.
+    pub opened_cents: u64,
+    /// How many transfers were posted.
+    pub transfers: u64,
+    /// How many were refused because the account did not hold enough.
+    pub declined: u64,
+    /// How many are still on their way.
+    pub unfinished: u64,
+}
+
+/// What is stored under `account/NAME`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Account {
+    balance: u64,
+    opened_with: u64,
+    /// The idempotency key of the call that opened it, so that it may be opened again by that call and no other.
+    opened_by: String,
+    /// Transfers that changed the balance and are not posted yet.
+    unsettled: BTreeSet<String>,
+}
+
+/// What is stored under `transfer/KEY`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Transfer {
+    order: Order,
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Intended,
+    Posted,
+    Declined { balance: u64 },
+}
+
+/// The plugin's bucket, read as a ledger.
+pub struct Book(Bucket);
+
+impl Book {
+    /// Opens the plugin's bucket.
+    pub fn open() -> Result<Self, Failure> {
+        Ok(Self(Bucket::open()?))
+    }
+
+    /// Opens an account and gives its balance. The same call may do so again.
+    pub fn open_account(&self, name: &str, balance: u64, key: &str) -> Result<u64, Failure> {
+        self.0.update(&account_key(name), |slot: &mut Option<Account>| match slot {
+            Some(account) if account.opened_by == key => Ok(account.opened_with),
+            Some(_) => Err(Failure::invalid_arguments(format!("there is an account `{name}` already"))),
+            None => {
+                let opened_by = key.to_owned();
+                *slot = Some(Account { balance, opened_with: balance, opened_by, unsettled: BTreeSet::new() });
+                Ok(balance)
+            }
+        })
+    }
+
+    /// What an account holds.
+    pub fn balance(&self, name: &str) -> Result<u64, Failure> {
+        Ok(self.account(name)?.balance)
+    }
+
+    /// Carries out a transfer, or what is left of it, and gives the same answer at every attempt.
+    pub fn transfer(&self, key: &str, order: Order) -> Result<Receipt, Failure> {
+        let Transfer { order, mut state } = self.intend(key, order)?;
+        if state == State::Intended {
+            state = match self.debit(key, &order)? {
+                Ok(()) => {
+                    self.credit(key, &order)?;
+                    State::Posted
+                }
+                Err(balance) => State::Declined { balance },
+            };
+            self.0.set(&transfer_key(key), &Transfer { order: order.clone(), state: state.clone() })?;
+        }
+        self.trim(key, &order.from)?;
+        self.trim(key, &order.to)?;
+        match state {
+            State::Declined { balance } => Err(Failure::failed(format!(
+                "`{}` holds {balance} cents, which does not cover {}",
+                order.from, order.amount_cents
+            ))),
+            State::Intended | State::Posted => Ok(Receipt { transfer: key.to_owned(), order }),
+        }
+    }
+
+    /// Looks at every account and every transfer.
+    pub fn audit(&self) -> Result<Audit, Failure> {
+        let mut audit =
+            Audit { accounts: 0, total_cents: 0, opened_cents: 0, transfers: 0, declined: 0, unfinished: 0 };
+        for key in self.0.keys("account/")? {
+            if let Some(account) = self.0.get::<Account>(&key)? {
+                audit.accounts += 1;
+                audit.total_cents += account.balance;
+                audit.opened_cents += account.opened_with;
+            }
+        }
+        for key in self.0.keys("transfer/")? {
+            match self.0.get::<Transfer>(&key)?.map(|transfer| transfer.state) {
+                Some(State::Posted) => audit.transfers += 1,
+                Some(State::Declined { .. }) => audit.declined += 1,
+                Some(State::Intended) | None => audit.unfinished += 1,
+            }
+        }
+        Ok(audit)
+    }
+
+    /// Step 1: the record of the transfer, new or as an earlier attempt left it. What could be wrong with the order is found
+    /// before anything is written.
+    fn intend(&self, key: &str, order: Order) -> Result<Transfer, Failure> {
+        if let Some(transfer) = self.0.get::<Transfer>(&transfer_key(key))? {
+            if transfer.order != order {
+                return Err(Failure::invalid_arguments("this idempotency key belongs to another transfer"));
+            }
+            return Ok(transfer);
+        }
+        if order.from == order.to {
+            return Err(Failure::invalid_arguments("`from` and `to` are the same account"));
+        }
+        self.account(&order.from)?;
+        self.account(&order.to)?;
+        let transfer = Transfer { order, state: State::Intended };
+        self.0.set(&transfer_key(key), &transfer)?;
+        Ok(transfer)
+    }
+
+    /// Step 2. The inner error is the balance that does not cover the amount.
+    fn debit(&self, key: &str, order: &Order) -> Result<Result<(), u64>, Failure> {
+        self.change(&order.from, |account| {
+            if account.unsettled.contains(key) {
+                return Ok(Ok(()));
+            }
+            let Some(rest) = account.balance.checked_sub(order.amount_cents) else {
+                return Ok(Err(account.balance));
+            };
+            account.balance = rest;
+            account.unsettled.insert(key.to_owned());
+            Ok(Ok(()))
+        })
+    }
+
+    /// Step 3. It cannot overflow: no account can hold more than was opened with, and it would take eighteen million accounts
+    /// of the largest opening balance to exceed 64 bits.
+    fn credit(&self, key: &str, order: &Order) -> Result<(), Failure> {
+        self.change(&order.to, |account| {
+            if account.unsettled.insert(key.to_owned()) {
+                account.balance += order.amount_cents;
+            }
+            Ok(())
+        })
+    }
+
+    /// Step 5. Nothing is written where the key is gone already.
+    fn trim(&self, key: &str, name: &str) -> Result<(), Failure> {
+        self.change(name, |account| {
+            account.unsettled.remove(key);
+            Ok(())
+        })
+    }
+
+    fn account(&self, name: &str) -> Result<Account, Failure> {
+        self.0.get(&account_key(name))?.ok_or_else(|| no_account(name))
+    }
+
+    /// Changes an account that exists, by compare-and-swap.
+    fn change<R>(&self, name: &str, mut step: impl FnMut(&mut Account) -> Result<R, Failure>) -> Result<R, Failure> {
+        self.0.update(&account_key(name), |slot: &mut Option<Account>| {
+            step(slot.as_mut().ok_or_else(|| no_account(name))?)
+        })
+    }
+}
+
+fn account_key(name: &str) -> String {
+    format!("account/{name}")
+}
+
+fn transfer_key(key: &str) -> String {
+    format!("transfer/{key}")
+}
+
+fn no_account(name: &str) -> Failure {
+    Failure::invalid_arguments(format!("there is no account `{name}`; open it with ledger_open"))
+}
