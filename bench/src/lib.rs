@@ -1,0 +1,1 @@
+//! Benchmarks, as ratios against a floor in the same run.

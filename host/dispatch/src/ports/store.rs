@@ -1,0 +1,260 @@
+//! What must outlive the process. A store keeps a log of commits per turn and the indexes that are derived from it; it
+//! knows no rule of a call's life. Its laws are tests that run on every implementation.
+
+use async_trait::async_trait;
+use domain::{
+    CallId, CallIndex, ConversationId, Digest, Due, Event, Kind, PluginEvent, PrincipalId, SuspensionId, Timestamp,
+    TurnId,
+};
+
+/// A point in the order of everything that was committed to one store: from 1, rising, with gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position(pub u64);
+
+/// A log of commits with its indexes.
+///
+/// Laws: a commit happens wholly or not at all. A returned `append` is on disk. A read sees every append that returned
+/// before it began. Positions rise in the order of commits, in every feed.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Appends to the log of a turn and changes the indexes with it.
+    ///
+    /// # Errors
+    /// [`AppendError`]; nothing has changed.
+    async fn append(&self, commit: Commit) -> Result<Position, AppendError>;
+
+    /// Appends a fact about a plugin to the host's feed, with its audit entry.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing has changed.
+    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault>;
+
+    /// Returns once everything that was written before is on disk, the plugins' own key-value data included.
+    async fn sync(&self) -> Result<(), StoreFault>;
+
+    /// The log of a turn.
+    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault>;
+
+    /// To whom a conversation belongs. `None`: to nobody yet, and nothing was ever submitted to it.
+    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault>;
+
+    /// The turn that a call id was submitted with.
+    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
+
+    /// Turns that are due at or before a time, soonest first, at most `limit`; with the time of each.
+    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault>;
+
+    /// Every turn that has not ended, in pages: those after the given one, in the order of ids.
+    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault>;
+
+    /// What was committed to a feed after a position, oldest first, at most `limit` commits.
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault>;
+
+    /// One suspension's row.
+    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault>;
+
+    /// A page of suspensions, oldest first.
+    async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault>;
+
+    /// The audit after a position, oldest first, at most `limit` entries.
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault>;
+}
+
+/// What happens at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The turn whose log grows.
+    pub turn: TurnId,
+    /// The conversation in whose feed the events appear.
+    pub conversation: ConversationId,
+    /// How many commits the turn's log has. The only concurrency control there is.
+    pub expected: u32,
+    /// What became true.
+    pub events: Vec<Event>,
+    /// What of the indexes changes with it.
+    pub index: Vec<Index>,
+}
+
+/// A change of a derived index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Index {
+    /// The conversation belongs to this principal. Holds if it did already; fails the commit if it is another's.
+    Owner(PrincipalId),
+    /// This call id belongs to this turn. Fails the commit if it belongs to another.
+    Call(CallId),
+    /// When the turn is next due, and when it was due before.
+    Due {
+        /// What the index holds for the turn.
+        before: Option<Due>,
+        /// What it shall hold.
+        after: Option<Due>,
+    },
+    /// A suspension began, or its row changed.
+    Suspension(SuspensionRow),
+    /// Who decided what.
+    Audit(AuditEntry),
+}
+
+/// What can be filtered of a suspension without loading its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuspensionRow {
+    /// Its id. Ids sort by the time of their making.
+    pub id: SuspensionId,
+    /// Its turn.
+    pub turn: TurnId,
+    /// Its call.
+    pub call: CallIndex,
+    /// Its conversation.
+    pub conversation: ConversationId,
+    /// Who submitted the turn.
+    pub caller: PrincipalId,
+    /// The tool.
+    pub tool: String,
+    /// What is waited for.
+    pub kind: Kind,
+    /// `open`, or how it ended: a decision, `expired`, `withdrawn`.
+    pub state: String,
+}
+
+impl SuspensionRow {
+    /// Whether it still waits.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state == "open"
+    }
+}
+
+/// Which suspensions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Only those that still wait (`true`), or only those that ended (`false`).
+    pub open: Option<bool>,
+    /// Only those of this conversation.
+    pub conversation: Option<ConversationId>,
+    /// Only those of this caller's turns.
+    pub caller: Option<PrincipalId>,
+    /// Only those of this tool.
+    pub tool: Option<String>,
+    /// Only those of this kind.
+    pub kind: Option<Kind>,
+}
+
+impl Filter {
+    /// Whether a row is one of those that are asked for.
+    #[must_use]
+    pub fn matches(&self, row: &SuspensionRow) -> bool {
+        self.open.is_none_or(|open| open == row.is_open())
+            && self.conversation.as_ref().is_none_or(|conversation| *conversation == row.conversation)
+            && self.caller.as_ref().is_none_or(|caller| *caller == row.caller)
+            && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
+            && self.kind.is_none_or(|kind| kind == row.kind)
+    }
+}
+
+/// A page of suspensions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<SuspensionRow>,
+    /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
+    /// a bounded number of rows for each.
+    pub next: Option<SuspensionId>,
+}
+
+/// The log of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// How many commits it has.
+    pub version: u32,
+    /// Its events, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Something that can be followed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Feed {
+    /// The turns of a conversation.
+    Conversation(ConversationId),
+    /// The host's plugins.
+    Host,
+}
+
+/// One commit, as it appears in a feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Where it stands.
+    pub position: Position,
+    /// What became true with it.
+    pub facts: Facts,
+}
+
+/// What became true with one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Facts {
+    /// Of a turn.
+    Turn {
+        /// Which.
+        turn: TurnId,
+        /// What.
+        events: Vec<Event>,
+    },
+    /// Of a plugin.
+    Plugin(PluginEvent),
+}
+
+/// Who decided what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Who; `system` for an expiry.
+    pub by: PrincipalId,
+    /// What: a decision (`approve`, `deny`, `answer`, …), `expired`, `cancel`, `plugin.loaded`, …
+    pub action: String,
+    /// In which turn.
+    pub turn: Option<TurnId>,
+    /// About which call.
+    pub call: Option<CallId>,
+    /// Of which tool or plugin.
+    pub subject: Option<String>,
+    /// By which suspension.
+    pub suspension: Option<SuspensionId>,
+    /// Bound to what: the digest over arguments, component and declaration, or a component's own.
+    pub digest: Option<Digest>,
+    /// The arguments that the approver put in place of the submitted ones.
+    pub edited: Option<domain::Json>,
+    /// Why.
+    pub comment: Option<String>,
+}
+
+/// Why a commit did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Somebody else appended first. Load, decide again.
+    #[error("the log of the turn has another length than expected")]
+    Conflict,
+    /// The conversation is another principal's.
+    #[error("the conversation belongs to somebody else")]
+    NotOwner,
+    /// A call id of the commit was submitted before, with this turn.
+    #[error("a call id was submitted before, with {0}")]
+    CallExists(TurnId),
+    /// The store failed.
+    #[error(transparent)]
+    Fault(#[from] StoreFault),
+}
+
+/// The store failed: ours, or the disk's.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the store failed to {attempted}: {reason}")]
+pub struct StoreFault {
+    /// What was attempted.
+    pub attempted: &'static str,
+    /// Why it failed, for the log.
+    pub reason: String,
+}

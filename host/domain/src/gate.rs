@@ -1,0 +1,144 @@
+//! The two axes and their legal matrix: which combinations exist, and through which phases a call of each passes.
+//!
+//! This table is the only place that knows. Load-time checks, the life of a call and the documentation of tools all
+//! read it.
+
+use crate::{Approval, Executor};
+
+/// One stretch of a call's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A person confirms. One suspension.
+    Approve,
+    /// The guest runs.
+    Run,
+    /// A person answers. One suspension.
+    Ask,
+    /// The attached client carries it out. One suspension.
+    Client,
+    /// The result came with the submission.
+    Record,
+}
+
+impl Phase {
+    /// Whether the call waits for the outside in this phase.
+    #[must_use]
+    pub const fn suspends(self) -> bool {
+        matches!(self, Self::Approve | Self::Ask | Self::Client)
+    }
+}
+
+/// A cell of the matrix that cannot exist, with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a {} tool cannot be {}: {reason}", .executor.as_str(), .approval.as_str())]
+pub struct IllegalCell {
+    /// Who would produce the result.
+    pub executor: Executor,
+    /// What would gate it.
+    pub approval: Approval,
+    /// Why not.
+    pub reason: &'static str,
+}
+
+/// The phases of a call of such a tool, in order.
+///
+/// # Errors
+/// [`IllegalCell`] for the two combinations that have no meaning.
+pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [Phase], IllegalCell> {
+    use Approval::{Auto, RequiresApproval};
+    use Executor::{Client, Human, Provider, Server};
+    match (executor, approval) {
+        (Server, Auto) => Ok(&[Phase::Run]),
+        (Server, RequiresApproval) => Ok(&[Phase::Approve, Phase::Run]),
+        (Client, Auto) => Ok(&[Phase::Client]),
+        (Client, RequiresApproval) => Ok(&[Phase::Approve, Phase::Client]),
+        (Human, Auto) => Ok(&[Phase::Ask]),
+        (Human, RequiresApproval) => {
+            Err(IllegalCell { executor, approval, reason: "approving a question is circular" })
+        }
+        (Provider, Auto) => Ok(&[Phase::Record]),
+        (Provider, RequiresApproval) => Err(IllegalCell {
+            executor,
+            approval,
+            reason: "the provider executes inside its own stream, so there is no moment before execution to stop at",
+        }),
+    }
+}
+
+/// What the operator's policy says of a tool, from the loosest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Rule {
+    /// As the tool declares.
+    #[default]
+    Allow,
+    /// A person must approve, even where the tool declares `auto`.
+    Ask,
+    /// Its calls end `denied`.
+    Deny,
+}
+
+impl Rule {
+    /// What gates a call of a tool that declares `approval`. A rule only ever tightens.
+    #[must_use]
+    pub const fn tighten(self, approval: Approval) -> Approval {
+        match self {
+            Self::Allow => approval,
+            Self::Ask | Self::Deny => Approval::RequiresApproval,
+        }
+    }
+
+    /// Whether the rule can apply to tools of this executor.
+    ///
+    /// # Errors
+    /// [`IllegalCell`] when it would gate a tool that cannot be gated.
+    pub fn check(self, executor: Executor) -> Result<(), IllegalCell> {
+        match self {
+            Self::Ask => phases(executor, Approval::RequiresApproval).map(drop),
+            Self::Allow | Self::Deny => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_matrix_is_the_one_in_the_design() {
+        let table: String = Executor::ALL
+            .into_iter()
+            .flat_map(|executor| Approval::ALL.map(|approval| (executor, approval)))
+            .map(|(executor, approval)| {
+                let cell = match phases(executor, approval) {
+                    Ok(phases) => format!("{phases:?}"),
+                    Err(_) => "illegal".to_owned(),
+                };
+                format!("{} {}: {cell}\n", executor.as_str(), approval.as_str())
+            })
+            .collect();
+        let expected = "\
+server auto: [Run]
+server requires-approval: [Approve, Run]
+human auto: [Ask]
+human requires-approval: illegal
+client auto: [Client]
+client requires-approval: [Approve, Client]
+provider auto: [Record]
+provider requires-approval: illegal
+";
+        assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn a_rule_only_tightens_and_never_gates_what_cannot_be_gated() {
+        for approval in Approval::ALL {
+            assert_eq!(Rule::Allow.tighten(approval), approval);
+            assert_eq!(Rule::Ask.tighten(approval), Approval::RequiresApproval);
+        }
+        for executor in Executor::ALL {
+            let gateable = matches!(executor, Executor::Server | Executor::Client);
+            assert_eq!(Rule::Ask.check(executor).is_ok(), gateable, "{executor:?}");
+            assert!(Rule::Deny.check(executor).is_ok());
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Values and rules: what a call is, what may happen to it, and what is owed to the world.
+//!
+//! Everything here is pure. Time, identifiers and the results of schema checks come in as arguments; nothing reads a
+//! clock, a file or a socket, and nothing is async. A turn is the unit of decision:
+//!
+//! ```text
+//! Turn::decide(input, context) -> events       may refuse, changes nothing
+//! Turn::apply(event)                           may not refuse, changes only the value
+//! Turn::due(owner) -> effects                  what is owed in this state; also what a restart resumes from
+//! ```
+//!
+//! ```text
+//!  requested ─► gated? ─► awaiting approval ─► denied / expired ─► settled
+//!      │                        │ approved
+//!      └───────────┬────────────┘
+//!    server ─► running ─────────► settled      human ─► awaiting answer ─► settled
+//!    client ─► awaiting client ─► settled      provider ─► recorded, settled
+//! ```
+
+mod call;
+mod digest;
+mod effect;
+mod event;
+pub mod gate;
+mod ids;
+mod limits;
+mod outcome;
+mod payload;
+mod principal;
+mod suspension;
+mod time;
+mod tool;
+mod turn;
+
+pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
+pub use digest::{Digest, ParseDigestError};
+pub use effect::{Due, Effect};
+pub use event::{Event, PluginChange, PluginEvent, TurnEnd};
+pub use gate::Rule;
+pub use ids::{CallId, CallIndex, ConversationId, InvalidId, OwnerId, PluginName, SuspensionId, TurnId};
+pub use limits::Limits;
+pub use outcome::{Failure, FailureCode, Outcome, Status};
+pub use payload::Json;
+pub use principal::{Principal, PrincipalId, Role, Roles};
+pub use suspension::{Closed, ClosedAs, Decision, Kind, Resolution, Suspension};
+pub use time::{Span, Timestamp};
+pub use tool::{
+    Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
+};
+pub use turn::{
+    Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState,
+};

@@ -1,0 +1,53 @@
+//! Bounds on what one call of a guest may spend. Each is enforced in `sandbox`, and each has a guest in the test suite
+//! that hits it.
+
+use crate::Span;
+
+/// What one call may spend. Sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from instantiation to result, waits in host functions included.
+    pub time: Span,
+    /// All linear memories of the call together.
+    pub memory: usize,
+    /// Elements of all tables together.
+    pub table_elements: usize,
+    /// Core instances of the component.
+    pub instances: usize,
+    /// What one host call may copy out of the guest.
+    pub hostcall_bytes: usize,
+    /// Resource handles that the guest may hold at once.
+    pub handles: usize,
+    /// The arguments of a call.
+    pub arguments: usize,
+    /// The result of a call.
+    pub result: usize,
+    /// Progress updates of one call.
+    pub progress_updates: u32,
+    /// All progress updates of one call together.
+    pub progress_bytes: usize,
+    /// Log lines, standard output and standard error of one call together; the rest is counted and dropped.
+    pub log_bytes: usize,
+    /// Calls of one plugin that run at once; more wait for their turn.
+    pub concurrency: usize,
+}
+
+impl Default for Limits {
+    /// Enough for a Python or JavaScript guest, which needs 13 MB before it does anything.
+    fn default() -> Self {
+        Self {
+            time: Span::from_secs(30),
+            memory: 128 << 20,
+            table_elements: 20_000,
+            instances: 16,
+            hostcall_bytes: 8 << 20,
+            handles: 1024,
+            arguments: 1 << 20,
+            result: 4 << 20,
+            progress_updates: 1_000,
+            progress_bytes: 256 << 10,
+            log_bytes: 64 << 10,
+            concurrency: 64,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How a call ended. Silence, denial, expiry, cancellation and the absence of a client never look alike.
+
+use crate::Json;
+
+/// How a call ended: exactly one for each call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has a result.
+    Ok {
+        /// The result.
+        value: Json,
+        /// False where the result was made by somebody whom the host does not control: a client, a provider.
+        trusted: bool,
+    },
+    /// It was tried and failed, or could not be tried because the call itself is wrong.
+    Failed(Failure),
+    /// A person or a rule said no. The reason, where one was given.
+    Denied(Option<String>),
+    /// Nobody answered in time.
+    Expired,
+    /// Somebody cancelled the turn.
+    Cancelled,
+    /// Another call of the turn was denied, and the turn asked for its siblings to end with it.
+    CancelledBySibling,
+    /// No client was attached that could carry it out.
+    Unavailable,
+    /// What was approved no longer exists: the component is gone.
+    Invalidated,
+    /// The host was killed while it ran, and nobody can say whether it happened.
+    InDoubt,
+}
+
+/// What went wrong in a call, in words that a model can act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind of failure.
+    pub code: FailureCode,
+    /// What was wrong, where, and what would be right.
+    pub message: String,
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureCode {
+    /// No live tool has this name.
+    UnknownTool,
+    /// The arguments break the tool's schema, or the tool refused them.
+    InvalidArguments,
+    /// The tool ran and said that it failed.
+    ToolFailed,
+    /// The tool said that something it needs cannot be reached now.
+    ToolUnavailable,
+    /// The guest trapped.
+    Trapped,
+    /// The guest did not return in time.
+    OutOfTime,
+    /// The guest wanted more memory than it may have.
+    OutOfMemory,
+    /// The guest exceeded another limit; the message names it.
+    LimitExceeded,
+    /// The result is not JSON or breaks the tool's result schema.
+    InvalidResult,
+    /// The host had no room for the call.
+    Busy,
+    /// The host failed, not the tool.
+    HostFault,
+}
+
+impl FailureCode {
+    /// Every code with its name in JSON.
+    pub const ALL: [(Self, &'static str); 11] = [
+        (Self::UnknownTool, "unknown_tool"),
+        (Self::InvalidArguments, "invalid_arguments"),
+        (Self::ToolFailed, "tool_failed"),
+        (Self::ToolUnavailable, "tool_unavailable"),
+        (Self::Trapped, "trapped"),
+        (Self::OutOfTime, "out_of_time"),
+        (Self::OutOfMemory, "out_of_memory"),
+        (Self::LimitExceeded, "limit_exceeded"),
+        (Self::InvalidResult, "invalid_result"),
+        (Self::Busy, "busy"),
+        (Self::HostFault, "host_fault"),
+    ];
+
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(code, _)| *code == self).map_or("host_fault", |(_, name)| name)
+    }
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// What a caller sees of a call's progress, coarser than its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The guest runs.
+    Running,
+    /// The call waits for the outside.
+    Awaiting,
+    /// It ended with a result.
+    Resolved,
+    /// It ended without one.
+    Errored,
+}
+
+impl Status {
+    /// The name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Awaiting => "awaiting",
+            Self::Resolved => "resolved",
+            Self::Errored => "errored",
+        }
+    }
+}
+
+impl Outcome {
+    /// The name in JSON; all nine are distinct.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ok { .. } => "ok",
+            Self::Failed(_) => "failed",
+            Self::Denied(_) => "denied",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::CancelledBySibling => "cancelled_by_sibling",
+            Self::Unavailable => "unavailable",
+            Self::Invalidated => "invalidated",
+            Self::InDoubt => "in_doubt",
+        }
+    }
+
+    /// The error code and the sentence that the model reads, where there is no result.
+    #[must_use]
+    pub fn error(&self) -> Option<(&'static str, String)> {
+        let message = match self {
+            Self::Ok { .. } => return None,
+            Self::Failed(failure) => return Some((failure.code.as_str(), failure.message.clone())),
+            Self::Denied(None) => "This call was denied. Do not repeat it; choose a different approach.".into(),
+            Self::Denied(Some(reason)) => format!("This call was denied: {reason}. Choose a different approach."),
+            Self::Expired => "Nobody responded in time. The call was not carried out.".into(),
+            Self::Cancelled => "The turn was cancelled before this call ended.".into(),
+            Self::CancelledBySibling => {
+                "Another call of this turn was denied, and this one was cancelled with it.".into()
+            }
+            Self::Unavailable => "No client that can carry this out is connected.".into(),
+            Self::Invalidated => {
+                "The component that this call was approved for no longer exists, so the call was not carried out.".into()
+            }
+            Self::InDoubt => {
+                "The host stopped while this call ran. It may or may not have taken effect; check before repeating it."
+                    .into()
+            }
+        };
+        Some((self.as_str(), message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_a_name_of_its_own_and_every_one_without_a_result_says_why() {
+        let failure = Failure::new(FailureCode::ToolFailed, "no");
+        let all = [
+            Outcome::Ok { value: Json::new("1"), trusted: true },
+            Outcome::Failed(failure),
+            Outcome::Denied(None),
+            Outcome::Expired,
+            Outcome::Cancelled,
+            Outcome::CancelledBySibling,
+            Outcome::Unavailable,
+            Outcome::Invalidated,
+            Outcome::InDoubt,
+        ];
+        let names: std::collections::BTreeSet<_> = all.iter().map(Outcome::as_str).collect();
+        assert_eq!(names.len(), all.len());
+        let messages: std::collections::BTreeSet<_> = all.iter().filter_map(Outcome::error).collect();
+        assert_eq!(messages.len(), all.len() - 1);
+    }
+}

@@ -1,0 +1,164 @@
+//! Who is asking. A principal comes from the transport's authentication and never from a body.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::{ConversationId, InvalidId, Kind};
+
+/// The name of a principal, as the audit shows it: 1 to 128 printable characters without white space at the ends.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrincipalId(Arc<str>);
+
+impl PrincipalId {
+    /// Checks the name and keeps it.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is empty, over 128 bytes, or not made of the characters of an id, `@` and `/`.
+    pub fn new(text: &str) -> Result<Self, InvalidId> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'@' | b'/');
+        if text.is_empty() || text.len() > 128 || !text.bytes().all(allowed) {
+            return Err(InvalidId::of("principal", "1 to 128 of the characters A-Z a-z 0-9 _ . : - @ /", text));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The host itself, acting on an expiry.
+    #[must_use]
+    pub fn system() -> Self {
+        Self("system".into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for PrincipalId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        Self::new(text)
+    }
+}
+
+/// What a principal may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Submits turns, reads and cancels its own.
+    Caller,
+    /// Answers approvals and questions.
+    Approver,
+    /// Carries out client tools.
+    Client,
+    /// Everything, plugins and tokens included. Still cannot approve its own calls.
+    Admin,
+}
+
+impl Role {
+    /// All roles, in the order of their documentation.
+    pub const ALL: [Self; 4] = [Self::Caller, Self::Approver, Self::Client, Self::Admin];
+
+    /// The name used in configuration and tokens.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Approver => "approver",
+            Self::Client => "client",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.as_str() == text)
+            .ok_or_else(|| InvalidId::of("role", "caller, approver, client or admin", text))
+    }
+}
+
+/// A set of roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Roles(u8);
+
+impl Roles {
+    /// Whether the role is in the set.
+    #[must_use]
+    pub const fn has(self, role: Role) -> bool {
+        self.0 & (1 << role as u8) != 0
+    }
+
+    /// The roles in the set.
+    pub fn iter(self) -> impl Iterator<Item = Role> {
+        Role::ALL.into_iter().filter(move |role| self.has(*role))
+    }
+}
+
+impl FromIterator<Role> for Roles {
+    fn from_iter<I: IntoIterator<Item = Role>>(roles: I) -> Self {
+        Self(roles.into_iter().fold(0, |set, role| set | 1 << role as u8))
+    }
+}
+
+/// An authenticated principal with its roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Its name.
+    pub id: PrincipalId,
+    /// What it may do.
+    pub roles: Roles,
+    /// The only conversation it may see, where its token is bound to one.
+    pub conversation: Option<ConversationId>,
+}
+
+impl Principal {
+    /// A principal with these roles and no bound conversation.
+    pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {
+        Self { id, roles: roles.into_iter().collect(), conversation: None }
+    }
+
+    /// Whether it may read a conversation that belongs to `owner`.
+    #[must_use]
+    pub fn may_see(&self, conversation: &ConversationId, owner: &PrincipalId) -> bool {
+        let in_scope = self.conversation.as_ref().is_none_or(|only| only == conversation);
+        let by_role = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role));
+        in_scope && (by_role || (self.id == *owner && self.roles.has(Role::Caller)))
+    }
+
+    /// Whether it may answer a suspension of this kind, of a call that `caller` made, or why not.
+    ///
+    /// # Errors
+    /// The sentence for the one who was refused.
+    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), &'static str> {
+        let needed = if kind == Kind::ClientExec { Role::Client } else { Role::Approver };
+        if !self.roles.has(needed) && !self.roles.has(Role::Admin) {
+            return Err(match needed {
+                Role::Client => "only a principal with the role client carries out client tools",
+                _ => "only a principal with the role approver answers approvals and questions",
+            });
+        }
+        if kind != Kind::ClientExec && self.id == *caller && !own_calls {
+            return Err("a caller cannot answer for its own call unless the operator allows it (approve_own_calls)");
+        }
+        Ok(())
+    }
+}

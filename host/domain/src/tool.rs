@@ -1,0 +1,245 @@
+//! What a tool declares about itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Digest, InvalidId, Json, PluginName, Span};
+
+/// Who produces the result of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Executor {
+    /// The plugin's own function, in the sandbox.
+    Server,
+    /// A person: the answer is the result.
+    Human,
+    /// The program at the user's end: a page, a device.
+    Client,
+    /// The model's provider, inside its own stream.
+    Provider,
+}
+
+impl Executor {
+    /// Every executor, in the order of the matrix.
+    pub const ALL: [Self; 4] = [Self::Server, Self::Human, Self::Client, Self::Provider];
+
+    /// The name used in WIT, in JSON and in messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Human => "human",
+            Self::Client => "client",
+            Self::Provider => "provider",
+        }
+    }
+}
+
+/// Whether a person must approve a call before its result is produced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Approval {
+    /// Nobody has to.
+    Auto,
+    /// Somebody has to.
+    RequiresApproval,
+}
+
+impl Approval {
+    /// Both, in the order of the matrix.
+    pub const ALL: [Self; 2] = [Self::Auto, Self::RequiresApproval];
+
+    /// The name used in WIT, in JSON and in messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::RequiresApproval => "requires-approval",
+        }
+    }
+}
+
+/// The name of a tool as models accept it: `^[a-zA-Z0-9_-]{1,64}$`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolName(Arc<str>);
+
+impl ToolName {
+    /// Checks the name and keeps it.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when the name is not of the form above.
+    pub fn new(text: &str) -> Result<Self, InvalidId> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
+            return Err(InvalidId::of("tool name", "1 to 64 of the characters a-z A-Z 0-9 _ -", text));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What becomes of a suspension that nobody answered in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnExpiry {
+    /// The call ends `expired`; the model reads that nobody responded.
+    Error,
+    /// The call ends `denied`, as if a person had said no.
+    Deny,
+    /// This value is taken as the answer to a question.
+    Answer(Json),
+    /// The approval is taken as given. Legal only where the operator's configuration allows it for the tool.
+    Approve,
+}
+
+/// Which arguments an approver may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Editable {
+    /// None.
+    Nothing,
+    /// These members of the arguments object.
+    Fields(Arc<[String]>),
+    /// All of them.
+    All,
+}
+
+/// What becomes of a server call whose host was killed while it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// It is dispatched again with the same id and idempotency key.
+    Retry,
+    /// A person decides; until then nobody knows whether it happened.
+    Ask,
+    /// It ends `in_doubt`.
+    Fail,
+}
+
+/// How long a caller should keep a result in the model's context. Handed on, never acted upon by the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Drop results that are older than this many turns.
+    pub max_age_turns: Option<u32>,
+    /// Keep at most this many results of the tool.
+    pub max_count: Option<u32>,
+    /// Never drop one.
+    pub never_evict: bool,
+}
+
+/// What a tool says of its effects. Hints for people and callers; no decision of the host reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// What it changes may be lost.
+    pub destructive: Option<bool>,
+    /// A second call with the same arguments changes nothing more.
+    pub idempotent: Option<bool>,
+    /// It deals with a world beyond the host.
+    pub open_world: Option<bool>,
+}
+
+/// The part of a declaration that may grow within a version of the interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOptions {
+    /// A name for people.
+    pub title: Option<String>,
+    /// JSON Schema of the result.
+    pub result: Option<Json>,
+    /// The longest a run may take. `None`: the host's default.
+    pub timeout: Option<Span>,
+    /// The longest that each wait for the outside may take. `None`: the host's default.
+    pub expires: Option<Span>,
+    /// What becomes of a wait that ran out.
+    pub on_expiry: OnExpiry,
+    /// What people are asked: a template over the arguments.
+    pub prompt: Option<String>,
+    /// The decisions that a person may choose from when a question is asked.
+    pub responses: Option<Arc<[String]>>,
+    /// JSON Schema of the data that comes with a decision.
+    pub response: Option<Json>,
+    /// Which arguments an approver may change.
+    pub editable: Editable,
+    /// What becomes of a killed run.
+    pub recovery: Recovery,
+    /// How long results are worth keeping.
+    pub retention: Option<Retention>,
+    /// What it does to the world.
+    pub hints: Hints,
+}
+
+impl Default for ToolOptions {
+    fn default() -> Self {
+        Self {
+            title: None,
+            result: None,
+            timeout: None,
+            expires: None,
+            on_expiry: OnExpiry::Error,
+            prompt: None,
+            responses: None,
+            response: None,
+            editable: Editable::Nothing,
+            recovery: Recovery::Retry,
+            retention: None,
+            hints: Hints::default(),
+        }
+    }
+}
+
+/// A tool of a plugin that was loaded: its declaration, checked, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name, unique across the host.
+    pub name: ToolName,
+    /// For the model.
+    pub description: String,
+    /// JSON Schema (draft 2020-12) of the arguments, verbatim as declared.
+    pub parameters: Json,
+    /// Who produces the result.
+    pub executor: Executor,
+    /// Whether a person must approve first.
+    pub approval: Approval,
+    /// Whether it reports progress before its result.
+    pub streaming: bool,
+    /// Everything else.
+    pub options: ToolOptions,
+    /// The plugin that offers it.
+    pub plugin: PluginName,
+    /// SHA-256 of the component's bytes.
+    pub component: Digest,
+    /// SHA-256 of the declaration, so that an approval is bound to what the approver was told.
+    pub declaration: Digest,
+}
+
+/// One way in which a JSON value breaks a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON Pointer (RFC 6901) into the value; empty for the whole.
+    pub pointer: String,
+    /// What is wrong there, for a person or a model to act on.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pointer.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "at {}: {}", self.pointer, self.message)
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A turn: its value, how facts change it, and what is owed in each state. Decisions are in [`decide`] and [`resolve`].
+
+mod decide;
+mod input;
+mod resolve;
+
+#[cfg(test)]
+mod tests;
+
+pub use input::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission};
+
+use crate::{
+    Call, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json, OwnerId,
+    PrincipalId, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
+};
+
+/// Whether a turn goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnState {
+    /// Calls of it have no outcome yet.
+    Open,
+    /// Every call has its outcome.
+    Ended(TurnEnd, Timestamp),
+}
+
+/// The set of calls that one model answer asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Its id.
+    pub id: TurnId,
+    /// Where it belongs.
+    pub conversation: ConversationId,
+    /// Who submitted it.
+    pub caller: PrincipalId,
+    /// What a denial does to its siblings.
+    pub rejection: Rejection,
+    /// What the caller passed along.
+    pub context: Option<Json>,
+    /// When it was submitted.
+    pub started_at: Timestamp,
+    /// Its calls, in the order in which the model asked for them.
+    pub calls: Vec<Call>,
+    /// Whether it goes on.
+    pub state: TurnState,
+}
+
+impl Turn {
+    /// The turn that these facts make, oldest first. `None` if the first of them does not start a turn.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let mut turn = Self::from_start(events.next()?)?;
+        for event in events {
+            turn.apply(event);
+        }
+        Some(turn)
+    }
+
+    fn from_start(event: &Event) -> Option<Self> {
+        let Event::TurnStarted { turn, conversation, caller, rejection, context, at } = event else { return None };
+        Some(Self {
+            id: *turn,
+            conversation: conversation.clone(),
+            caller: caller.clone(),
+            rejection: *rejection,
+            context: context.clone(),
+            started_at: *at,
+            calls: Vec::new(),
+            state: TurnState::Open,
+        })
+    }
+
+    /// Takes a fact in. Facts were decided before they were stored, so nothing is refused here.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::TurnStarted { .. } | Event::TurnCancelled { .. } => {}
+            Event::TurnSettled { end, at } => self.state = TurnState::Ended(*end, *at),
+            Event::CallRequested { id, tool, arguments, pinned, .. } => self.calls.push(Call {
+                id: id.clone(),
+                tool: tool.clone(),
+                submitted: arguments.clone(),
+                arguments: arguments.clone(),
+                pinned: pinned.clone(),
+                state: CallState::Awaiting,
+                suspensions: Vec::new(),
+                approved: None,
+                approver: None,
+                attempts: 0,
+            }),
+            Event::CallSuspended { call, .. }
+            | Event::ClientAwaited { call, .. }
+            | Event::CallResolved { call, .. }
+            | Event::SuspensionExpired { call, .. }
+            | Event::CallStarted { call, .. }
+            | Event::LeaseExtended { call, .. }
+            | Event::CallSettled { call, .. } => {
+                if let Some(call) = self.calls.get_mut(call.get()) {
+                    call.apply(event);
+                }
+            }
+        }
+    }
+
+    /// What this host owes the world in this state. A gated call is owed only while its approval fits it exactly.
+    pub fn due(&self, owner: OwnerId) -> impl Iterator<Item = Effect> + '_ {
+        self.indexed().filter_map(move |(index, call)| match &call.state {
+            CallState::Running(running) if running.owner == owner && call.may_run() => {
+                Some(Effect::Run { call: index, attempt: running.attempt })
+            }
+            _ => None,
+        })
+    }
+
+    /// When the turn next needs attention by itself. `None` once it ended: an open turn always has such a time, because
+    /// every wait expires and every lease ends.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Due> {
+        let times = self.calls.iter().filter_map(|call| match &call.state {
+            CallState::Running(running) => Some((running.lease_end, true)),
+            CallState::Awaiting => call.open().map(|open| {
+                (open.grace_until.map_or(open.expires_at, |grace| grace.min(open.expires_at)), false)
+            }),
+            CallState::Settled(_) => None,
+        });
+        times.fold(None, |due: Option<Due>, (at, running)| {
+            Some(due.map_or(Due { at, running }, |due| Due { at: due.at.min(at), running: due.running || running }))
+        })
+    }
+
+    /// The calls with their positions.
+    pub fn indexed(&self) -> impl Iterator<Item = (CallIndex, &Call)> {
+        (0..).map(CallIndex).zip(&self.calls)
+    }
+
+    /// What waits for the outside: each call that does, with what it waits for.
+    pub fn pending(&self) -> impl Iterator<Item = (CallIndex, &Call, &Suspension)> {
+        self.indexed().filter_map(|(index, call)| call.open().map(|open| (index, call, open)))
+    }
+
+    /// Whether a guest of it runs or will run without anybody's answer.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Running(_)))
+    }
+
+    /// Whether it ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, TurnState::Ended(..))
+    }
+
+    /// The call with the caller's id.
+    #[must_use]
+    pub fn call(&self, id: &CallId) -> Option<(CallIndex, &Call)> {
+        self.indexed().find(|(_, call)| call.id == *id)
+    }
+
+    /// A suspension of any of its calls, with how it was closed.
+    #[must_use]
+    pub fn suspension(&self, id: SuspensionId) -> Option<(CallIndex, &Call, &Suspension, Option<&Closed>)> {
+        self.indexed().find_map(|(index, call)| {
+            call.suspension(id).map(|(suspension, closed)| (index, call, suspension, closed.as_ref()))
+        })
+    }
+}
+
+impl Call {
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::CallSuspended { suspension, .. } => {
+                self.state = CallState::Awaiting;
+                self.suspensions.push((suspension.as_ref().clone(), None));
+            }
+            Event::ClientAwaited { grace_until, .. } => {
+                if let Some((suspension, None)) = self.suspensions.last_mut() {
+                    suspension.grace_until = *grace_until;
+                }
+            }
+            Event::CallResolved { resolution, approved, by, at, .. } => {
+                self.close(ClosedAs::Resolved(resolution.as_ref().clone()), by, *at);
+                if let Some(arguments) = &resolution.arguments {
+                    self.arguments = arguments.clone();
+                }
+                if approved.is_some() {
+                    self.approved = *approved;
+                    self.approver = Some(by.clone());
+                }
+            }
+            Event::SuspensionExpired { approved, at, .. } => {
+                let system = PrincipalId::system();
+                self.close(ClosedAs::Expired, &system, *at);
+                if approved.is_some() {
+                    self.approved = *approved;
+                    self.approver = Some(system);
+                }
+            }
+            Event::CallStarted { running, .. } => {
+                self.attempts = running.attempt;
+                self.state = CallState::Running(*running);
+            }
+            Event::LeaseExtended { lease_end, .. } => {
+                if let CallState::Running(running) = &mut self.state {
+                    running.lease_end = *lease_end;
+                }
+            }
+            Event::CallSettled { outcome, at, .. } => {
+                self.close(ClosedAs::Withdrawn, &PrincipalId::system(), *at);
+                self.state = CallState::Settled(outcome.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Closes the open suspension, if there is one. The first closing stands.
+    fn close(&mut self, how: ClosedAs, by: &PrincipalId, at: Timestamp) {
+        if let Some((_, closed @ None)) = self.suspensions.last_mut() {
+            *closed = Some(Closed { how, by: by.clone(), at });
+        }
+    }
+}

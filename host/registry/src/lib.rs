@@ -1,0 +1,1 @@
+//! Loads plugins: bytes, rules, metadata, the live catalog, the watched folder.

@@ -1,0 +1,1 @@
+//! Backends of the store port: memory and sled.

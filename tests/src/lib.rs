@@ -1,0 +1,1 @@
+//! Tests that see the whole: laws, scenarios, hostile guests, crashes, doors, tidiness.
