@@ -8,15 +8,22 @@ use serde_json::Value;
 /// Derives a schema when it is asked for. A call never asks, so running a tool pays nothing for its declaration.
 pub(crate) type SchemaOf = fn() -> Value;
 
-/// The schema of a type, draft 2020-12, with everything inlined but what refers to itself (that stays a local `$ref`).
+/// The schema of what is read: arguments, a person's answer, a client's result. What has a default may be absent.
 ///
-/// Without `$schema`, since the interface fixes the draft, and without the root's `title`, since a Rust type's name tells a
-/// model nothing.
+/// Draft 2020-12, with everything inlined but what refers to itself (that stays a local `$ref`); without `$schema`, since the
+/// interface fixes the draft, and without the root's `title`, since a Rust type's name tells a model nothing.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
+    generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of what is written: a server tool's result. What is always written is required.
+pub(crate) fn schema_of_result<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn generate<T: JsonSchema>(mut settings: SchemaSettings) -> Value {
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema.to_value()

@@ -33,7 +33,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::options::Options;
-use crate::schema::{SchemaOf, schema_of};
+use crate::schema::{SchemaOf, schema_of, schema_of_result};
 use crate::{Call, Failure};
 
 /// A tool: its declaration and, for a server tool, its function.
@@ -177,7 +177,7 @@ impl Tool<Server, Auto> {
             let arguments = serde_json::from_str(arguments).map_err(|e| Failure::InvalidArguments(e.to_string()))?;
             Ok(serde_json::to_string(&run(arguments, call)?)?)
         };
-        let options = Options { result: Some(schema_of::<Out>), ..Options::default() };
+        let options = Options { result: Some(schema_of_result::<Out>), ..Options::default() };
         Self::new::<Args>(name, description, Server { run: Box::new(run) }, options)
     }
 
