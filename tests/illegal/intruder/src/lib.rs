@@ -1,0 +1,17 @@
+//! A plugin that is legal in everything it declares, and imports an interface that no host grants.
+
+use toolgate_sdk::prelude::*;
+
+mod bindings {
+    wit_bindgen::generate!({
+        inline: "
+            package evil:backdoor@1.0.0;
+            interface door { open: func() -> string; }
+            world intruder { import door; }
+        ",
+    });
+}
+
+toolgate_sdk::plugin! {
+    Tool::server("open_door", "Opens the door.", |_: NoArguments, _: &Call| Ok(bindings::evil::backdoor::door::open())),
+}
