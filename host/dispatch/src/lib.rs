@@ -1,3 +1,36 @@
-//! The loop: load, decide, commit, publish, perform; and the ports it needs.
+//! The loop, and the ports it needs.
+//!
+//! One call takes one path, by plain calls:
+//!
+//! 1. [`Handle::submit`] looks the tools up and makes a plan for each call (`plan`),
+//! 2. [`domain::Turn::submit`] decides which facts follow,
+//! 3. `index` derives what changes of the indexes, and [`ports::Store::append`] makes both durable,
+//! 4. `feed` wakes whoever follows,
+//! 5. `perform` starts what the new state owes: [`ports::Tools::run`],
+//! 6. and the outcome of that is the next input of the same step (`dispatcher`).
+//!
+//! An answer, an expiry, a cancellation and a restart are inputs like any other. Nothing here knows a database, an
+//! engine or a wire format.
 
+mod dispatcher;
+mod error;
+mod expiry;
+mod feed;
+mod handle;
+mod idempotency;
+mod index;
+mod perform;
+mod plan;
 pub mod ports;
+mod presence;
+mod prompt;
+mod request;
+mod turns;
+
+pub use dispatcher::{Host, Parts};
+pub use error::Error;
+pub use feed::{Follower, Item, Live};
+pub use handle::{Handle, Replayed};
+pub use presence::Attachment;
+pub use prompt::{Template, TemplateError};
+pub use request::{Answer, Bounds, CallRequest, PendingItem, ProviderResult, Submitted, TurnRequest, Until};

@@ -47,6 +47,4 @@ pub use time::{Span, Timestamp};
 pub use tool::{
     Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
 };
-pub use turn::{
-    Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState,
-};
+pub use turn::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState};

@@ -154,7 +154,8 @@ impl Outcome {
             }
             Self::Unavailable => "No client that can carry this out is connected.".into(),
             Self::Invalidated => {
-                "The component that this call was approved for no longer exists, so the call was not carried out.".into()
+                "The component that this call was approved for no longer exists, so the call was not carried out."
+                    .into()
             }
             Self::InDoubt => {
                 "The host stopped while this call ran. It may or may not have taken effect; check before repeating it."

@@ -116,9 +116,9 @@ impl Turn {
     pub fn next_due(&self) -> Option<Due> {
         let times = self.calls.iter().filter_map(|call| match &call.state {
             CallState::Running(running) => Some((running.lease_end, true)),
-            CallState::Awaiting => call.open().map(|open| {
-                (open.grace_until.map_or(open.expires_at, |grace| grace.min(open.expires_at)), false)
-            }),
+            CallState::Awaiting => call
+                .open()
+                .map(|open| (open.grace_until.map_or(open.expires_at, |grace| grace.min(open.expires_at)), false)),
             CallState::Settled(_) => None,
         });
         times.fold(None, |due: Option<Due>, (at, running)| {

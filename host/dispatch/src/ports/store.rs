@@ -54,12 +54,8 @@ pub trait Store: Send + Sync {
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault>;
 
     /// A page of suspensions, oldest first.
-    async fn suspensions(
-        &self,
-        filter: &Filter,
-        after: Option<SuspensionId>,
-        limit: usize,
-    ) -> Result<Page, StoreFault>;
+    async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
+    -> Result<Page, StoreFault>;
 
     /// The audit after a position, oldest first, at most `limit` entries.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault>;

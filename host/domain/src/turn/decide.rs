@@ -6,8 +6,8 @@
 use super::{Context, Input, Refusal, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, Recovery, Role,
-    Running, Span, Suspension, Timestamp, TurnEnd,
+    Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, Recovery, Role, Running, Span,
+    Suspension, Timestamp, TurnEnd,
 };
 
 /// How long after a call must have ended its host still counts as running it.
@@ -223,9 +223,7 @@ impl Draft {
 
     fn finished(&mut self, index: CallIndex, attempt: u32, outcome: Outcome, cx: &Context<'_>) {
         // A guest that was told to stop, or whose lease another host took over, has nothing to say any more.
-        let current = |call: &Call| {
-            matches!(&call.state, CallState::Running(running) if running.attempt == attempt && running.owner == cx.owner)
-        };
+        let current = |call: &Call| matches!(&call.state, CallState::Running(running) if running.attempt == attempt && running.owner == cx.owner);
         if self.call(index).is_some_and(current) {
             self.settle(index, outcome, cx);
         }
@@ -346,4 +344,3 @@ impl Draft {
 fn is_answer(event: &Event) -> bool {
     matches!(event, Event::CallResolved { .. } | Event::SuspensionExpired { .. })
 }
-

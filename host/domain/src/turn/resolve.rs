@@ -102,11 +102,7 @@ fn still_open(
     match closed {
         Some(closed) => Err(match &closed.how {
             ClosedAs::Resolved(earlier) if closed.by == answer.by.id && same(earlier, answer) => Refusal::Replayed,
-            _ => Refusal::Stale {
-                state: closed.state().into(),
-                by: Some(closed.by.clone()),
-                at: Some(closed.at),
-            },
+            _ => Refusal::Stale { state: closed.state().into(), by: Some(closed.by.clone()), at: Some(closed.at) },
         }),
         // Its time is over, though nobody has written that down yet: an answer now is a late answer.
         None if suspension.expires_at <= cx.now => Err(Refusal::Stale {
@@ -120,9 +116,7 @@ fn still_open(
 
 /// Whether an answer says what an earlier one said. The comment does not count: it is not part of the decision.
 fn same(earlier: &Resolution, answer: &Resolve) -> bool {
-    earlier.decision.as_str() == answer.decision
-        && earlier.data == answer.data
-        && earlier.arguments == answer.arguments
+    earlier.decision.as_str() == answer.decision && earlier.data == answer.data && earlier.arguments == answer.arguments
 }
 
 fn check_data(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {

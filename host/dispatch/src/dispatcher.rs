@@ -1,0 +1,181 @@
+//! The only loop: load, decide, commit, publish, perform. Whatever happens to a turn goes through [`Inner::step`].
+
+use std::sync::Arc;
+
+use domain::{Context, Input, OwnerId, Rules, SuspensionId, Timestamp, Turn, TurnId};
+use tokio::runtime;
+use tokio::task::JoinHandle;
+
+use crate::error::Error;
+use crate::feed::Feeds;
+use crate::handle::Handle;
+use crate::ports::{AppendError, Clock, Commit, Position, Store, StoreFault, Tools};
+use crate::presence::Presence;
+use crate::request::Bounds;
+use crate::turns::{Entered, Slot, Turns};
+use crate::{expiry, index};
+
+/// How often a decision is made anew because another process appended first. More often than this is a fault.
+const CONFLICTS: usize = 16;
+
+/// What a host is made of.
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The live tools.
+    pub tools: Arc<dyn Tools>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Where guests run: threads of their own, so that a spinning guest delays nobody else.
+    pub guests: runtime::Handle,
+    /// Makes 128 bits that were never made before, and that sort by time.
+    pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
+    /// The operator's rules.
+    pub rules: Rules,
+    /// Bounds on what may be sent.
+    pub bounds: Bounds,
+}
+
+/// A running host. Dropping it stops what it does by itself; calls that run are recovered by the next one.
+pub struct Host {
+    inner: Arc<Inner>,
+    watching: JoinHandle<()>,
+}
+
+impl Host {
+    /// Starts a host: recovers what a killed one left, and from then on sees to what is due.
+    ///
+    /// Must be called in a tokio runtime, which it uses for everything but the guests.
+    pub fn start(parts: Parts) -> Self {
+        let inner = Arc::new(Inner {
+            owner: OwnerId::from_bits((parts.mint)()),
+            open_since: parts.clock.now(),
+            turns: Arc::default(),
+            feeds: Feeds::default(),
+            presence: Presence::default(),
+            alarm: expiry::Alarm::default(),
+            parts,
+        });
+        let watching = tokio::spawn(expiry::watch(inner.clone()));
+        Self { inner, watching }
+    }
+
+    /// What doors hold.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.inner.clone())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+/// What the parts of this crate share.
+pub(crate) struct Inner {
+    pub(crate) parts: Parts,
+    pub(crate) owner: OwnerId,
+    pub(crate) open_since: Timestamp,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) feeds: Feeds,
+    pub(crate) presence: Presence,
+    pub(crate) alarm: expiry::Alarm,
+}
+
+impl Inner {
+    /// Decides with a fresh context.
+    pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let mut mint = || SuspensionId::from_bits((self.parts.mint)());
+        let now = self.parts.clock.now();
+        decide(&mut Context { now, owner: self.owner, rules: &self.parts.rules, mint: &mut mint })
+    }
+
+    /// Feeds an input to a turn. The input is made from the turn as it is at that moment; `None` leaves it as it is.
+    /// Returns whether anything changed.
+    pub(crate) async fn step(
+        self: &Arc<Self>,
+        entered: &Entered,
+        id: TurnId,
+        input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
+    ) -> Result<bool, Error> {
+        let mut slot = entered.slot.lock().await;
+        for _ in 0..CONFLICTS {
+            let (turn, version) = match slot.turn.take() {
+                Some(known) => known,
+                None => self.load(id).await?.ok_or(Error::NotFound("turn"))?,
+            };
+            let decided = match input(&turn, &mut slot) {
+                None => Ok(None),
+                Some(input) => self.with_context(|cx| turn.decide(input, cx)).map(Some),
+            };
+            let (events, next) = match decided {
+                Ok(Some((events, next))) if !events.is_empty() => (events, next),
+                unchanged => {
+                    slot.turn = Some((turn, version));
+                    return unchanged.map(|_| false).map_err(Error::from);
+                }
+            };
+            let commit = Commit {
+                turn: id,
+                conversation: turn.conversation.clone(),
+                expected: version,
+                index: index::changes(Some(&turn), &events, &next),
+                events,
+            };
+            match self.parts.store.append(commit).await {
+                Ok(position) => {
+                    self.committed(entered, &mut slot, next, version + 1, position);
+                    return Ok(true);
+                }
+                Err(AppendError::Conflict) => {}
+                Err(AppendError::Fault(fault)) => return Err(fault.into()),
+                Err(error) => return Err(fault("extend a turn", &error).into()),
+            }
+        }
+        Err(fault("extend a turn", &AppendError::Conflict).into())
+    }
+
+    /// A commit is on disk: publish it, and perform what the new state owes.
+    pub(crate) fn committed(
+        self: &Arc<Self>,
+        entered: &Entered,
+        slot: &mut Slot,
+        turn: Turn,
+        version: u32,
+        position: Position,
+    ) {
+        self.feeds.committed(&turn.conversation, position);
+        if let Some(due) = turn.next_due() {
+            self.alarm.no_later_than(due.at);
+        }
+        self.perform(&turn, slot);
+        slot.turn = Some((turn, version));
+        entered.changed.send_modify(|commits| *commits += 1);
+    }
+
+    /// A turn as the store has it, with the number of its commits.
+    pub(crate) async fn load(&self, id: TurnId) -> Result<Option<(Turn, u32)>, StoreFault> {
+        let Some(loaded) = self.parts.store.load(id).await? else { return Ok(None) };
+        let turn = Turn::replay(&loaded.events).ok_or_else(|| StoreFault {
+            attempted: "load a turn",
+            reason: format!("the log of {id} does not begin with the start of a turn"),
+        })?;
+        Ok(Some((turn, loaded.version)))
+    }
+
+    /// A turn as it is now.
+    pub(crate) async fn read(&self, entered: &Entered, id: TurnId) -> Result<Option<Turn>, StoreFault> {
+        let mut slot = entered.slot.lock().await;
+        if slot.turn.is_none() {
+            slot.turn = self.load(id).await?;
+        }
+        Ok(slot.turn.as_ref().map(|(turn, _)| turn.clone()))
+    }
+}
+
+/// A commit that the store should never have refused.
+pub(crate) fn fault(attempted: &'static str, error: &AppendError) -> StoreFault {
+    StoreFault { attempted, reason: error.to_string() }
+}

@@ -1,0 +1,122 @@
+//! What is due by itself: expiries, graces, leases. When the next one is due is an index of the store, not a timer in
+//! memory, so it survives a kill.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::{Input, Span, Timestamp, Turn, TurnId};
+use tokio::sync::Notify;
+
+use crate::dispatcher::Inner;
+use crate::error::Error;
+use crate::ports::StoreFault;
+use crate::turns::Slot;
+
+/// How many turns are seen to before the index is read again.
+const BATCH: usize = 256;
+
+/// The longest sleep. The clock may be set, and another host may have written to a shared store.
+const LONGEST: Span = Span::from_secs(60);
+
+/// How long a store that failed, or a turn that could not be seen to, is left alone.
+const BACKOFF: Span = Span::from_secs(1);
+
+/// Wakes the watch when something becomes due before it meant to look again.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    planned: AtomicU64,
+    wake: Notify,
+}
+
+impl Alarm {
+    /// Something is due at this time.
+    pub(crate) fn no_later_than(&self, at: Timestamp) {
+        if at.millis() < self.planned.load(Ordering::Acquire) {
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// Recovers what a killed host left, then sees to what is due, for as long as the host lives.
+pub(crate) async fn watch(inner: Arc<Inner>) {
+    while let Err(error) = recover(&inner).await {
+        tracing::error!(%error, "what the last run left could not be read");
+        inner.parts.clock.sleep_until(inner.parts.clock.now() + BACKOFF).await;
+    }
+    loop {
+        // Whatever is committed from here on either is seen by the look below or rings the alarm.
+        inner.alarm.planned.store(u64::MAX, Ordering::Release);
+        let next = match look(&inner).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::error!(%error, "what is due could not be read");
+                inner.parts.clock.now() + BACKOFF
+            }
+        };
+        inner.alarm.planned.store(next.millis(), Ordering::Release);
+        tokio::select! {
+            () = inner.parts.clock.sleep_until(next) => {}
+            () = inner.alarm.wake.notified() => {}
+        }
+    }
+}
+
+/// Feeds `Restarted` to every turn of which a call was running.
+async fn recover(inner: &Arc<Inner>) -> Result<(), StoreFault> {
+    let mut after = None;
+    loop {
+        let page = inner.parts.store.unfinished(after, BATCH).await?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        after = Some(*last);
+        for (id, _) in page.into_iter().filter(|(_, due)| due.running) {
+            tracing::info!(turn = %id, "a call was running when the last host ended; recovering it");
+            report(id, see_to(inner, id, |_, _| Input::Restarted).await);
+        }
+    }
+}
+
+/// Sees to everything that is due and says when to look again.
+async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
+    loop {
+        let now = inner.parts.clock.now();
+        let due = inner.parts.store.due(now, BATCH).await?;
+        let mut progress = false;
+        for (id, _) in &due {
+            progress |= report(*id, see_to(inner, *id, |turn, slot| tick(inner, turn, slot)).await);
+        }
+        if due.is_empty() {
+            let next = inner.parts.store.due(Timestamp::MAX, 1).await?;
+            return Ok(next.first().map_or(now + LONGEST, |(_, due)| due.at.min(now + LONGEST)));
+        }
+        if !progress {
+            // Something is due that nothing can be done about. Looking again at once would spin.
+            return Ok(now + BACKOFF);
+        }
+    }
+}
+
+fn tick(inner: &Inner, turn: &Turn, slot: &Slot) -> Input {
+    let attended = turn.pending().filter(|(_, call, _)| inner.presence.attends(&turn.conversation, &call.tool));
+    Input::Tick {
+        alive: slot.running.keys().map(|(call, _)| *call).collect(),
+        attended: attended.map(|(index, ..)| index).collect(),
+        open_since: inner.open_since,
+    }
+}
+
+async fn see_to(
+    inner: &Arc<Inner>,
+    id: TurnId,
+    input: impl Fn(&Turn, &mut Slot) -> Input + Send + Sync,
+) -> Result<bool, Error> {
+    let entered = inner.turns.enter(id);
+    inner.step(&entered, id, |turn, slot| Some(input(turn, slot))).await
+}
+
+/// One turn that cannot be seen to must not keep the others from it.
+fn report(id: TurnId, stepped: Result<bool, Error>) -> bool {
+    stepped.unwrap_or_else(|error| {
+        tracing::error!(turn = %id, %error, "a due turn could not be seen to");
+        false
+    })
+}

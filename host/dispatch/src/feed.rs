@@ -1,0 +1,212 @@
+//! Following what happens. There are two planes: what was committed can be read again from any position, and progress and
+//! guest logs are live only and may be dropped.
+//!
+//! A follower subscribes first and then reads the store; a commit only wakes it. So nothing committed is missed or seen
+//! twice, however slow the follower is, and no committed event is ever kept in memory for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use domain::{CallId, CallIndex, ConversationId, Event, Turn, TurnId};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::dispatcher::Inner;
+use crate::ports::{Committed, Feed, Position, Progress, Report, Store, StoreFault};
+
+/// How many live items a slow follower may be behind before it loses the oldest.
+const BACKLOG: usize = 256;
+
+/// How many commits a follower reads at a time.
+const PAGE: usize = 64;
+
+/// Something that happened just now and is kept nowhere.
+#[derive(Debug, Clone)]
+pub enum Live {
+    /// A guest reports progress.
+    Progress {
+        /// Its turn.
+        turn: TurnId,
+        /// Its call.
+        call: CallId,
+        /// The call's position.
+        index: CallIndex,
+        /// What it says.
+        progress: Progress,
+    },
+    /// A guest logs a line.
+    Log {
+        /// Its turn.
+        turn: TurnId,
+        /// Its call.
+        call: CallId,
+        /// How much the line matters.
+        level: &'static str,
+        /// The line, in the guest's words.
+        line: String,
+    },
+    /// Facts of an ephemeral turn, which are not written down.
+    Ephemeral {
+        /// The turn.
+        turn: TurnId,
+        /// The facts.
+        events: Arc<[Event]>,
+    },
+}
+
+/// What a follower gets.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A commit, with its position.
+    Committed(Committed),
+    /// Something live.
+    Live(Live),
+}
+
+#[derive(Debug, Clone)]
+enum Signal {
+    Committed,
+    Live(Live),
+}
+
+/// Everybody who follows something.
+#[derive(Default)]
+pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
+
+impl Feeds {
+    pub(crate) fn committed(&self, conversation: &ConversationId, _position: Position) {
+        self.send(&Feed::Conversation(conversation.clone()), || Signal::Committed);
+    }
+
+    pub(crate) fn live(&self, conversation: &ConversationId, live: Live) {
+        self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(live));
+    }
+
+    pub(crate) fn host(&self) {
+        self.send(&Feed::Host, || Signal::Committed);
+    }
+
+    /// Whether anybody follows the conversation, so that live items are worth making.
+    pub(crate) fn is_followed(&self, conversation: &ConversationId) -> bool {
+        let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        !feeds.is_empty() && feeds.contains_key(&Feed::Conversation(conversation.clone()))
+    }
+
+    fn send(&self, feed: &Feed, signal: impl FnOnce() -> Signal) {
+        let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(followers) = feeds.get(feed) {
+            // An error says that nobody listens any more, which is nobody's fault.
+            let _ = followers.send(signal());
+        }
+    }
+
+    fn subscribe(&self, feed: &Feed) -> broadcast::Receiver<Signal> {
+        let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
+    }
+
+    fn unsubscribed(&self, feed: &Feed) {
+        let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // The one who leaves still holds its receiver.
+        if feeds.get(feed).is_some_and(|followers| followers.receiver_count() <= 1) {
+            feeds.remove(feed);
+        }
+    }
+}
+
+/// Follows one feed.
+pub struct Follower {
+    inner: Arc<Inner>,
+    feed: Feed,
+    signals: broadcast::Receiver<Signal>,
+    after: Position,
+    behind: bool,
+    read: VecDeque<Committed>,
+}
+
+impl Follower {
+    pub(crate) fn new(inner: Arc<Inner>, feed: Feed, after: Position) -> Self {
+        let signals = inner.feeds.subscribe(&feed);
+        Self { inner, feed, signals, after, behind: true, read: VecDeque::new() }
+    }
+
+    /// The next item, as soon as there is one. Safe to cancel: an item that was not returned is returned next.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when the store cannot be read.
+    pub async fn next(&mut self) -> Result<Item, StoreFault> {
+        loop {
+            if let Some(committed) = self.read.pop_front() {
+                self.after = committed.position;
+                return Ok(Item::Committed(committed));
+            }
+            if self.behind {
+                let store: &dyn Store = self.inner.parts.store.as_ref();
+                self.read = store.follow(&self.feed, self.after, PAGE).await?.into();
+                self.behind = !self.read.is_empty();
+                continue;
+            }
+            match self.signals.recv().await {
+                Ok(Signal::Live(live)) => return Ok(Item::Live(live)),
+                // Missed signals may have been commits; the store knows.
+                Ok(Signal::Committed) | Err(RecvError::Lagged(_)) => self.behind = true,
+                // The sender lives in the map as long as this follower does.
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The next item that is there already, if any: what was committed before this call is among them.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when the store cannot be read.
+    pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
+        if self.read.is_empty() {
+            self.read = self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?.into();
+        }
+        let next = self.read.pop_front();
+        self.after = next.as_ref().map_or(self.after, |committed| committed.position);
+        Ok(next)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.inner.feeds.unsubscribed(&self.feed);
+    }
+}
+
+/// Passes what a guest reports to those who follow its conversation.
+pub(crate) struct LiveReport {
+    inner: Arc<Inner>,
+    conversation: ConversationId,
+    turn: TurnId,
+    call: CallId,
+    index: CallIndex,
+    streaming: bool,
+}
+
+impl LiveReport {
+    pub(crate) fn new(inner: Arc<Inner>, turn: &Turn, call: &domain::Call, streaming: bool) -> Self {
+        let index = turn.call(&call.id).map_or(CallIndex(0), |(index, _)| index);
+        Self { inner, conversation: turn.conversation.clone(), turn: turn.id, call: call.id.clone(), index, streaming }
+    }
+}
+
+impl Report for LiveReport {
+    fn progress(&self, progress: Progress) {
+        // Only a tool that says so reports progress: whoever renders the call was told what to expect.
+        if self.streaming && self.inner.feeds.is_followed(&self.conversation) {
+            let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
+            self.inner.feeds.live(&self.conversation, live);
+        }
+    }
+
+    fn log(&self, level: &'static str, line: &str) {
+        tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level, line);
+        if self.inner.feeds.is_followed(&self.conversation) {
+            let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
+            self.inner.feeds.live(&self.conversation, live);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What doors hold: everything that can be asked of a host, each in the name of a principal.
+
+mod answer;
+mod read;
+mod submit;
+
+pub use answer::Replayed;
+use std::sync::Arc;
+
+use domain::{ConversationId, Input, PluginEvent, Principal, PrincipalId, Role, Span, ToolName, Turn, TurnId};
+
+use crate::dispatcher::Inner;
+use crate::error::Error;
+use crate::feed::Follower;
+use crate::ports::{AuditEntry, Feed, LiveTool, Position, StoreFault};
+use crate::presence::{Attachment, may_attach};
+use crate::request::Until;
+
+/// A cheap clone that reaches the host.
+#[derive(Clone)]
+pub struct Handle {
+    inner: Arc<Inner>,
+}
+
+impl Handle {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    /// Every live tool, sorted by name.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<LiveTool>> {
+        self.inner.parts.tools.list()
+    }
+
+    /// The turns that this process keeps in memory: those that run or are waited for, not those that wait.
+    #[must_use]
+    pub fn turns_in_memory(&self) -> usize {
+        self.inner.turns.len()
+    }
+
+    /// A turn as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none such for this principal, and what the store says.
+    pub async fn turn(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
+        let entered = self.inner.turns.enter(id);
+        self.visible(by, conversation, self.inner.read(&entered, id).await?)
+    }
+
+    /// Waits until a turn has come so far, at most for the given time, and returns it as it is then.
+    ///
+    /// # Errors
+    /// As [`Handle::turn`].
+    pub async fn wait(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        id: TurnId,
+        until: Until,
+        at_most: Span,
+    ) -> Result<Turn, Error> {
+        let entered = self.inner.turns.enter(id);
+        // Subscribed first, read second: a commit in between is seen.
+        let mut changed = entered.changed.subscribe();
+        let clock = &self.inner.parts.clock;
+        let deadline = clock.now() + at_most;
+        loop {
+            changed.mark_unchanged();
+            let turn = self.visible(by, conversation, self.inner.read(&entered, id).await?)?;
+            let arrived = turn.is_ended() || (until == Until::Quiet && !turn.is_running());
+            if arrived || clock.now() >= deadline {
+                return Ok(turn);
+            }
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = clock.sleep_until(deadline) => {}
+            }
+        }
+    }
+
+    /// Cancels a turn: every call of it that has not ended ends `cancelled`. A turn that ended stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or a refusal where the principal is neither its caller nor an admin.
+    pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
+        let entered = self.inner.turns.enter(id);
+        self.visible(by, conversation, self.inner.read(&entered, id).await?)?;
+        self.inner.step(&entered, id, |_, _| Some(Input::Cancel { by: by.clone() })).await?;
+        self.visible(by, conversation, self.inner.read(&entered, id).await?)
+    }
+
+    fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Option<Turn>) -> Result<Turn, Error> {
+        turn.filter(|turn| turn.conversation == *conversation && by.may_see(conversation, &turn.caller))
+            .ok_or(Error::NotFound("turn"))
+    }
+
+    /// Follows a conversation from a position on: what was committed after it, then what happens.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the conversation is somebody else's.
+    pub async fn follow(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        after: Position,
+    ) -> Result<Follower, Error> {
+        self.may_follow(by, conversation).await?;
+        Ok(Follower::new(self.inner.clone(), Feed::Conversation(conversation.clone()), after))
+    }
+
+    /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] without the role `client`; [`Error::NotFound`] when the conversation is not for this client.
+    pub async fn attach(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        tools: Vec<ToolName>,
+    ) -> Result<Attachment, Error> {
+        if !may_attach(by) {
+            return Err(Error::NotAllowed("only a principal with the role client attaches as one".into()));
+        }
+        self.may_follow(by, conversation).await?;
+        Ok(Attachment::new(self.inner.clone(), conversation.clone(), tools))
+    }
+
+    /// A conversation that nobody has submitted to yet may be followed by whoever could submit to it.
+    async fn may_follow(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
+        let owner = self.inner.parts.store.owner(conversation).await?.unwrap_or_else(|| by.id.clone());
+        if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
+    }
+
+    /// Follows what becomes of plugins.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] without the role `admin`.
+    pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
+        admin(by)?;
+        Ok(Follower::new(self.inner.clone(), Feed::Host, after))
+    }
+
+    /// Records what became of a plugin, and who did it.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    pub async fn plugin_changed(&self, event: PluginEvent, by: PrincipalId) -> Result<(), StoreFault> {
+        let audit = AuditEntry {
+            at: event.at,
+            by,
+            action: event.change.name().to_owned(),
+            turn: None,
+            call: None,
+            subject: Some(event.plugin.to_string()),
+            suspension: None,
+            digest: Some(event.component),
+            edited: None,
+            comment: None,
+        };
+        self.inner.parts.store.record(event, Some(audit)).await?;
+        self.inner.feeds.host();
+        Ok(())
+    }
+
+    /// The audit after a position.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] without the role `admin`.
+    pub async fn audit(
+        &self,
+        by: &Principal,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<(Position, AuditEntry)>, Error> {
+        admin(by)?;
+        Ok(self.inner.parts.store.audit(after, limit).await?)
+    }
+}
+
+fn admin(by: &Principal) -> Result<(), Error> {
+    if by.roles.has(Role::Admin) {
+        Ok(())
+    } else {
+        Err(Error::NotAllowed("only a principal with the role admin may do this".into()))
+    }
+}

@@ -1,0 +1,209 @@
+//! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
+
+use domain::{CallId, Effect, Executor, Input, Plan, Principal, Requested, Role, Submission, Turn, TurnId};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use serde_json::Value;
+
+use super::Handle;
+use crate::dispatcher::fault;
+use crate::error::Error;
+use crate::feed::Live;
+use crate::index;
+use crate::plan::plan;
+use crate::ports::{AppendError, Commit};
+use crate::request::{Bounds, Submitted, TurnRequest};
+
+impl Handle {
+    /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
+    /// has settled when this returns.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing of the turn happens.
+    pub async fn submit(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
+        if !request.ephemeral {
+            return self.submit_here(by, request).await;
+        }
+        // The guests of an ephemeral turn run in the task that submits it, and so it belongs where guests run.
+        let (handle, by) = (self.clone(), by.clone());
+        let task = self.inner.parts.guests.spawn(async move { handle.submit_here(&by, request).await });
+        let _stop = StopOnDrop(task.abort_handle());
+        task.await.unwrap_or_else(|error| {
+            let reason = format!("the task that carried it out ended: {error}");
+            Err(crate::ports::StoreFault { attempted: "carry out an ephemeral turn", reason }.into())
+        })
+    }
+
+    /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task: for callers that live on the
+    /// guests' runtime themselves and want to spare the hop.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing of the turn happens.
+    pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
+        self.check(by, &request)?;
+        if let Some(turn) = self.recorded(by, &request).await? {
+            return Ok(Submitted { turn, replayed: true, ephemeral: false });
+        }
+        let (tools, bounds) = (self.inner.parts.tools.as_ref(), &self.inner.parts.bounds);
+        let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools, bounds)).collect();
+        let ephemeral = request.ephemeral && calls.iter().all(never_waits);
+        let submission = Submission {
+            turn: TurnId::from_bits((self.inner.parts.mint)()),
+            conversation: request.conversation.clone(),
+            caller: by.id.clone(),
+            rejection: request.rejection,
+            context: request.context.clone(),
+            calls,
+        };
+        let (events, turn) = self.inner.with_context(|cx| Turn::submit(submission, cx))?;
+        if ephemeral {
+            let turn = self.run_ephemeral(events, turn).await?;
+            return Ok(Submitted { turn, replayed: false, ephemeral: true });
+        }
+        let commit = Commit {
+            turn: turn.id,
+            conversation: turn.conversation.clone(),
+            expected: 0,
+            index: index::changes(None, &events, &turn),
+            events,
+        };
+        let entered = self.inner.turns.enter(turn.id);
+        let mut slot = entered.slot.lock().await;
+        match self.inner.parts.store.append(commit).await {
+            Ok(position) => {
+                self.inner.committed(&entered, &mut slot, turn.clone(), 1, position);
+                Ok(Submitted { turn, replayed: false, ephemeral: false })
+            }
+            // The same turn was submitted twice at once, and the other was first.
+            Err(AppendError::CallExists(_)) => match self.recorded(by, &request).await? {
+                Some(turn) => Ok(Submitted { turn, replayed: true, ephemeral: false }),
+                None => Err(fault("submit a turn", &AppendError::Conflict).into()),
+            },
+            Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
+            Err(AppendError::Fault(fault)) => Err(fault.into()),
+            Err(error @ AppendError::Conflict) => Err(fault("submit a turn", &error).into()),
+        }
+    }
+
+    fn check(&self, by: &Principal, request: &TurnRequest) -> Result<(), Error> {
+        if !by.roles.has(Role::Caller) && !by.roles.has(Role::Admin) {
+            return Err(Error::NotAllowed("only a principal with the role caller submits turns".into()));
+        }
+        if by.conversation.as_ref().is_some_and(|only| *only != request.conversation) {
+            return Err(Error::NotFound("conversation"));
+        }
+        let bounds = &self.inner.parts.bounds;
+        let context = request.context.as_ref().map_or(0, |context| context.size());
+        Bounds::check("the context", context, bounds.context)?;
+        for call in &request.calls {
+            if let Some(crate::request::ProviderResult::Value(value)) = &call.result {
+                Bounds::check("a submitted result", value.size(), bounds.arguments)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The turn that was submitted with these call ids, if any of them was.
+    async fn recorded(&self, by: &Principal, request: &TurnRequest) -> Result<Option<Turn>, Error> {
+        let store = &self.inner.parts.store;
+        // A conversation without an owner has no calls, and most turns of a conversation are new.
+        match store.owner(&request.conversation).await? {
+            None => return Ok(None),
+            Some(owner) if owner != by.id => return Err(Error::NotFound("conversation")),
+            Some(_) => {}
+        }
+        let mut found: Option<(TurnId, &CallId)> = None;
+        for call in &request.calls {
+            if let Some(turn) = store.find_call(&request.conversation, &call.id).await? {
+                found = Some((turn, &call.id));
+                break;
+            }
+        }
+        let Some((id, call)) = found else { return Ok(None) };
+        let entered = self.inner.turns.enter(id);
+        let turn = self.inner.read(&entered, id).await?.ok_or(Error::NotFound("turn"))?;
+        match difference(&turn, request) {
+            None => Ok(Some(turn)),
+            Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
+        }
+    }
+
+    /// Carries an ephemeral turn out in this task. Nothing is written, except that what its guests wrote to their own
+    /// stores is made durable before a result is told.
+    async fn run_ephemeral(&self, events: Vec<domain::Event>, mut turn: Turn) -> Result<Turn, Error> {
+        let inner = &self.inner;
+        let followed = inner.feeds.is_followed(&turn.conversation);
+        let tell = |turn: &Turn, events: Vec<domain::Event>| {
+            if followed {
+                inner.publish(turn, Live::Ephemeral { turn: turn.id, events: events.into() });
+            }
+        };
+        let mut running: FuturesUnordered<_> = turn
+            .due(inner.owner)
+            .filter_map(|Effect::Run { call, attempt }| {
+                let run = inner.run_of(&turn, call, attempt)?;
+                Some(async move { (call, attempt, inner.run(run).await) })
+            })
+            .collect();
+        tell(&turn, events);
+        let mut wrote = false;
+        while let Some((call, attempt, end)) = running.next().await {
+            wrote |= end.wrote;
+            let finished = Input::Finished { call, attempt, outcome: end.outcome };
+            let (events, next) = inner.with_context(|cx| turn.decide(finished, cx))?;
+            turn = next;
+            tell(&turn, events);
+        }
+        if wrote {
+            inner.parts.store.sync().await?;
+        }
+        Ok(turn)
+    }
+}
+
+/// Whether nothing of a call can wait, so that a turn of such calls need not be written down.
+fn never_waits(requested: &Requested) -> bool {
+    match &requested.plan {
+        Plan::Settle(_) => true,
+        Plan::Go(pinned) => {
+            pinned.executor == Executor::Server && !pinned.phases().iter().any(|phase| phase.suspends())
+        }
+    }
+}
+
+/// What is different between a recorded turn and one that is submitted under ids of it.
+fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
+    if turn.calls.len() != request.calls.len() {
+        return Some("among other calls");
+    }
+    for (recorded, asked) in turn.calls.iter().zip(&request.calls) {
+        if recorded.id != asked.id {
+            return Some("among other calls");
+        }
+        if *recorded.tool != *asked.tool {
+            return Some("of another tool");
+        }
+        if !same_json(recorded.submitted.as_str(), asked.arguments.as_str()) {
+            return Some("with other arguments");
+        }
+    }
+    None
+}
+
+/// Whether two texts are the same JSON value: white space and the order of members do not count.
+pub(super) fn same_json(one: &str, other: &str) -> bool {
+    one == other
+        || match (serde_json::from_str::<Value>(one), serde_json::from_str::<Value>(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false,
+        }
+}
+
+/// Stops a task whose result nobody waits for any more.
+struct StopOnDrop(tokio::task::AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

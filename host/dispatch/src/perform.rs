@@ -1,0 +1,96 @@
+//! Acting: what the state of a turn owes is started, what it no longer owes is stopped. Both are safe to repeat.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use domain::{CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Turn, TurnId};
+use futures::FutureExt;
+
+use crate::dispatcher::Inner;
+use crate::feed::{Live, LiveReport};
+use crate::idempotency;
+use crate::ports::{End, Run};
+use crate::turns::Slot;
+
+impl Inner {
+    /// Brings what runs in line with what the turn owes.
+    pub(crate) fn perform(self: &Arc<Self>, turn: &Turn, slot: &mut Slot) {
+        let due: Vec<(CallIndex, u32)> =
+            turn.due(self.owner).map(|Effect::Run { call, attempt }| (call, attempt)).collect();
+        slot.running.retain(|key, task| {
+            let keep = due.contains(key);
+            if !keep {
+                task.abort();
+            }
+            keep
+        });
+        for (call, attempt) in due {
+            if slot.running.contains_key(&(call, attempt)) {
+                continue;
+            }
+            let Some(run) = self.run_of(turn, call, attempt) else { continue };
+            let task = self.parts.guests.spawn(self.clone().run_to_end(turn.id, call, attempt, run));
+            slot.running.insert((call, attempt), task.abort_handle());
+        }
+    }
+
+    /// Runs a guest and feeds its end back as the next input of its turn.
+    async fn run_to_end(self: Arc<Self>, id: TurnId, call: CallIndex, attempt: u32, run: Run) {
+        let entered = self.turns.enter(id);
+        let outcome = self.run(run).await.outcome;
+        let finished = self.step(&entered, id, |_, slot| {
+            // The task is about to end by itself; nobody may stop it while it commits.
+            slot.running.remove(&(call, attempt));
+            Some(Input::Finished { call, attempt, outcome: outcome.clone() })
+        });
+        if let Err(error) = finished.await {
+            // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
+            tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+        }
+    }
+
+    /// Runs a guest. A panic on the way is the host's fault and still an outcome.
+    pub(crate) async fn run(&self, run: Run) -> End {
+        let tool = run.tool.clone();
+        AssertUnwindSafe(self.parts.tools.run(run)).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(%tool, "the host panicked while it ran a guest");
+            let message = "the host failed while it ran this call";
+            End { outcome: Outcome::Failed(Failure::new(FailureCode::HostFault, message)), wrote: false }
+        })
+    }
+
+    /// What running this call means.
+    pub(crate) fn run_of(self: &Arc<Self>, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Run> {
+        let call = turn.calls.get(index.get())?;
+        let pinned = call.pinned.clone()?;
+        Some(Run {
+            tool: call.tool.clone(),
+            call: call.id.clone(),
+            arguments: call.arguments.clone(),
+            idempotency_key: idempotency::key(&turn.caller, &turn.conversation, &call.id),
+            attempt,
+            scope: scope(turn, index),
+            report: Arc::new(LiveReport::new(self.clone(), turn, call, pinned.streaming)),
+            pinned,
+        })
+    }
+
+    /// Tells the live plane of a conversation. Nobody may be listening.
+    pub(crate) fn publish(&self, turn: &Turn, live: Live) {
+        self.feeds.live(&turn.conversation, live);
+    }
+}
+
+/// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON already.
+fn scope(turn: &Turn, index: CallIndex) -> Json {
+    let mut scope =
+        format!(r#"{{"conversation":"{}","turn":"{}","caller":"{}""#, turn.conversation, turn.id, turn.caller);
+    if let Some(approver) = turn.calls.get(index.get()).and_then(|call| call.approver.as_ref()) {
+        scope.push_str(&format!(r#","approver":"{approver}""#));
+    }
+    if let Some(context) = &turn.context {
+        scope.push_str(&format!(r#","context":{context}"#));
+    }
+    scope.push('}');
+    Json::new(scope)
+}

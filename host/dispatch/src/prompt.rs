@@ -1,0 +1,134 @@
+//! What people are asked: a plugin's template, filled in with the arguments of a call.
+//!
+//! `{name}` is a top-level argument, `{/a/0}` a JSON Pointer (RFC 6901) into the arguments, `{{` and `}}` are braces. A
+//! string is put in as it is, any other value as compact JSON, an absent one as `null`. What was put in is never read as
+//! a template again. The result is plain text of a plugin's and a model's making: whoever shows it escapes it.
+
+use serde_json::Value;
+
+/// A parsed template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    /// A JSON Pointer; a bare name is a pointer of one step.
+    Value(String),
+}
+
+/// What is wrong with a template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A `{` without its `}`, or a `}` without its `{`.
+    #[error("a brace at byte {0} has no partner; write {{{{ or }}}} for a brace in the text")]
+    Unbalanced(usize),
+    /// Something in braces that is neither an argument's name nor a pointer.
+    #[error("{{{0}}} is neither an argument's name nor a JSON Pointer")]
+    BadPlaceholder(String),
+}
+
+impl Template {
+    /// Parses a template.
+    ///
+    /// # Errors
+    /// [`TemplateError`] with the place or the words that are wrong.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            let offset = text.len() - rest.len() + at;
+            plain.push_str(&rest[..at]);
+            let after = &rest[at..];
+            if let Some(tail) = after.strip_prefix("{{") {
+                plain.push('{');
+                rest = tail;
+            } else if let Some(tail) = after.strip_prefix("}}") {
+                plain.push('}');
+                rest = tail;
+            } else if after.starts_with('}') {
+                return Err(TemplateError::Unbalanced(offset));
+            } else {
+                let close = after.find('}').ok_or(TemplateError::Unbalanced(offset))?;
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(Part::Value(pointer(&after[1..close])?));
+                rest = &after[close + 1..];
+            }
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        parts.retain(|part| *part != Part::Text(String::new()));
+        Ok(Self(parts))
+    }
+
+    /// The top-level arguments that the template names.
+    pub fn arguments(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Value(pointer) => {
+                let first = pointer[1..].split('/').next().unwrap_or_default();
+                Some(first.replace("~1", "/").replace("~0", "~"))
+            }
+        })
+    }
+
+    /// The text for these arguments.
+    #[must_use]
+    pub fn render(&self, arguments: &Value) -> String {
+        let fill = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Value(pointer) => match arguments.pointer(pointer) {
+                None => "null".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(value) => value.to_string(),
+            },
+        };
+        self.0.iter().map(fill).collect()
+    }
+}
+
+fn pointer(placeholder: &str) -> Result<String, TemplateError> {
+    let name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !placeholder.is_empty() && placeholder.chars().all(name) {
+        return Ok(format!("/{placeholder}"));
+    }
+    if placeholder.starts_with('/') && !placeholder.contains('{') {
+        return Ok(placeholder.to_owned());
+    }
+    Err(TemplateError::BadPlaceholder(placeholder.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(template: &str) -> String {
+        let arguments = serde_json::json!({"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true});
+        Template::parse(template).map_or_else(|error| error.to_string(), |template| template.render(&arguments))
+    }
+
+    #[test]
+    fn templates() {
+        for (template, expected) in [
+            ("Pay {amount} cents?", "Pay 5 cents?"),
+            ("to {to}", "to {amount}"),
+            ("{/lines/0/sku} {/lines}", r#"a [{"sku":"a"}]"#),
+            ("{/a~1b} {absent}", "true null"),
+            ("{{{amount}}}", "{5}"),
+            ("", ""),
+            ("a } b", "a brace at byte 2 has no partner; write {{ or }} for a brace in the text"),
+            ("a {b", "a brace at byte 2 has no partner; write {{ or }} for a brace in the text"),
+            ("{a b}", "{a b} is neither an argument's name nor a JSON Pointer"),
+            ("{}", "{} is neither an argument's name nor a JSON Pointer"),
+        ] {
+            assert_eq!(render(template), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_template_says_which_arguments_it_needs() {
+        let template = Template::parse("{to} {/a~1b/0} {{no}}").map(|t| t.arguments().collect::<Vec<_>>());
+        assert_eq!(template, Ok(vec!["to".to_owned(), "a/b".to_owned()]));
+    }
+}

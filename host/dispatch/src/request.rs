@@ -1,0 +1,128 @@
+//! What is asked of the host, and what it answers.
+
+use std::sync::Arc;
+
+use domain::{
+    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, PrincipalId, Rejection, Suspension, SuspensionId,
+    Turn, TurnId,
+};
+
+/// A turn to submit.
+#[derive(Debug, Clone)]
+pub struct TurnRequest {
+    /// Where it belongs.
+    pub conversation: ConversationId,
+    /// The calls, in the order in which the model asked for them.
+    pub calls: Vec<CallRequest>,
+    /// A JSON object for tools and people.
+    pub context: Option<Json>,
+    /// What a denial does to siblings.
+    pub rejection: Rejection,
+    /// Not to be written down as long as nothing of it waits. A kill loses it; the caller submits it again.
+    pub ephemeral: bool,
+}
+
+/// One call to submit.
+#[derive(Debug, Clone)]
+pub struct CallRequest {
+    /// The caller's id, unique in the conversation.
+    pub id: CallId,
+    /// The tool's name.
+    pub tool: Arc<str>,
+    /// The arguments: a JSON text.
+    pub arguments: Json,
+    /// What the provider's stream held, for a provider tool.
+    pub result: Option<ProviderResult>,
+}
+
+/// What a provider said of a call that it carried out itself.
+#[derive(Debug, Clone)]
+pub enum ProviderResult {
+    /// The result.
+    Value(Json),
+    /// That it failed, and why.
+    Error(String),
+}
+
+/// What became of a submission.
+#[derive(Debug, Clone)]
+pub struct Submitted {
+    /// The turn as it is now.
+    pub turn: Turn,
+    /// Whether it had been submitted before, and this is the recorded one.
+    pub replayed: bool,
+    /// Whether it was carried out without being written down.
+    pub ephemeral: bool,
+}
+
+/// An answer to a suspension.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Which.
+    pub suspension: SuspensionId,
+    /// One of its allowed decisions.
+    pub decision: String,
+    /// What comes with it.
+    pub data: Option<Json>,
+    /// Arguments to take the place of the submitted ones.
+    pub arguments: Option<Json>,
+    /// Why.
+    pub comment: Option<String>,
+    /// The digest of what was shown.
+    pub expect_digest: Option<Digest>,
+}
+
+/// Until when to wait for a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Until every call has its outcome.
+    Settled,
+    /// Until nothing of it runs: it has settled, or all that is left waits for the outside.
+    Quiet,
+}
+
+/// A suspension with all that is needed to answer it.
+#[derive(Debug, Clone)]
+pub struct PendingItem {
+    /// Its conversation.
+    pub conversation: ConversationId,
+    /// Its turn.
+    pub turn: TurnId,
+    /// Who submitted the turn.
+    pub caller: PrincipalId,
+    /// What the caller passed along.
+    pub context: Option<Json>,
+    /// The position of its call.
+    pub index: CallIndex,
+    /// Its call.
+    pub call: Call,
+    /// The suspension.
+    pub suspension: Suspension,
+    /// How it was closed, if it was.
+    pub closed: Option<Closed>,
+}
+
+/// Bounds on what callers and answerers may send. Sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The arguments of one call, or a submitted result.
+    pub arguments: usize,
+    /// The context of a turn.
+    pub context: usize,
+    /// The data of an answer.
+    pub data: usize,
+    /// The comment of an answer.
+    pub comment: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { arguments: 1 << 20, context: 64 << 10, data: 1 << 20, comment: 8 << 10 }
+    }
+}
+
+impl Bounds {
+    pub(crate) fn check(what: &'static str, size: usize, limit: usize) -> Result<(), crate::Error> {
+        if size > limit { Err(crate::Error::TooLarge { what, size, limit }) } else { Ok(()) }
+    }
+}
