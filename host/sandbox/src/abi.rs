@@ -1,0 +1,119 @@
+//! The versions of the interface that plugins are built against. A plugin speaks one of them, known from the names of its
+//! exports before anything of it is compiled; everything outside of this module knows only the newest form.
+
+pub(crate) mod v0_1;
+
+use std::fmt;
+
+use domain::{Approval, Executor, Failure};
+use wasmtime::component::{InstancePre, Linker};
+use wasmtime::{Result, Store};
+
+use crate::call::Job;
+use crate::guest::Guest;
+
+/// A version of the interface that this host speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AbiVersion {
+    /// `toolgate:plugin@0.1.x`.
+    V0_1,
+}
+
+impl AbiVersion {
+    /// The version that an export belongs to, such as `toolgate:plugin/catalog@0.1.3`. Within 0.x the second number
+    /// counts, as everywhere in semantic versioning.
+    pub(crate) fn of(version: &str) -> Option<Self> {
+        let mut numbers = version.split('.');
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some("0"), Some("1"), Some(_)) => Some(Self::V0_1),
+            _ => None,
+        }
+    }
+
+    /// The versions that this host speaks, for messages.
+    pub(crate) const SPOKEN: &str = "0.1";
+}
+
+impl fmt::Display for AbiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V0_1 => "0.1",
+        })
+    }
+}
+
+/// One tool as a plugin declares it, before any rule was applied to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// A JSON Schema, as text.
+    pub parameters: String,
+    /// Who produces the result.
+    pub executor: Executor,
+    /// Whether a person must approve.
+    pub approval: Approval,
+    /// Whether it reports progress.
+    pub streaming: bool,
+    /// A JSON object, as text.
+    pub options: String,
+}
+
+/// What a plugin exports, found once when it is loaded.
+pub(crate) enum Exports {
+    V0_1(v0_1::Indices),
+}
+
+impl Exports {
+    /// Finds the exports of a component that is linked.
+    pub(crate) fn find(version: AbiVersion, has_server: bool, pre: &InstancePre<Guest>) -> Result<Self> {
+        match version {
+            AbiVersion::V0_1 => v0_1::Indices::find(has_server, pre).map(Self::V0_1),
+        }
+    }
+
+    /// Makes an instance and asks it for its tools.
+    pub(crate) async fn tools(&self, pre: &InstancePre<Guest>, store: &mut Store<Guest>) -> Result<Vec<Declared>> {
+        match self {
+            Self::V0_1(indices) => indices.tools(pre, store).await,
+        }
+    }
+
+    /// Makes an instance and has it carry out the job.
+    pub(crate) async fn run(
+        &self,
+        pre: &InstancePre<Guest>,
+        store: &mut Store<Guest>,
+        job: &Job,
+    ) -> Result<std::result::Result<String, Failure>> {
+        match self {
+            Self::V0_1(indices) => indices.run(pre, store, job).await,
+        }
+    }
+}
+
+/// Links the `host` interface in every version.
+pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
+    v0_1::link(linker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_known_by_what_it_is_compatible_with() {
+        for (text, version) in [
+            ("0.1.0", Some(AbiVersion::V0_1)),
+            ("0.1.9", Some(AbiVersion::V0_1)),
+            ("0.2.0", None),
+            ("1.0.0", None),
+            ("0.1", None),
+            ("", None),
+        ] {
+            assert_eq!(AbiVersion::of(text), version, "{text}");
+        }
+    }
+}

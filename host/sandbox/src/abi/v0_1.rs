@@ -1,0 +1,136 @@
+//! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form, and nothing else.
+
+use domain::{Failure, FailureCode};
+use wasmtime::component::{HasSelf, InstancePre, Linker};
+use wasmtime::{Result, Store};
+
+use self::bindings::exports::toolgate::plugin::{catalog, server};
+use self::bindings::toolgate::plugin::{host, tool_types};
+use super::Declared;
+use crate::call::Job;
+use crate::guest::Guest;
+use crate::report::Level;
+
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, dead_code, reason = "generated from the interface")]
+
+    wasmtime::component::bindgen!({
+        path: "../../wit/v0.1",
+        world: "plugin",
+        exports: { default: async },
+        // The texts of a call are lowered from where they are, without a copy for each call.
+        ownership: Borrowing { duplicate_if_necessary: true },
+    });
+}
+
+/// Where the exports of a component are.
+pub(crate) struct Indices {
+    catalog: catalog::GuestIndices,
+    server: Option<server::GuestIndices>,
+}
+
+impl Indices {
+    pub(crate) fn find(has_server: bool, pre: &InstancePre<Guest>) -> Result<Self> {
+        let server = has_server.then(|| server::GuestIndices::new(pre)).transpose()?;
+        Ok(Self { catalog: catalog::GuestIndices::new(pre)?, server })
+    }
+
+    pub(crate) async fn tools(&self, pre: &InstancePre<Guest>, store: &mut Store<Guest>) -> Result<Vec<Declared>> {
+        let instance = pre.instantiate_async(&mut *store).await?;
+        let tools = self.catalog.load(&mut *store, &instance)?.call_tools(store).await?;
+        Ok(tools.into_iter().map(Declared::from).collect())
+    }
+
+    pub(crate) async fn run(
+        &self,
+        pre: &InstancePre<Guest>,
+        store: &mut Store<Guest>,
+        job: &Job,
+    ) -> Result<std::result::Result<String, Failure>> {
+        let server = self.server.as_ref().ok_or_else(|| wasmtime::format_err!("the plugin has no `server`"))?;
+        let instance = pre.instantiate_async(&mut *store).await?;
+        let call = server::Call {
+            id: &job.call_id,
+            tool: &job.tool,
+            arguments: job.arguments.as_str(),
+            idempotency_key: &job.idempotency_key,
+            attempt: job.attempt,
+            scope: job.scope.as_str(),
+        };
+        let answer = server.load(&mut *store, &instance)?.call_run(store, call).await?;
+        Ok(answer.map_err(Failure::from))
+    }
+}
+
+/// Links the `host` interface.
+pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
+    tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
+    host::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)
+}
+
+impl tool_types::Host for Guest {}
+
+impl host::Host for Guest {
+    fn progress(&mut self, update: host::Update) {
+        self.update(update.message, update.fraction, update.data);
+    }
+
+    fn log(&mut self, level: host::Level, message: String) {
+        Self::log(self).line(level.into(), &message);
+    }
+}
+
+impl From<host::Level> for Level {
+    fn from(level: host::Level) -> Self {
+        match level {
+            host::Level::Debug => Self::Debug,
+            host::Level::Info => Self::Info,
+            host::Level::Warn => Self::Warn,
+            host::Level::Error => Self::Error,
+        }
+    }
+}
+
+impl From<tool_types::Failure> for Failure {
+    fn from(failure: tool_types::Failure) -> Self {
+        match failure {
+            tool_types::Failure::InvalidArguments(text) => Self::new(FailureCode::InvalidArguments, text),
+            tool_types::Failure::Failed(text) => Self::new(FailureCode::ToolFailed, text),
+            tool_types::Failure::Unavailable(text) => Self::new(FailureCode::ToolUnavailable, text),
+        }
+    }
+}
+
+impl From<tool_types::Tool> for Declared {
+    fn from(tool: tool_types::Tool) -> Self {
+        Self {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters,
+            executor: tool.executor.into(),
+            approval: tool.approval.into(),
+            streaming: tool.streaming,
+            options: tool.options,
+        }
+    }
+}
+
+impl From<tool_types::Executor> for domain::Executor {
+    fn from(executor: tool_types::Executor) -> Self {
+        match executor {
+            tool_types::Executor::Server => Self::Server,
+            tool_types::Executor::Human => Self::Human,
+            tool_types::Executor::Client => Self::Client,
+            tool_types::Executor::Provider => Self::Provider,
+        }
+    }
+}
+
+impl From<tool_types::Approval> for domain::Approval {
+    fn from(approval: tool_types::Approval) -> Self {
+        match approval {
+            tool_types::Approval::Auto => Self::Auto,
+            tool_types::Approval::RequiresApproval => Self::RequiresApproval,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Compiled code on disk, by the component's digest, the engine's version and its configuration.
+//!
+//! Loading compiled code is running it, so nothing is loaded that this host did not write: each file carries an
+//! HMAC-SHA-256 (RFC 2104) under a key that lies beside it, readable by the host's user alone, and the very bytes that
+//! were authenticated are the ones that are loaded, whatever becomes of the file meanwhile. A file that is damaged,
+//! foreign, or written by another version is compiled anew. A cache that cannot be read or written costs time and nothing
+//! else.
+
+mod code;
+mod key;
+
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context as _;
+use domain::Digest;
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use self::key::{Key, TAG};
+use crate::engine::CONFIGURATION;
+
+/// The folder of compiled code.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    key: Key,
+    /// What of the host decides whether code fits: the first part of each file's name.
+    engine: String,
+    written: AtomicU64,
+}
+
+impl Cache {
+    /// Opens the folder, making it and its key where they are missing.
+    pub(crate) fn open(folder: &Path, engine: &Engine) -> anyhow::Result<Self> {
+        let in_folder = || format!("could not set up the folder of compiled code at {}", folder.display());
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(in_folder)?;
+        // It may have been there before, with the rights of whoever made it.
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(in_folder)?;
+        let key = Key::open(&folder.join("key")).with_context(in_folder)?;
+        let mut version = Stable(Sha256::new());
+        CONFIGURATION.hash(&mut version);
+        engine.precompile_compatibility_hash().hash(&mut version);
+        let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
+        Ok(Self { folder: folder.to_owned(), key, engine, written: AtomicU64::new(0) })
+    }
+
+    /// The compiled code of a component, if there is a file for it that this host wrote.
+    pub(crate) fn get(&self, engine: &Engine, digest: Digest) -> Option<Component> {
+        let path = self.path(digest);
+        let mut bytes = fs::read(&path).ok()?;
+        let sealed = self.key.opens(&self.name(digest), &bytes);
+        bytes.truncate(bytes.len().saturating_sub(TAG));
+        let loaded = if sealed { code::load(engine, &bytes) } else { Err("it is not what this host wrote".into()) };
+        match loaded {
+            Ok(component) => Some(component),
+            Err(why) => {
+                tracing::warn!(path = %path.display(), why, "compiled code is not used; compiling again");
+                None
+            }
+        }
+    }
+
+    /// Keeps compiled code. That it could not be kept is no reason not to run it.
+    pub(crate) fn put(&self, digest: Digest, component: &Component) {
+        let written = component
+            .serialize()
+            .map_err(|error| anyhow::anyhow!("{error:#}"))
+            .and_then(|code| self.write(digest, &code));
+        if let Err(error) = written {
+            tracing::warn!(%digest, error = format!("{error:#}"), "compiled code could not be kept");
+        }
+    }
+
+    /// Writes under another name first, so that a reader sees the whole file or none. It is not synced: what a power
+    /// failure damages does not open.
+    fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
+        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        let draft = self.folder.join(format!("draft-{}-{number}", std::process::id()));
+        let tag = self.key.seal(&self.name(digest), code);
+        let write = || -> std::io::Result<()> {
+            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+            file.write_all(code)?;
+            file.write_all(&tag)?;
+            fs::rename(&draft, self.path(digest))
+        };
+        write().inspect_err(|_| {
+            let _ = fs::remove_file(&draft);
+        })?;
+        Ok(())
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(self.name(digest))
+    }
+
+    /// The name is sealed with the code, so that one component's file cannot be passed off as another's.
+    fn name(&self, digest: Digest) -> String {
+        format!("{}-{}.cwasm", self.engine, digest.hex())
+    }
+}
+
+/// A hasher whose result is the same in every process, which the standard library's does not promise.
+struct Stable(Sha256);
+
+impl Hasher for Stable {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Required by the trait; the whole digest is taken instead.
+    fn finish(&self) -> u64 {
+        0
+    }
+}

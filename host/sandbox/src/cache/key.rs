@@ -1,0 +1,61 @@
+//! The key under which compiled code is authenticated.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
+/// Bytes of a tag, which stands at the end of each file.
+pub(super) const TAG: usize = 32;
+
+/// The key.
+pub(super) struct Key(Hmac<Sha256>);
+
+impl Key {
+    /// Reads the key, or makes one. Whoever deletes it has everything compiled again.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) if bytes.len() == 32 => return Self::new(&bytes),
+            Ok(_) => fs::remove_file(path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        let draft = path.with_extension(format!("draft-{}", std::process::id()));
+        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        // A link and not a rename: of two hosts that start at once both end up with the key of the first.
+        let linked = fs::hard_link(&draft, path);
+        fs::remove_file(&draft)?;
+        match linked {
+            Ok(()) => Self::new(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::new(&fs::read(path)?),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn new(bytes: &[u8]) -> io::Result<Self> {
+        Hmac::new_from_slice(bytes).map(Self).map_err(io::Error::other)
+    }
+
+    /// The tag of this code under this name.
+    pub(super) fn seal(&self, name: &str, code: &[u8]) -> [u8; TAG] {
+        self.over(name, code).finalize().into_bytes().into()
+    }
+
+    /// Whether a file of this name, code and tag in one, was written by this host. Takes the same time wherever they
+    /// differ.
+    pub(super) fn opens(&self, name: &str, file: &[u8]) -> bool {
+        file.split_last_chunk::<TAG>().is_some_and(|(code, tag)| self.over(name, code).verify_slice(tag).is_ok())
+    }
+
+    /// Names of files have one length, so name and code need nothing between them.
+    fn over(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+        self.0.clone().chain_update(name).chain_update(code)
+    }
+}

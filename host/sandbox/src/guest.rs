@@ -1,0 +1,109 @@
+//! What a store holds for one call: the guest's side of the host.
+//!
+//! Most calls touch little of it, so whatever costs anything is made when it is first asked for.
+
+use std::sync::Arc;
+
+use domain::{Limits, PluginName};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::capability::keyvalue::{self, Buckets};
+use crate::clock::Clock;
+use crate::limits::Meter;
+use crate::random::{self, Random};
+use crate::report::{Level, Log, Progress, Sink};
+use crate::wasi;
+
+/// The world outside of guests, as the host was given it.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) keyvalue: Option<Arc<dyn Buckets>>,
+}
+
+/// The data of one call's store.
+pub(crate) struct Guest {
+    pub(crate) meter: Meter,
+    pub(crate) table: ResourceTable,
+    pub(crate) random: random::Guests,
+    pub(crate) keyvalue: Option<keyvalue::Session>,
+    progress: Progress,
+    clock: Arc<dyn Clock>,
+    sink: Arc<dyn Sink>,
+    log: Option<Log>,
+    log_limit: usize,
+    wasi: Option<Box<WasiCtx>>,
+}
+
+impl Guest {
+    /// The data of a call that has not begun. `owner` is the plugin whose key-value data it may reach, if any.
+    pub(crate) fn new(
+        outside: &Outside,
+        owner: Option<&PluginName>,
+        streaming: bool,
+        limits: &Limits,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        let session = |buckets: &Arc<dyn Buckets>, owner: &PluginName| {
+            keyvalue::Session::new(Arc::clone(buckets), owner.clone())
+        };
+        Self {
+            meter: Meter::new(limits),
+            table,
+            random: random::Guests(Arc::clone(&outside.random)),
+            keyvalue: outside.keyvalue.as_ref().zip(owner).map(|(buckets, owner)| session(buckets, owner)),
+            progress: Progress::new(Arc::clone(&sink), streaming, limits),
+            clock: Arc::clone(&outside.clock),
+            sink,
+            log: None,
+            log_limit: limits.log_bytes,
+            wasi: None,
+        }
+    }
+
+    /// The guest reports progress.
+    pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
+        self.progress.update(message, fraction, data);
+    }
+
+    /// The call's log.
+    pub(crate) fn log(&mut self) -> &Log {
+        self.log.get_or_insert_with(|| Log::new(Arc::clone(&self.sink), self.log_limit))
+    }
+
+    /// What the guest said last before it gave up.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        self.log.as_ref().map(Log::last_words).filter(|words| !words.is_empty())
+    }
+
+    /// Closes the reports of a call that has ended.
+    pub(crate) fn finish(&mut self) {
+        let dropped = self.progress.dropped();
+        if let Some(log) = &self.log {
+            log.finish(self.log_limit);
+        }
+        if dropped > 0 {
+            let note = format!(
+                "{dropped} progress updates were dropped: the tool is not declared `streaming`, their data is not JSON, or \
+                 they are beyond the limits `progress_updates` and `progress_bytes`"
+            );
+            self.sink.log(Level::Warn, &note);
+        }
+    }
+}
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        if self.wasi.is_none() {
+            let clock = Arc::clone(&self.clock);
+            let log = self.log().clone();
+            self.wasi = Some(Box::new(wasi::context(clock, log)));
+        }
+        let ctx = self.wasi.get_or_insert_default();
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}

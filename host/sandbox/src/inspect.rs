@@ -1,0 +1,130 @@
+//! What a component says that it imports and exports, read in microseconds without compiling or validating anything of it.
+//!
+//! This decides whether a component is looked at any further. It trusts nothing: whatever is wrong in the parts that are
+//! skipped here is found when they are compiled.
+
+use wasmparser::{Chunk, Encoding, Parser, Payload};
+
+use crate::abi::AbiVersion;
+use crate::capability::{Capability, Grants};
+use crate::ending::excerpt;
+use crate::load::{ForeignImport, LoadError};
+use crate::wasi;
+
+/// The interface of a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// The names of its imports, as they stand in the component.
+    pub imports: Vec<String>,
+    /// The names of its exports. Toolchains add some of their own; they mean nothing here.
+    pub exports: Vec<String>,
+    /// The version of our interface that it was built against.
+    pub speaks: AbiVersion,
+    /// Whether it exports `server`, which a plugin with a server tool must.
+    pub has_server: bool,
+}
+
+/// Imports and exports of one component together. A component that names more is not a plugin but an attack.
+const MAX_NAMES: usize = 10_000;
+
+/// `namespace:package/interface@version`, taken apart.
+struct Name<'a> {
+    package: &'a str,
+    interface: &'a str,
+    version: &'a str,
+}
+
+impl<'a> Name<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (path, version) = text.split_once('@')?;
+        let (package, interface) = path.split_once('/')?;
+        Some(Self { package, interface, version })
+    }
+}
+
+impl Interface {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the bytes are not a component, or one that exports no `catalog` of a version that this host speaks.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, LoadError> {
+        let (imports, exports) = names(bytes)?;
+        let ours = |interface: &str| {
+            let named = |name: &&Name<'_>| name.package == "toolgate:plugin" && name.interface == interface;
+            exports.iter().filter_map(|text| Name::parse(text)).find(|name| named(&name)).map(|name| name.version)
+        };
+        let found = ours("catalog").ok_or(LoadError::NotAPlugin)?;
+        let unknown = |found: &str| LoadError::Version { found: excerpt(found) };
+        let speaks = AbiVersion::of(found).ok_or_else(|| unknown(found))?;
+        let server = ours("server");
+        if let Some(version) = server.filter(|version| AbiVersion::of(version) != Some(speaks)) {
+            return Err(unknown(version));
+        }
+        let has_server = server.is_some();
+        Ok(Self { imports, exports, speaks, has_server })
+    }
+
+    /// The imports that neither every guest has nor these grants give, all of them.
+    pub(crate) fn foreign(&self, grants: &Grants) -> Vec<ForeignImport> {
+        let judge = |text: &String| {
+            let name = Name::parse(text);
+            let needs = match &name {
+                Some(name) if is_everyones(name) => return None,
+                Some(name) => Capability::behind(name.package, name.version, name.interface),
+                None => None,
+            };
+            match needs {
+                Some(capability) if grants.holds(capability) => None,
+                needs => Some(ForeignImport { name: excerpt(text), needs }),
+            }
+        };
+        self.imports.iter().filter_map(judge).collect()
+    }
+}
+
+/// Whether every guest may import this: the host's own interface and the inert WASI.
+fn is_everyones(name: &Name<'_>) -> bool {
+    let ours = name.package == "toolgate:plugin" && matches!(name.interface, "host" | "tool-types");
+    let inert = wasi::INERT.contains(&name.package) && name.version.starts_with("0.2.");
+    (ours && AbiVersion::of(name.version).is_some()) || inert
+}
+
+/// The names of what the outermost component imports and exports.
+fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
+    let malformed = |error: wasmparser::BinaryReaderError| LoadError::Malformed(excerpt(error.message()));
+    let too_many = || LoadError::Malformed(format!("more than {MAX_NAMES} imports and exports"));
+    let (mut imports, mut exports) = (Vec::new(), Vec::new());
+    let mut parser = Parser::new(0);
+    let mut rest = bytes;
+    loop {
+        let (consumed, payload) = match parser.parse(rest, true).map_err(malformed)? {
+            Chunk::Parsed { consumed, payload } => (consumed, payload),
+            Chunk::NeedMoreData(_) => return Err(LoadError::Malformed("it ends too early".into())),
+        };
+        rest = rest.get(consumed..).unwrap_or_default();
+        match payload {
+            Payload::Version { encoding: Encoding::Module, .. } => return Err(LoadError::Module),
+            Payload::ComponentImportSection(section) => {
+                for import in section {
+                    imports.push(import.map_err(malformed)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section {
+                    exports.push(export.map_err(malformed)?.name.name.to_owned());
+                }
+            }
+            // A module or component inside of this one: its bytes are skipped, and the parser goes on behind them.
+            Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
+                let length = unchecked_range.end.saturating_sub(unchecked_range.start);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                rest = rest.get(length..).ok_or_else(|| LoadError::Malformed("it ends too early".into()))?;
+            }
+            Payload::End(_) => return Ok((imports, exports)),
+            _ => {}
+        }
+        if imports.len() + exports.len() > MAX_NAMES {
+            return Err(too_many());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Runs guests. Whatever a guest does is an outcome of its call: it cannot make the host fail, outlast its limits, reach
+//! what was not granted, or find anything of another call.
+//!
+//! ```text
+//! bytes ─ Sandbox::load ─► Plugin ─ declarations ─► what it says of its tools
+//!           inspect           └──── run(job) ─────► End { outcome, spent }
+//!           cache or compile        one Store, one instance, then thrown away
+//!           link what is granted
+//! ```
+//!
+//! The only crate that knows the engine. Read `sandbox.rs`, `plugin.rs`, `call.rs` in this order; `limits.rs` and
+//! `ending.rs` say what stops a guest and how that is told, `abi/` has the versions of the interface, `capability/` what
+//! can be granted, `wasi.rs` what everybody gets.
+
+mod abi;
+mod cache;
+mod call;
+mod capability;
+mod clock;
+mod ending;
+mod engine;
+mod guest;
+mod inspect;
+mod json;
+mod limits;
+mod load;
+mod plugin;
+mod random;
+mod report;
+mod sandbox;
+mod wasi;
+
+pub use abi::{AbiVersion, Declared};
+pub use call::{End, Job, Spent};
+pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Swapped};
+pub use capability::{Capability, Grants};
+pub use clock::{Clock, SystemClock};
+pub use engine::{engine_config, guest_runtime};
+pub use inspect::Interface;
+pub use load::{ForeignImport, LoadError};
+pub use plugin::Plugin;
+pub use random::{Random, SystemRandom};
+pub use report::{Level, Sink, Update};
+pub use sandbox::{Sandbox, Settings};

@@ -1,0 +1,76 @@
+//! Randomness for guests: `wasi:random` over a source of our own, so that a call can be given a seeded one.
+
+use std::sync::Arc;
+
+use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
+
+use crate::ending::Stop;
+
+/// Where the randomness of guests comes from.
+pub trait Random: Send + Sync {
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// When the source has failed; the call that asked ends with a fault of the host.
+    fn fill(&self, buffer: &mut [u8]) -> std::io::Result<()>;
+}
+
+/// The operating system's generator, for the secure and the insecure interfaces alike: it is fast enough for both, and
+/// nothing of it can be guessed from the other.
+#[derive(Debug, Default)]
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, buffer: &mut [u8]) -> std::io::Result<()> {
+        getrandom::fill(buffer).map_err(std::io::Error::from)
+    }
+}
+
+/// The most bytes that a guest may ask for at once: the host allocates them before the guest can be held to account.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The randomness of one call.
+pub(crate) struct Guests(pub(crate) Arc<dyn Random>);
+
+impl Guests {
+    fn bytes(&self, count: u64) -> wasmtime::Result<Vec<u8>> {
+        if count > MAX_BYTES {
+            return Err(Stop::Limit(format!("asked for {count} random bytes at once, at most {MAX_BYTES}")).into());
+        }
+        let mut buffer = vec![0; usize::try_from(count)?];
+        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
+        Ok(buffer)
+    }
+
+    fn number(&self) -> wasmtime::Result<u64> {
+        let mut buffer = [0; 8];
+        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
+        Ok(u64::from_le_bytes(buffer))
+    }
+}
+
+impl random::Host for Guests {
+    fn get_random_bytes(&mut self, count: u64) -> wasmtime::Result<Vec<u8>> {
+        self.bytes(count)
+    }
+
+    fn get_random_u64(&mut self) -> wasmtime::Result<u64> {
+        self.number()
+    }
+}
+
+impl insecure::Host for Guests {
+    fn get_insecure_random_bytes(&mut self, count: u64) -> wasmtime::Result<Vec<u8>> {
+        self.bytes(count)
+    }
+
+    fn get_insecure_random_u64(&mut self) -> wasmtime::Result<u64> {
+        self.number()
+    }
+}
+
+impl insecure_seed::Host for Guests {
+    fn insecure_seed(&mut self) -> wasmtime::Result<(u64, u64)> {
+        Ok((self.number()?, self.number()?))
+    }
+}

@@ -1,0 +1,210 @@
+//! What a running call tells those who follow it: progress and its log, both within bounds. What is beyond them is dropped
+//! and counted, and the count is the log's last line: a guest that talks too much still gets its result.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::{Json, Limits};
+
+use crate::json;
+
+/// Receives what a call reports while it runs. Called from the guest's thread: hand it on, do not wait.
+pub trait Sink: Send + Sync {
+    /// One update of a streaming tool.
+    fn progress(&self, update: Update);
+    /// One line of the log. It comes from the guest and may hold any characters.
+    fn log(&self, level: Level, line: &str);
+}
+
+/// A sink for those who follow nothing.
+impl Sink for () {
+    fn progress(&self, _update: Update) {}
+    fn log(&self, _level: Level, _line: &str) {}
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// One line for people, as the guest wrote it.
+    pub message: String,
+    /// From 0 to 1.
+    pub fraction: Option<f64>,
+    /// For whoever renders the call.
+    pub data: Option<Json>,
+}
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For the author of the plugin.
+    Debug,
+    /// Worth knowing; also what the guest prints to its standard output.
+    Info,
+    /// Something is off; also what it prints to its standard error.
+    Warn,
+    /// The call will not have its result.
+    Error,
+}
+
+impl Level {
+    /// The name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The progress of one call.
+pub(crate) struct Progress {
+    sink: Arc<dyn Sink>,
+    updates_left: u32,
+    bytes_left: usize,
+    dropped: u64,
+}
+
+impl Progress {
+    /// For a tool that does not stream there is no budget at all.
+    pub(crate) fn new(sink: Arc<dyn Sink>, streaming: bool, limits: &Limits) -> Self {
+        let updates_left = if streaming { limits.progress_updates } else { 0 };
+        Self { sink, updates_left, bytes_left: limits.progress_bytes, dropped: 0 }
+    }
+
+    /// Hands one update on, or drops it.
+    pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
+        let bytes = message.len() + data.as_ref().map_or(0, String::len);
+        let well_formed = data.as_deref().is_none_or(|text| json::check(text).is_ok());
+        let (Some(updates), Some(left), true) =
+            (self.updates_left.checked_sub(1), self.bytes_left.checked_sub(bytes), well_formed)
+        else {
+            self.dropped += 1;
+            return;
+        };
+        self.updates_left = updates;
+        self.bytes_left = left;
+        let fraction = fraction.filter(|fraction| (0.0..=1.0).contains(fraction));
+        self.sink.progress(Update { message, fraction, data: data.map(Json::new) });
+    }
+
+    /// How many updates were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// The log of one call: its own lines and what it prints. Shared with its output streams.
+#[derive(Clone)]
+pub(crate) struct Log(Arc<Mutex<Lines>>);
+
+struct Lines {
+    sink: Arc<dyn Sink>,
+    left: usize,
+    dropped: u64,
+    /// What was printed after the last line break, by stream.
+    partial: [Vec<u8>; 2],
+    last_words: VecDeque<String>,
+}
+
+/// Lines of standard error that explain a crash.
+const LAST_WORDS: usize = 3;
+
+/// How the line begins that follows the message of every Rust panic and explains nothing.
+const HOW_TO_SEE_MORE: &str = "note: run with `RUST_BACKTRACE";
+
+/// The streams that a guest prints to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Stream {
+    const fn level(self) -> Level {
+        match self {
+            Self::Stdout => Level::Info,
+            Self::Stderr => Level::Warn,
+        }
+    }
+}
+
+impl Log {
+    /// An empty log.
+    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize) -> Self {
+        let partial = [Vec::new(), Vec::new()];
+        Self(Arc::new(Mutex::new(Lines { sink, left: limit, dropped: 0, partial, last_words: VecDeque::new() })))
+    }
+
+    /// Writes one line.
+    pub(crate) fn line(&self, level: Level, text: &str) {
+        let mut lines = self.lines();
+        let kept = lines.take(text.len());
+        let kept = text.floor_char_boundary(kept);
+        if kept > 0 || text.is_empty() {
+            lines.sink.log(level, &text[..kept]);
+        }
+    }
+
+    /// Takes what the guest printed.
+    pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
+        let mut lines = self.lines();
+        let kept = lines.take(bytes.len());
+        let mut rest = &bytes[..kept];
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            lines.partial[stream as usize].extend_from_slice(&rest[..end]);
+            lines.emit(stream);
+            rest = &rest[end + 1..];
+        }
+        lines.partial[stream as usize].extend_from_slice(rest);
+    }
+
+    /// Writes what is left, and how much was dropped.
+    pub(crate) fn finish(&self, limit: usize) {
+        let mut lines = self.lines();
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if !lines.partial[stream as usize].is_empty() {
+                lines.emit(stream);
+            }
+        }
+        if lines.dropped > 0 {
+            let note = format!("{} bytes of this log were dropped: it may hold {limit} (limit `log_bytes`)", lines.dropped);
+            lines.sink.log(Level::Warn, &note);
+        }
+    }
+
+    /// The last lines that went to standard error, which is where a language says why it gave up.
+    pub(crate) fn last_words(&self) -> String {
+        self.lines().last_words.make_contiguous().join(" ")
+    }
+
+    /// A sink that panicked leaves the lines as they are, and they are fine.
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lines {
+    /// How much of so many bytes may be kept; the rest is counted as dropped.
+    fn take(&mut self, wanted: usize) -> usize {
+        let kept = wanted.min(self.left);
+        self.left -= kept;
+        self.dropped += (wanted - kept) as u64;
+        kept
+    }
+
+    fn emit(&mut self, stream: Stream) {
+        let line = std::mem::take(&mut self.partial[stream as usize]);
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim_end_matches('\r');
+        self.sink.log(stream.level(), line);
+        if stream == Stream::Stderr && !line.trim().is_empty() && !line.starts_with(HOW_TO_SEE_MORE) {
+            if self.last_words.len() == LAST_WORDS {
+                self.last_words.pop_front();
+            }
+            self.last_words.push_back(line.trim().to_owned());
+        }
+    }
+}

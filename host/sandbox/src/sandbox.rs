@@ -1,0 +1,156 @@
+//! The sandbox: the engine and what every guest shares of it, which is nothing that a guest could change.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use domain::Digest;
+use tokio::sync::Semaphore;
+use wasmtime::Engine;
+use wasmtime::component::{Component, InstancePre, Linker};
+
+use crate::abi::{self, Exports};
+use crate::cache::Cache;
+use crate::capability::Grants;
+use crate::capability::keyvalue::{self, Buckets};
+use crate::clock::{Clock, SystemClock};
+use crate::ending::excerpt;
+use crate::engine::{self, Ticker};
+use crate::guest::{Guest, Outside};
+use crate::inspect::Interface;
+use crate::load::LoadError;
+use crate::plugin::Plugin;
+use crate::random::{Random, SystemRandom};
+use crate::wasi;
+
+/// How a sandbox is set up.
+pub struct Settings {
+    /// A folder for compiled code that belongs to this host alone, made if it is missing. Without one, code is compiled at
+    /// each start.
+    pub cache: Option<PathBuf>,
+    /// Instances at once; more wait. Reserves address space, about 9 GiB each, and no memory.
+    pub pool: u32,
+    /// The largest component that is taken, in bytes.
+    pub max_component: usize,
+    /// Where `wasi:keyvalue` keeps what guests give it. Without it the interface denies every access, granted or not.
+    pub keyvalue: Option<Arc<dyn Buckets>>,
+    /// The clocks of guests.
+    pub clock: Arc<dyn Clock>,
+    /// The randomness of guests.
+    pub random: Arc<dyn Random>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cache: None,
+            pool: 1000,
+            max_component: 64 << 20,
+            keyvalue: None,
+            clock: Arc::new(SystemClock::default()),
+            random: Arc::new(SystemRandom),
+        }
+    }
+}
+
+/// Loads plugins. Cheap to clone; one for each process is enough.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Shared>);
+
+/// What the calls of every plugin share.
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) outside: Outside,
+    /// One permit for each instance that the pool has room for.
+    pub(crate) places: Semaphore,
+    linker: Linker<Guest>,
+    cache: Option<Cache>,
+    max_component: usize,
+    _ticker: Ticker,
+}
+
+impl Sandbox {
+    /// Makes the engine, reserves its pool and opens the cache.
+    ///
+    /// # Errors
+    /// When the address space, the thread or the folder is not to be had.
+    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+        let engine = engine::engine(settings.pool)?;
+        let mut linker = Linker::new(&engine);
+        wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+        abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+        let cache = settings.cache.map(|folder| Cache::open(&folder, &engine)).transpose()?;
+        Ok(Self(Arc::new(Shared {
+            _ticker: Ticker::start(&engine)?,
+            engine,
+            outside: Outside { clock: settings.clock, random: settings.random, keyvalue: settings.keyvalue },
+            places: Semaphore::new(settings.pool as usize),
+            linker,
+            cache,
+            max_component: settings.max_component,
+        })))
+    }
+
+    /// What a component says that it imports and exports, without compiling it.
+    ///
+    /// # Errors
+    /// When it is no component, or no plugin, or one of a version that this host does not speak.
+    pub fn inspect(bytes: &[u8]) -> Result<Interface, LoadError> {
+        Interface::read(bytes)
+    }
+
+    /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten (Python), so call this where
+    /// nobody is kept waiting; from the cache it takes well under a millisecond.
+    ///
+    /// `digest` is that of `bytes`: compiled code is kept under it.
+    ///
+    /// # Errors
+    /// [`LoadError`]; of the imports outside of the grants all are named.
+    pub fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Plugin, LoadError> {
+        if bytes.len() > self.0.max_component {
+            return Err(LoadError::TooLarge { size: bytes.len(), most: self.0.max_component });
+        }
+        let interface = Interface::read(bytes)?;
+        let foreign = interface.foreign(grants);
+        if !foreign.is_empty() {
+            return Err(LoadError::Imports(foreign));
+        }
+        let component = self.component(digest, bytes)?;
+        let pre = self.link(&component, grants)?;
+        let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
+        Ok(Plugin::new(digest, interface.has_server, exports, pre, Arc::clone(&self.0)))
+    }
+
+    /// Compiled code, from the cache where it has it.
+    fn component(&self, digest: Digest, bytes: &[u8]) -> Result<Component, LoadError> {
+        let shared = &self.0;
+        if let Some(component) = shared.cache.as_ref().and_then(|cache| cache.get(&shared.engine, digest)) {
+            return Ok(component);
+        }
+        let component = Component::from_binary(&shared.engine, bytes)
+            .map_err(|error| LoadError::Compile(excerpt(&format!("{error:#}"))))?;
+        if let Some(cache) = &shared.cache {
+            cache.put(digest, &component);
+        }
+        Ok(component)
+    }
+
+    /// Links what the grants give, and nothing else: what is not linked cannot be called.
+    fn link(&self, component: &Component, grants: &Grants) -> Result<InstancePre<Guest>, LoadError> {
+        if !grants.keyvalue {
+            return self.0.linker.instantiate_pre(component).map_err(unfit);
+        }
+        let mut linker = self.0.linker.clone();
+        keyvalue::link(&mut linker).map_err(|error| LoadError::Host(anyhow::anyhow!("{error:#}")))?;
+        linker.instantiate_pre(component).map_err(unfit)
+    }
+}
+
+fn unfit(error: wasmtime::Error) -> LoadError {
+    LoadError::Link(excerpt(&format!("{error:#}")))
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").finish_non_exhaustive()
+    }
+}
