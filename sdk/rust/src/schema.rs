@@ -68,6 +68,9 @@ mod tests {
 
     #[test]
     fn no_arguments_is_an_empty_object() {
-        assert_eq!(schema_of::<NoArguments>(), json!({"type": "object", "additionalProperties": false, "description": "The arguments of a tool that takes none."}));
+        assert_eq!(
+            schema_of::<NoArguments>(),
+            json!({"type": "object", "additionalProperties": false, "description": "The arguments of a tool that takes none."})
+        );
     }
 }
