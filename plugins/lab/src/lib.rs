@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_call_knows_itself() {
-        let scope = json!({"conversation": "c1", "turn": "t1", "caller": "ann", "approver": "bob", "context": {"a": 1}});
+        let scope =
+            json!({"conversation": "c1", "turn": "t1", "caller": "ann", "approver": "bob", "context": {"a": 1}});
         let run = Attempt::at("identity", json!({})).key("k").number(3).scope(&scope).run(&tools());
         let identity = run.result.unwrap();
         assert_eq!((&identity["attempt"], &identity["approver"]), (&json!(3), &json!("bob")));

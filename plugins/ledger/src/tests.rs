@@ -27,7 +27,6 @@ fn audit(memory: &Memory) -> Audit {
     Audit::deserialize(run.result.unwrap()).unwrap()
 }
 
-
 #[test]
 fn the_declarations_are_legal() {
     check(&tools()).unwrap();
