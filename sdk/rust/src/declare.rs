@@ -61,19 +61,21 @@ impl<E, A> Tool<E, A> {
 }
 
 /// For tools that wait for something outside: gated ones, questions, and those that a client carries out.
-#[allow(private_bounds, reason = "the bound is public; only its sealing is not")]
-impl<E, A> Tool<E, A>
-where
-    (E, A): Waits,
-{
+impl<E, A> Tool<E, A> {
     /// The longest that each wait may take; in whole milliseconds. The host's default where nothing is said.
-    pub fn expires(mut self, after: Duration) -> Self {
+    pub fn expires(mut self, after: Duration) -> Self
+    where
+        (E, A): Waits,
+    {
         self.spec.options.expires_ms = Some(milliseconds(after));
         self
     }
 
     /// What a person is shown: `{name}` is a top-level argument, `{/json/pointer}` one within, `{{` and `}}` are braces.
-    pub fn prompt(mut self, template: &'static str) -> Self {
+    pub fn prompt(mut self, template: &'static str) -> Self
+    where
+        (E, A): Waits,
+    {
         self.spec.options.prompt = Some(template);
         self
     }

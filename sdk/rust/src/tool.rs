@@ -116,7 +116,10 @@ pub trait Approval: sealed::Sealed {
 }
 
 /// The cells of the matrix in which a call waits for something outside.
-#[diagnostic::on_unimplemented(message = "a call of this tool never waits, so it has no prompt and cannot expire")]
+#[diagnostic::on_unimplemented(
+    message = "a call of this tool never waits, so it has no prompt and cannot expire",
+    label = "only gated tools, questions and client tools wait"
+)]
 pub trait Waits: sealed::Sealed {}
 
 impl Waits for (Server, Gated) {}
