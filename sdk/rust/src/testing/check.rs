@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use crate::{AnyTool, Tools};
 
-/// The host's limits on one schema.
+/// The host's limits, as the interface states them.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 const MAX_SCHEMA_DEPTH: usize = 32;
 const MAX_TITLE: usize = 128;
+const MAX_PROMPT_BYTES: usize = 4 * 1024;
 const MAX_TIMEOUT_MS: u64 = 86_400_000;
 const MAX_EXPIRES_MS: u64 = 31_536_000_000;
 
@@ -117,6 +118,9 @@ fn check_options(options: &Value, parameters: &Value, found: &mut impl FnMut(Str
         }
     }
     if let Some(template) = options["prompt"].as_str() {
+        if template.len() > MAX_PROMPT_BYTES {
+            found(format!("`prompt` is over {MAX_PROMPT_BYTES} bytes"));
+        }
         match placeholders(template) {
             Ok(steps) => {
                 for step in steps.iter().filter(|step| !has_property(parameters, step)) {
