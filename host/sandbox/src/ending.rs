@@ -90,7 +90,8 @@ fn trapped(error: &wasmtime::Error) -> Failure {
         let message = format!("the tool exited with status {status} before it returned a result");
         return Failure::new(FailureCode::Trapped, message);
     }
-    let mut message = format!("the tool crashed: {}", excerpt(&error.root_cause().to_string()));
+    let cause = error.root_cause().to_string();
+    let mut message = format!("the tool crashed: {}", excerpt(cause.trim_start_matches("wasm trap: ")));
     if let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() {
         let names = backtrace.frames().iter().filter_map(wasmtime::FrameInfo::func_name);
         for (index, name) in names.take(FRAMES).enumerate() {

@@ -1,0 +1,199 @@
+//! A call returns a result, a failure of the tool's own, or the failure that its misbehaviour is.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::{FailureCode, Limits, Outcome, Span};
+
+use crate::guests::{Wat, guest};
+use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
+
+/// Returns its arguments.
+const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
+
+/// Never returns.
+const SPIN: &str = "(loop $again (br $again)) (unreachable)";
+
+#[test]
+fn a_guest_is_given_the_job_and_returns_a_result() {
+    let plugin = load(&guest(ECHO));
+    let end = RUNTIME.block_on(plugin.run(&job("test", r#"{"a":[1,"ü"]}"#), &Limits::default(), Arc::new(())));
+    assert_eq!(value(end.outcome), r#"{"a":[1,"ü"]}"#);
+    assert!(!end.wrote_keyvalue);
+    assert_eq!(end.spent.peak_memory, 2 << 16);
+    assert!(end.spent.time > Duration::ZERO && end.spent.time < Duration::from_secs(5));
+}
+
+#[test]
+fn every_part_of_the_job_arrives() {
+    let parts = ["$id", "$tool", "$args", "$key", "$scope"];
+    let expected = [r#""call_1""#, r#""tool""#, r#""{}""#, r#""key_1""#, r#""{}""#];
+    for (part, expected) in parts.into_iter().zip(expected) {
+        // Copies the text between two quotation marks.
+        let body = format!(
+            "(i32.store8 (i32.const 4096) (i32.const 34))
+             (memory.copy (i32.const 4097) (local.get {part}) (local.get {part}_len))
+             (i32.store8 (i32.add (i32.const 4097) (local.get {part}_len)) (i32.const 34))
+             (call $ok (i32.const 4096) (i32.add (i32.const 2) (local.get {part}_len)))"
+        );
+        assert_eq!(value(outcome(&guest(&body))), expected, "{part}");
+    }
+    assert_eq!(value(outcome(&guest("(call $ok_number (i64.extend_i32_u (local.get $attempt)))"))), "1");
+}
+
+#[test]
+fn nothing_is_left_for_the_next_call() {
+    let count = "(i32.store (i32.const 4096) (i32.add (i32.load (i32.const 4096)) (i32.const 1)))
+                 (call $ok_number (i64.extend_i32_u (i32.load (i32.const 4096))))";
+    let plugin = load(&guest(count));
+    for _ in 0..100 {
+        assert_eq!(value(run(&plugin, &tight()).outcome), "1");
+    }
+}
+
+#[test]
+fn a_tool_says_itself_that_it_failed() {
+    let says = |kind: u32| {
+        let body = format!(
+            "(i32.store (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const {kind}))
+             (i32.store (i32.const 24) (i32.const 4096)) (i32.store (i32.const 28) (i32.const 2)) (i32.const 16)"
+        );
+        outcome(&Wat { run: &body, items: r#"(data (i32.const 4096) "no")"#, ..Wat::default() }.build())
+    };
+    assert_eq!(failed(says(0), FailureCode::InvalidArguments), "no");
+    assert_eq!(failed(says(1), FailureCode::ToolFailed), "no");
+    assert_eq!(failed(says(2), FailureCode::ToolUnavailable), "no");
+    // A kind of failure that the interface does not have is a crash and not a failure of the tool's choosing.
+    assert!(failed(says(3), FailureCode::Trapped).contains("discriminant"));
+}
+
+#[test]
+fn what_is_not_json_is_no_result() {
+    for (text, len) in [("nope", 4), ("1 1", 3), ("", 0)] {
+        let items = format!(r#"(data (i32.const 4096) "{text}")"#);
+        let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
+        let ended = outcome(&Wat { run: &body, items: &items, ..Wat::default() }.build());
+        assert!(failed(ended, FailureCode::InvalidResult).contains("not JSON"), "{text}");
+    }
+}
+
+#[test]
+fn a_crash_is_an_outcome_and_says_where() {
+    let items = "(func $inner (unreachable)) (func $outer (call $inner))";
+    let message = failed(
+        outcome(&Wat { run: "(call $outer) (i32.const 0)", items, ..Wat::default() }.build()),
+        FailureCode::Trapped,
+    );
+    assert!(message.starts_with("the tool crashed: wasm `unreachable` instruction executed in inner <- outer"), "{message}");
+}
+
+#[test]
+fn lies_about_memory_are_crashes() {
+    for (what, body) in [
+        ("a result beyond the memory", "(call $ok (i32.const 131000) (i32.const 1000))"),
+        ("a length beyond everything", "(call $ok (i32.const 0) (i32.const -1))"),
+        ("an odd return area", "(i32.const 3)"),
+        ("a return area beyond the memory", "(i32.const -4)"),
+        ("bytes that are no text", "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ok (i32.const 4096) (i32.const 1))"),
+        ("an undefined result", "(i32.store (i32.const 16) (i32.const 7)) (i32.const 16)"),
+    ] {
+        match outcome(&guest(body)) {
+            Outcome::Failed(failure) => {
+                let codes = [FailureCode::Trapped, FailureCode::LimitExceeded];
+                assert!(codes.contains(&failure.code), "{what}: {failure:?}");
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_spinning_guest_ends_at_its_deadline_and_disturbs_nobody() {
+    let (spin, echo) = (load(&guest(SPIN)), load(&guest(ECHO)));
+    let limits = Limits { time: Span::from_millis(300), ..tight() };
+    let started = Instant::now();
+    let spinning: Vec<_> = (0..8)
+        .map(|_| {
+            let spin = spin.clone();
+            RUNTIME.spawn(async move { spin.run(&job("test", "{}"), &limits, Arc::new(())).await })
+        })
+        .collect();
+    let mut calls = 0;
+    while started.elapsed() < Duration::from_millis(200) {
+        let echo = echo.clone();
+        let answer = RUNTIME.spawn(async move { echo.run(&job("test", "1"), &tight(), Arc::new(())).await });
+        assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").outcome), "1");
+        calls += 1;
+    }
+    assert!(calls >= 3, "only {calls} calls went through while others were spinning");
+    for spun in spinning {
+        let end = RUNTIME.block_on(spun).expect("no panic");
+        assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
+        assert!(end.spent.time >= Duration::from_millis(300) && end.spent.time < Duration::from_secs(3));
+    }
+}
+
+#[test]
+fn time_runs_wherever_the_guest_spends_it() {
+    let limits = Limits { time: Span::from_millis(100), ..tight() };
+    let places = [
+        ("start", Wat { run: ECHO, items: "(func $start (loop $again (br $again))) (start $start)", ..Wat::default() }),
+        (
+            "post-return",
+            Wat {
+                run: ECHO,
+                items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.0#run") (param i32) (loop $again (br $again)))"#,
+                ..Wat::default()
+            },
+        ),
+    ];
+    for (place, wat) in places {
+        let end = run(&load(&wat.build()), &limits);
+        assert!(matches!(&end.outcome, Outcome::Failed(f) if f.code == FailureCode::OutOfTime), "{place}: {end:?}");
+    }
+}
+
+#[test]
+fn a_cancelled_call_stops_and_its_place_is_free_again() {
+    let spin = load(&guest(SPIN));
+    for _ in 0..200 {
+        RUNTIME.block_on(async {
+            let limits = tight();
+            let spinning = job("test", "{}");
+            let call = spin.run(&spinning, &limits, Arc::new(()));
+            assert!(tokio::time::timeout(Duration::from_millis(2), call).await.is_err());
+        });
+    }
+    assert_eq!(value(outcome(&guest(ECHO))), "{}");
+}
+
+#[test]
+fn declarations_come_as_the_plugin_made_them() {
+    let items = r#"
+      (data (i32.const 64) "\80\00\00\00\01\00\00\00")
+      (data (i32.const 128) "\00\10\00\00\02\00\00\00" "\02\10\00\00\03\00\00\00" "\05\10\00\00\02\00\00\00"
+        "\02\01\01\00" "\07\10\00\00\02\00\00\00")
+      (data (i32.const 4096) "hidoc{}{}")"#;
+    let plugin = load(&Wat { run: ECHO, items, ..Wat::default() }.build());
+    let tools = RUNTIME.block_on(plugin.declarations()).expect("a list");
+    assert_eq!(tools.len(), 1);
+    let tool = &tools[0];
+    assert_eq!((tool.name.as_str(), tool.description.as_str()), ("hi", "doc"));
+    assert_eq!((tool.parameters.as_str(), tool.options.as_str()), ("{}", "{}"));
+    assert_eq!(tool.executor, domain::Executor::Client);
+    assert_eq!(tool.approval, domain::Approval::RequiresApproval);
+    assert!(tool.streaming);
+}
+
+#[test]
+fn a_hostile_catalog_is_refused() {
+    let declare = |tools: &str| {
+        let plugin = load(&Wat { run: ECHO, tools, ..Wat::default() }.build());
+        RUNTIME.block_on(plugin.declarations()).expect_err("refused").code
+    };
+    assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
+    assert_eq!(declare("(unreachable)"), FailureCode::Trapped);
+    // A hundred million tools that all lie at the same place.
+    let many = "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
+    assert!(matches!(declare(many), FailureCode::Trapped | FailureCode::LimitExceeded));
+}

@@ -1,0 +1,172 @@
+//! Every limit has a guest that hits it, and each of them is told apart.
+
+use std::sync::Arc;
+
+use domain::{FailureCode, Limits, Span};
+
+use crate::guests::{Wat, guest, with_modules};
+use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
+
+const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
+
+/// Grows the memory by so many pages and crashes if it may not.
+fn grow(pages: u32) -> String {
+    format!(
+        "(if (i32.eq (memory.grow (i32.const {pages})) (i32.const -1)) (then (unreachable)))
+         (call $ok_number (i64.extend_i32_u (memory.size)))"
+    )
+}
+
+#[test]
+fn memory_grows_up_to_its_limit() {
+    // The limit is 4 MiB, which is 64 pages; the guest begins with two.
+    let end = run(&load(&guest(&grow(62))), &tight());
+    assert_eq!(end.spent.peak_memory, 4 << 20);
+    assert_eq!(value(end.outcome), "64");
+    let message = failed(outcome(&guest(&grow(63))), FailureCode::OutOfMemory);
+    assert!(message.contains("4 MiB") && message.contains("`memory`"), "{message}");
+}
+
+#[test]
+fn a_guest_that_lives_with_less_memory_has_its_result() {
+    let tries = "(call $ok_number (i64.extend_i32_u (i32.eq (memory.grow (i32.const 1000)) (i32.const -1))))";
+    assert_eq!(value(outcome(&guest(tries))), "1");
+}
+
+#[test]
+fn asking_for_the_impossible_earns_no_memory() {
+    // After each refusal that the limit has nothing to do with, the guest takes what it had returned, if it was.
+    let body = "(local $n i32)
+      (drop (memory.grow (i32.const 50)))
+      (loop $again
+        (drop (memory.grow (i32.const 65536)))
+        (drop (memory.grow (i32.const 12)))
+        (local.set $n (i32.add (local.get $n) (i32.const 1)))
+        (br_if $again (i32.lt_u (local.get $n) (i32.const 20))))
+      (call $ok_number (i64.extend_i32_u (memory.size)))";
+    assert_eq!(value(outcome(&guest(body))), "64");
+}
+
+#[test]
+fn memories_count_together() {
+    let two = with_modules(guest(ECHO), &["(module (memory 30))", "(module (memory 30))"]);
+    assert_eq!(value(outcome(&two)), "{}");
+    let three = with_modules(guest(ECHO), &["(module (memory 30))", "(module (memory 30))", "(module (memory 30))"]);
+    failed(outcome(&three), FailureCode::OutOfMemory);
+    let huge = with_modules(guest(ECHO), &["(module (memory 65536))"]);
+    failed(outcome(&huge), FailureCode::OutOfMemory);
+}
+
+#[test]
+fn tables_count_together() {
+    let limits = Limits { table_elements: 100, ..tight() };
+    let tables = |sizes: &[u32]| {
+        let modules: Vec<_> = sizes.iter().map(|size| format!("(module (table {size} funcref))")).collect();
+        let modules: Vec<_> = modules.iter().map(String::as_str).collect();
+        run(&load(&with_modules(guest(ECHO), &modules)), &limits).outcome
+    };
+    assert_eq!(value(tables(&[40, 40])), "{}");
+    assert!(failed(tables(&[60, 60]), FailureCode::LimitExceeded).contains("`table_elements`"));
+
+    let grows = Wat {
+        items: "(table $t 10 funcref)",
+        run: "(if (i32.eq (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1)) (then (unreachable)))
+              (i32.const 0)",
+        ..Wat::default()
+    };
+    let grown = run(&load(&grows.build()), &limits).outcome;
+    assert!(failed(grown, FailureCode::LimitExceeded).contains("`table_elements`"));
+}
+
+#[test]
+fn instances_are_limited() {
+    let modules = ["(module)"; 20];
+    let message = failed(outcome(&with_modules(guest(ECHO), &modules)), FailureCode::LimitExceeded);
+    assert!(message.contains("16 core instances") && message.contains("`instances`"), "{message}");
+}
+
+#[test]
+fn the_stack_is_limited() {
+    let items = "(func $deep (param i64) (result i64)
+      (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (local.get 0)))";
+    let body = "(call $ok_number (call $deep (i64.const 0)))";
+    let message = failed(outcome(&Wat { run: body, items, ..Wat::default() }.build()), FailureCode::LimitExceeded);
+    assert!(message.contains("nested too deeply"), "{message}");
+}
+
+#[test]
+fn a_recursion_through_the_host_is_no_way_out() {
+    // Each level makes the host call back into the guest to lower nothing, so it is the guest's own frames that pile up.
+    let items = "(func $deep (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (call $deep))";
+    let ended = outcome(&Wat { run: "(call $deep) (i32.const 0)", items, ..Wat::default() }.build());
+    assert!(failed(ended, FailureCode::LimitExceeded).contains("nested too deeply"));
+}
+
+#[test]
+fn arguments_and_results_have_their_size() {
+    let limits = Limits { arguments: 10, ..tight() };
+    let plugin = load(&guest(ECHO));
+    let with = |arguments: &str| RUNTIME.block_on(plugin.run(&job("test", arguments), &limits, Arc::new(()))).outcome;
+    assert_eq!(value(with("1234567890")), "1234567890");
+    assert!(failed(with("12345678901"), FailureCode::LimitExceeded).contains("`arguments`"));
+
+    // 100,000 spaces and a digit: JSON, and beyond the 64 KiB of the result.
+    let body = "(memory.fill (i32.const 4096) (i32.const 32) (i32.const 100000)) (i32.store8 (i32.const 4096) (i32.const 49))
+                (call $ok (i32.const 4096) (i32.const 100000))";
+    assert!(failed(outcome(&guest(body)), FailureCode::LimitExceeded).contains("`result`"));
+}
+
+#[test]
+fn what_is_copied_out_at_once_has_its_size() {
+    let limits = Limits { hostcall_bytes: 64 << 10, ..tight() };
+    let result = guest("(call $ok (i32.const 0) (i32.const 120000))");
+    assert!(failed(run(&load(&result), &limits).outcome, FailureCode::LimitExceeded).contains("`hostcall_bytes`"));
+    let log = guest("(call $log (i32.const 1) (i32.const 0) (i32.const 120000)) (i32.const 0)");
+    assert!(failed(run(&load(&log), &limits).outcome, FailureCode::LimitExceeded).contains("`hostcall_bytes`"));
+}
+
+#[test]
+fn handles_are_limited() {
+    let packages = "package wasi:io@0.2.0 { interface poll { resource pollable; } }
+      package wasi:clocks@0.2.0 { interface monotonic-clock {
+        use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }";
+    let wat = Wat {
+        imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))"#,
+        run: "(loop $again (drop (call $wait (i64.const 1000000))) (br $again)) (unreachable)",
+        world: "import wasi:clocks/monotonic-clock@0.2.0;",
+        packages,
+        ..Wat::default()
+    };
+    let message = failed(outcome(&wat.build()), FailureCode::LimitExceeded);
+    assert!(message.contains("1024 resource handles"), "{message}");
+}
+
+#[test]
+fn a_sleeping_guest_ends_at_its_deadline() {
+    let packages = r"package wasi:io@0.2.0 { interface poll { resource pollable { block: func(); } } }
+      package wasi:clocks@0.2.0 { interface monotonic-clock {
+        use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }";
+    let wat = Wat {
+        imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
+          (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))"#,
+        run: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
+        world: "import wasi:clocks/monotonic-clock@0.2.0;",
+        packages,
+        ..Wat::default()
+    };
+    let limits = Limits { time: Span::from_millis(100), ..tight() };
+    let end = run(&load(&wat.build()), &limits);
+    failed(end.outcome, FailureCode::OutOfTime);
+    assert!(end.spent.time.as_millis() < 1_000, "{:?}", end.spent);
+}
+
+#[test]
+fn large_bulk_operations_are_stopped_in_time() {
+    let body = "(loop $again
+      (memory.fill (i32.const 0) (i32.const 1) (i32.const 131072))
+      (br $again)) (unreachable)";
+    let limits = Limits { time: Span::from_millis(100), ..tight() };
+    let end = run(&load(&guest(body)), &limits);
+    failed(end.outcome, FailureCode::OutOfTime);
+    assert!(end.spent.time.as_millis() < 1_000, "{:?}", end.spent);
+}

@@ -1,0 +1,138 @@
+//! What is refused before anything of it runs, and that the refusal names all that is wrong.
+
+use domain::Digest;
+use toolgate_sandbox::{AbiVersion, Capability, ForeignImport, Grants, LoadError, Sandbox, Settings};
+
+use crate::guests::{Wat, guest, with_modules};
+use crate::world::{outcome, sandbox};
+
+const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
+
+fn refusal(component: &[u8], grants: Grants) -> LoadError {
+    sandbox().load(Digest::of(component), component, &grants).expect_err("refused")
+}
+
+#[test]
+fn a_component_says_what_it_is() {
+    let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
+    assert_eq!(interface.imports, ["toolgate:plugin/tool-types@0.1.0", "toolgate:plugin/host@0.1.0"]);
+    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.0"));
+    assert_eq!(interface.speaks, AbiVersion::V0_1);
+    assert!(interface.has_server);
+}
+
+#[test]
+fn every_foreign_import_is_named_with_the_grant_that_would_allow_it() {
+    let component = Wat {
+        run: ECHO,
+        imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
+          (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func (param i32 i32 i32)))
+          (import "evil:corp/steal@1.0.0" "all" (func))"#,
+        world: "import wasi:http/outgoing-handler@0.2.3; import evil:corp/steal@1.0.0;
+          import wasi:keyvalue/store@0.2.0-draft2;",
+        packages: "package wasi:http@0.2.3 { interface outgoing-handler { handle: func(); } }
+          package evil:corp@1.0.0 { interface steal { all: func(); } }",
+        ..Wat::default()
+    }
+    .build();
+    let LoadError::Imports(mut found) = refusal(&component, Grants::default()) else { panic!("another refusal") };
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let foreign = |name: &str, needs| ForeignImport { name: name.into(), needs };
+    let expected = [
+        foreign("evil:corp/steal@1.0.0", None),
+        foreign("wasi:http/outgoing-handler@0.2.3", None),
+        foreign("wasi:keyvalue/store@0.2.0-draft2", Some(Capability::KeyValue)),
+    ];
+    assert_eq!(found, expected);
+    let LoadError::Imports(found) = refusal(&component, Grants { keyvalue: true }) else { panic!("another refusal") };
+    assert_eq!(found.len(), 2);
+    let text = refusal(&component, Grants::default()).to_string();
+    assert!(text.contains("(needs the grant `keyvalue`)") && text.contains("(no grant exists"), "{text}");
+}
+
+/// The same component, as if it had been built against another version.
+fn of_version(version: &str) -> Vec<u8> {
+    let mut component = guest(ECHO);
+    let (from, to) = (b"@0.1.0".as_slice(), format!("@{version}"));
+    assert_eq!(from.len(), to.len());
+    for at in 0..component.len() - from.len() {
+        if component[at..].starts_with(from) {
+            component[at..at + from.len()].copy_from_slice(to.as_bytes());
+        }
+    }
+    component
+}
+
+#[test]
+fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
+    for version in ["0.2.0", "1.0.0"] {
+        let refusal = refusal(&of_version(version), Grants::default());
+        assert!(matches!(&refusal, LoadError::Version { found } if found == version), "{refusal}");
+        assert!(refusal.to_string().contains("this host speaks 0.1"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_later_patch_of_the_same_version_runs() {
+    assert_eq!(crate::world::value(outcome(&of_version("0.1.7"))), "{}");
+}
+
+#[test]
+fn what_is_no_plugin_is_told_apart() {
+    let refuse = |bytes: &[u8]| refusal(bytes, Grants::default());
+    assert!(matches!(refuse(b""), LoadError::Malformed(_)));
+    assert!(matches!(refuse(b"#!/bin/sh\n"), LoadError::Malformed(_)));
+    assert!(matches!(refuse(&wat::parse_str("(module)").expect("text")), LoadError::Module));
+    assert!(matches!(refuse(&wat::parse_str("(component)").expect("text")), LoadError::NotAPlugin));
+    let whole = guest(ECHO);
+    for end in (0..whole.len()).step_by(97) {
+        let refused = refuse(&whole[..end]);
+        assert!(!matches!(refused, LoadError::Host(_)), "cut at {end}: {refused}");
+    }
+}
+
+#[test]
+fn bytes_that_rotted_are_refused_or_run_within_their_limits() {
+    let whole = guest(ECHO);
+    for at in (8..whole.len()).step_by(61) {
+        let mut rotten = whole.clone();
+        rotten[at] ^= 0x55;
+        if let Ok(plugin) = sandbox().load(Digest::of(&rotten), &rotten, &Grants::default()) {
+            // Whatever it is now, it ends.
+            let _ = crate::world::run(&plugin, &crate::world::tight());
+        }
+    }
+}
+
+#[test]
+fn an_export_of_another_form_is_refused() {
+    let component = wat::parse_str(
+        r#"(component
+          (core module $m (func (export "f")))
+          (core instance $i (instantiate $m))
+          (func $f (canon lift (core func $i "f")))
+          (instance $catalog (export "tools" (func $f)))
+          (export "toolgate:plugin/catalog@0.1.0" (instance $catalog)))"#,
+    )
+    .expect("text");
+    let plugin = sandbox().load(Digest::of(&component), &component, &Grants::default());
+    // Its name is right, so it loads; the moment it is asked, its type is found to be another.
+    let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations());
+    assert!(asked.is_err());
+}
+
+#[test]
+fn components_have_their_size_and_their_memories() {
+    let small = Sandbox::new(Settings { pool: 1, max_component: 1000, ..Settings::default() }).expect("a pool");
+    let component = guest(ECHO);
+    let refused = small.load(Digest::of(&component), &component, &Grants::default());
+    assert!(matches!(refused, Err(LoadError::TooLarge { most: 1000, .. })));
+    let memories = with_modules(guest(ECHO), &["(module (memory 1))"; 10]);
+    assert!(matches!(refusal(&memories, Grants::default()), LoadError::Compile(_)));
+}
+
+#[test]
+fn what_differs_between_machines_does_not_compile() {
+    let relaxed = "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
+    assert!(matches!(refusal(&guest(relaxed), Grants::default()), LoadError::Compile(_)));
+}

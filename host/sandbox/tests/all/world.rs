@@ -1,0 +1,100 @@
+//! A sandbox, a runtime for its guests, and one way to run something in them.
+
+use std::sync::{Arc, LazyLock, Mutex};
+
+use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, PluginName, Span};
+use tokio::runtime::Runtime;
+use toolgate_sandbox::{
+    End, Grants, Job, Level, MemoryBuckets, Plugin, Sandbox, Settings, Sink, Update, guest_runtime,
+};
+
+/// Guests of every test share one runtime and one pool, as on a host.
+pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
+
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    let keyvalue = Some(Arc::new(MemoryBuckets::default()) as Arc<_>);
+    Sandbox::new(Settings { pool: 50, keyvalue, ..Settings::default() }).expect("a pool")
+});
+
+/// The sandbox of the tests.
+pub(crate) fn sandbox() -> &'static Sandbox {
+    &SANDBOX
+}
+
+/// Loads a component without grants.
+pub(crate) fn load(component: &[u8]) -> Plugin {
+    sandbox().load(Digest::of(component), component, &Grants::default()).expect("it loads")
+}
+
+/// What a call reported.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) updates: Mutex<Vec<Update>>,
+    pub(crate) lines: Mutex<Vec<(Level, String)>>,
+}
+
+impl Sink for Heard {
+    fn progress(&self, update: Update) {
+        self.updates.lock().expect("no panic").push(update);
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        self.lines.lock().expect("no panic").push((level, line.to_owned()));
+    }
+}
+
+impl Heard {
+    /// The log, one line for each.
+    pub(crate) fn log(&self) -> Vec<String> {
+        let lines = self.lines.lock().expect("no panic");
+        lines.iter().map(|(level, line)| format!("{}: {line}", level.as_str())).collect()
+    }
+}
+
+/// A job with these arguments, for a streaming tool of a plugin of this name.
+pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
+    Job {
+        plugin: PluginName::new(plugin).expect("a name"),
+        call_id: "call_1".into(),
+        tool: "tool".into(),
+        arguments: Json::new(arguments),
+        idempotency_key: "key_1".into(),
+        attempt: 1,
+        scope: Json::new("{}"),
+        streaming: true,
+    }
+}
+
+/// Limits small enough that a test hits them at once.
+pub(crate) fn tight() -> Limits {
+    Limits { time: Span::from_millis(5_000), memory: 4 << 20, result: 64 << 10, ..Limits::default() }
+}
+
+/// Runs a plugin once.
+pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> End {
+    RUNTIME.block_on(plugin.run(&job("test", "{}"), limits, Arc::new(())))
+}
+
+/// Runs a component once under tight limits and says how that ended.
+pub(crate) fn outcome(component: &[u8]) -> Outcome {
+    run(&load(component), &tight()).outcome
+}
+
+/// The result, as text.
+pub(crate) fn value(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Ok { value, trusted: true } => value.as_str().to_owned(),
+        other => panic!("expected a result, got {other:?}"),
+    }
+}
+
+/// The failure, which has to be of this kind.
+pub(crate) fn failed(outcome: Outcome, code: FailureCode) -> String {
+    match outcome {
+        Outcome::Failed(Failure { code: found, message }) => {
+            assert_eq!(found, code, "{message}");
+            message
+        }
+        other => panic!("expected {code:?}, got {other:?}"),
+    }
+}
