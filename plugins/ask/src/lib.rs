@@ -32,7 +32,7 @@ toolgate_sdk::declarations! {
     .title("A question for you")
     .prompt("{question}")
     .expires(Duration::from_secs(24 * 60 * 60))
-    .may_decline()
+    .responses(&["answer", "decline"])
     .never_evict(),
 }
 
@@ -51,6 +51,6 @@ mod tests {
         let tools = tools();
         let options = tools.iter().next().unwrap().options();
         assert_eq!(options["response"]["required"], json!(["answer"]));
-        assert_eq!(options["responses"], json!(["answer", "deny"]));
+        assert_eq!(options["responses"], json!(["answer", "decline"]));
     }
 }

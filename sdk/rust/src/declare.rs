@@ -154,9 +154,10 @@ impl<Answer> Tool<Human<Answer>, Auto> {
         self
     }
 
-    /// The person may decline to answer; the call then ends `denied`.
-    pub fn may_decline(mut self) -> Self {
-        self.spec.options.may_decline = true;
+    /// The decisions that the person chooses from. The result is then `{"decision": choice, "data": answer}`, and the
+    /// answer may be left out.
+    pub fn responses(mut self, responses: &'static [&'static str]) -> Self {
+        self.spec.options.responses = Some(responses);
         self
     }
 }

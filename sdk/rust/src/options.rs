@@ -66,7 +66,7 @@ pub(crate) struct Options {
     pub(crate) expires_ms: Option<u64>,
     pub(crate) on_expiry: Option<Expiry>,
     pub(crate) prompt: Option<&'static str>,
-    pub(crate) may_decline: bool,
+    pub(crate) responses: Option<&'static [&'static str]>,
     pub(crate) response: Option<SchemaOf>,
     pub(crate) editable: Option<Editable>,
     pub(crate) recovery: Option<Recovery>,
@@ -84,7 +84,7 @@ impl Options {
         put(&mut object, "expires_ms", self.expires_ms);
         put(&mut object, "on_expiry", self.on_expiry.as_ref().map(Expiry::to_json));
         put(&mut object, "prompt", self.prompt);
-        put(&mut object, "responses", self.may_decline.then(|| json!(["answer", "deny"])));
+        put(&mut object, "responses", self.responses.map(|responses| json!(responses)));
         put(&mut object, "response", self.response.map(|schema| schema()));
         put(&mut object, "editable", self.editable.map(Editable::to_json));
         put(&mut object, "recovery", self.recovery.map(Recovery::as_str));

@@ -63,6 +63,8 @@ impl Handle {
         }
         let Some(live) = self.pinned(call) else { return gone() };
         match (&answer.data, suspension.kind) {
+            // A choice is an answer of its own; what comes with it may be left out.
+            (None, Kind::Elicitation) if suspension.responses.is_some() => Vec::new(),
             (None, _) => vec![Violation { pointer: String::new(), message: "data is required here".into() }],
             (Some(data), Kind::ClientExec) => live.checks.result(data),
             (Some(data), Kind::Approval | Kind::Elicitation) => live.checks.response(data),

@@ -1,0 +1,264 @@
+//! Random turns under random inputs, duplicates, kills and clock jumps: the promises of the state machine hold for all.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use domain::{
+    Approval, CallId, CallIndex, CallState, Checked, Context, ConversationId, Digest, Editable, Event, Executor,
+    Failure, FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId,
+    Recovery, Rejection, Requested, Resolve, Role, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Wait,
+};
+use proptest::prelude::*;
+use toolgate_domain as domain;
+
+/// Something that happens, chosen without knowledge of the turn: much of it is out of place, as in life.
+#[derive(Debug, Clone)]
+enum Happening {
+    Answer { call: usize, phase: usize, decision: &'static str, edit: bool, by: u8 },
+    Finish { call: u16, attempt: u32, ok: bool },
+    Tick { seconds: u64, alive: bool, attended: bool },
+    Cancel,
+    ClientsLeft,
+    /// The process is killed after the last commit and started again: only the facts survive.
+    Kill,
+    /// The same thing happens again.
+    Again,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let decision = prop::sample::select(vec!["approve", "deny", "answer", "result", "error", "nonsense"]);
+    prop_oneof![
+        6 => (0..5usize, 0..3usize, decision, any::<bool>(), 0..4u8)
+            .prop_map(|(call, phase, decision, edit, by)| Happening::Answer { call, phase, decision, edit, by }),
+        5 => (0..5u16, 1..4u32, any::<bool>()).prop_map(|(call, attempt, ok)| Happening::Finish { call, attempt, ok }),
+        3 => (0..200u64, any::<bool>(), any::<bool>())
+            .prop_map(|(seconds, alive, attended)| Happening::Tick { seconds, alive, attended }),
+        1 => Just(Happening::Cancel),
+        1 => Just(Happening::ClientsLeft),
+        2 => Just(Happening::Kill),
+        3 => Just(Happening::Again),
+    ]
+}
+
+fn requested() -> impl Strategy<Value = Requested> {
+    let executor = prop::sample::select(Executor::ALL.to_vec());
+    let expiry = prop::sample::select(vec![
+        OnExpiry::Error,
+        OnExpiry::Deny,
+        OnExpiry::Approve,
+        OnExpiry::Answer(Json::new("0")),
+    ]);
+    let recovery = prop::sample::select(vec![Recovery::Retry, Recovery::Ask, Recovery::Fail]);
+    (executor, any::<bool>(), expiry, recovery, 0..10u8).prop_map(|(executor, gated, on_expiry, recovery, unlucky)| {
+        let gateable = matches!(executor, Executor::Server | Executor::Client);
+        let pinned = Pinned {
+            plugin: PluginName::new("p").unwrap(),
+            component: Digest::of("component"),
+            declaration: Digest::of("declaration"),
+            executor,
+            approval: if gated && gateable { Approval::RequiresApproval } else { Approval::Auto },
+            streaming: false,
+            timeout: Span::from_secs(30),
+            recovery,
+            wait: Some(Wait {
+                expires: Span::from_secs(100),
+                on_expiry,
+                responses: None,
+                response: None,
+                result: None,
+                editable: Editable::All,
+            }),
+        };
+        Requested {
+            id: CallId::new("c").unwrap(),
+            tool: "tool".into(),
+            arguments: Json::new("{}"),
+            plan: match unlucky {
+                0 => Plan::Settle(Outcome::Denied(None)),
+                _ => Plan::Go(Arc::new(pinned)),
+            },
+            prompt: None,
+            result: (executor == Executor::Provider && unlucky != 0)
+                .then(|| Outcome::Ok { value: Json::new("1"), trusted: false }),
+        }
+    })
+}
+
+/// A turn with the facts that were committed for it, checked after every commit.
+struct World {
+    facts: Vec<Event>,
+    turn: Turn,
+    now: u64,
+    owner: u128,
+    minted: u128,
+    rules: Rules,
+}
+
+impl World {
+    fn commit(&mut self, events: Vec<Event>, next: Turn) {
+        self.facts.extend(events);
+        assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&next), "the facts alone make the turn");
+        self.turn = next;
+        check(&self.facts, &self.turn);
+    }
+
+    fn decide(&mut self, input: Input) {
+        let minted = &mut self.minted;
+        let mut mint = || {
+            *minted += 1;
+            SuspensionId::from_bits(*minted)
+        };
+        let mut cx = Context {
+            now: Timestamp::from_millis(self.now),
+            owner: OwnerId::from_bits(self.owner),
+            rules: &self.rules,
+            mint: &mut mint,
+        };
+        if let Ok((events, next)) = self.turn.decide(input, &mut cx) {
+            self.commit(events, next);
+        }
+    }
+
+    fn all(&self) -> Vec<CallIndex> {
+        self.turn.indexed().map(|(index, _)| index).collect()
+    }
+
+    fn happen(&mut self, happening: &Happening) {
+        let all = self.all();
+        let some = |yes: bool| if yes { all.clone() } else { Vec::new() };
+        match *happening {
+            Happening::Answer { call, phase, decision, edit, by } => {
+                let known = self.turn.calls.get(call).and_then(|call| call.suspensions.get(phase));
+                let suspension = known.map_or(SuspensionId::from_bits(0), |(suspension, _)| suspension.id);
+                let roles = [Role::Caller, Role::Approver, Role::Client, Role::Admin];
+                let id = PrincipalId::new(if by == 0 { "agent" } else { "ann" }).unwrap();
+                self.decide(Input::Resolve(Box::new(Resolve {
+                    suspension,
+                    by: Principal::new(id, [roles[usize::from(by)]]),
+                    decision: decision.into(),
+                    data: None,
+                    arguments: edit.then(|| Json::new("{\"edited\":true}")),
+                    comment: None,
+                    expect_digest: None,
+                    checked: Checked::default(),
+                })));
+            }
+            Happening::Finish { call, attempt, ok } => {
+                let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
+                let outcome = if ok { Outcome::Ok { value: Json::new("1"), trusted: true } } else { failure() };
+                self.decide(Input::Finished { call: CallIndex(call), attempt, outcome });
+            }
+            Happening::Tick { seconds, alive, attended } => {
+                self.now += seconds * 1000;
+                let open_since = Timestamp::from_millis(0);
+                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since });
+            }
+            Happening::Cancel => {
+                let by = Principal::new(PrincipalId::new("agent").unwrap(), [Role::Caller]);
+                self.decide(Input::Cancel { by });
+            }
+            Happening::ClientsLeft => self.decide(Input::ClientsLeft { calls: self.all() }),
+            Happening::Kill => {
+                self.turn = Turn::replay(&self.facts).unwrap();
+                self.owner += 1;
+                self.decide(Input::Restarted);
+            }
+            Happening::Again => {}
+        }
+    }
+}
+
+/// What must hold of the facts of any turn at any moment.
+fn check(facts: &[Event], turn: &Turn) {
+    let mut arguments: HashMap<CallIndex, Json> = HashMap::new();
+    let mut pinned: HashMap<CallIndex, Arc<Pinned>> = HashMap::new();
+    let mut approved: HashMap<CallIndex, Digest> = HashMap::new();
+    let mut closed = HashSet::new();
+    let mut settled = HashSet::new();
+    let mut ended = 0;
+    for fact in facts {
+        assert_eq!(ended, 0, "nothing happens after the end of a turn: {fact:?}");
+        match fact {
+            Event::CallRequested { call, arguments: submitted, pinned: to, .. } => {
+                arguments.insert(*call, submitted.clone());
+                pinned.extend(to.clone().map(|to| (*call, to)));
+            }
+            Event::CallResolved { call, suspension, resolution, approved: binding, .. } => {
+                assert!(closed.insert(*suspension), "one resolution for each suspension");
+                arguments.extend(resolution.arguments.clone().map(|edited| (*call, edited)));
+                approved.extend(binding.map(|binding| (*call, binding)));
+            }
+            Event::SuspensionExpired { call, suspension, approved: binding, .. } => {
+                assert!(closed.insert(*suspension), "one resolution for each suspension");
+                approved.extend(binding.map(|binding| (*call, binding)));
+            }
+            Event::CallStarted { call, .. } => {
+                assert!(!settled.contains(call), "no call runs again once its result is recorded");
+                let pinned = &pinned[call];
+                if pinned.approval == Approval::RequiresApproval {
+                    let binding = pinned.binding(&arguments[call]);
+                    assert_eq!(approved.get(call), Some(&binding), "only exactly what was approved starts");
+                }
+            }
+            Event::CallSuspended { call, .. } => assert!(!settled.contains(call), "nothing waits after its end"),
+            Event::CallSettled { call, .. } => assert!(settled.insert(*call), "one outcome for each call"),
+            Event::TurnSettled { .. } => ended += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(turn.is_ended(), settled.len() == turn.calls.len(), "a turn ends exactly when its calls have");
+    assert_eq!(turn.next_due().is_some(), !turn.is_ended(), "an open turn is due some time");
+    for (_, call) in turn.indexed() {
+        let open = call.suspensions.iter().filter(|(_, closed)| closed.is_none()).count();
+        assert_eq!(open, usize::from(call.state == CallState::Awaiting), "a call waits for one thing or for none");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_promises_hold(
+        calls in prop::collection::vec(requested(), 1..5),
+        rejection in prop::sample::select(Rejection::ALL.map(|(mode, _)| mode).to_vec()),
+        happenings in prop::collection::vec(happening(), 0..40),
+    ) {
+        let rules = Rules::default();
+        let calls = calls.into_iter().enumerate().map(|(index, call)| Requested {
+            id: CallId::new(&format!("c{index}")).unwrap(),
+            ..call
+        });
+        let submission = Submission {
+            turn: TurnId::from_bits(1),
+            conversation: ConversationId::new("talk").unwrap(),
+            caller: PrincipalId::new("agent").unwrap(),
+            rejection,
+            context: None,
+            calls: calls.collect(),
+        };
+        let mut minted = 0;
+        let mut mint = || {
+            minted += 1;
+            SuspensionId::from_bits(minted)
+        };
+        let now = Timestamp::from_millis(0);
+        let (events, turn) = Turn::submit(
+            submission,
+            &mut Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint },
+        ).unwrap();
+        let mut world = World { facts: Vec::new(), turn: turn.clone(), now: 0, owner: 1, minted, rules };
+        world.commit(events, turn);
+        let mut last = Happening::Kill;
+        for happening in happenings {
+            if !matches!(happening, Happening::Again) {
+                last = happening;
+            }
+            world.happen(&last);
+        }
+        // Whatever happened, silence ends every turn: each wait expires, and no guest is retried for ever.
+        for _ in 0..40 {
+            world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false });
+        }
+        prop_assert!(world.turn.is_ended());
+    }
+}
