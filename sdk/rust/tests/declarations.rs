@@ -62,8 +62,8 @@ fn every_option_has_the_form_that_the_interface_defines() {
             json!({"result": {"type": "boolean"}, "on_expiry": "deny", "editable": "all"}),
         ),
         (
-            human().answer_on_expiry(&Answer { yes: false }).may_decline().into(),
-            json!({"on_expiry": {"answer": {"yes": false}}, "responses": ["answer", "deny"], "response": response}),
+            human().answer_on_expiry(&Answer { yes: false }).responses(&["answer", "decline"]).into(),
+            json!({"on_expiry": {"answer": {"yes": false}}, "responses": ["answer", "decline"], "response": response}),
         ),
         (Tool::provider::<Args>("search", "Searches.").into(), json!({})),
     ];
