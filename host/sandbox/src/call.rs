@@ -80,13 +80,13 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let guest = Guest::new(&sandbox.outside, Some(&job.plugin), job.streaming, limits, sink);
     let mut store = store(&sandbox.engine, guest, watch, limits);
     let answer = bounded(plugin.exports().run(plugin.pre(), &mut store, job), watch).await;
+    store.data_mut().finish();
     let outcome = match answer {
         Ok(Ok(text)) => result(text, limits),
         Ok(Err(failure)) => Outcome::Failed(Failure { message: cut(failure.message), ..failure }),
         Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
     };
-    let guest = store.data_mut();
-    guest.finish();
+    let guest = store.data();
     End {
         outcome,
         spent: Spent { time: watch.spent(), peak_memory: guest.meter.memory() },

@@ -11,7 +11,7 @@ use crate::world::{RUNTIME, job, sandbox, tight, value};
 /// A guest with the functions of `wasi:keyvalue`. Its `run` begins with `$bucket` opened, whose name is the text at 4096.
 fn keeper(bucket: &str, run: &str) -> Plugin {
     let run = format!(
-        "(local $bucket i32)
+        "(local $bucket i32) (local $cas i32)
          (call $open (i32.const 4096) (i32.const {}) (i32.const 32))
          (if (i32.load8_u (i32.const 32))
            (then (return (call $ok_number (i64.extend_i32_u (i32.add (i32.const 100) (i32.load8_u (i32.const 36))))))))
@@ -81,8 +81,8 @@ fn quotas_are_errors_that_the_guest_can_read() {
     let set = |key: u32, value: u32| {
         format!(
             "(drop (memory.grow (i32.const 4)))
-             (call $set (local.get $bucket) (i32.const 8192) (i32.const {key}) (i32.const 8192) (i32.const {value}) (i32.const 32))
-             (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 32)) (i32.load8_u (i32.const 36)))))"
+             (call $set (local.get $bucket) (i32.const 8192) (i32.const {key}) (i32.const 8192) (i32.const {value}) (i32.const 48))
+             (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 48)) (i32.load8_u (i32.const 52)))))"
         )
     };
     // 0 is success; an error of the case `other` is 1 + 2.
@@ -93,8 +93,7 @@ fn quotas_are_errors_that_the_guest_can_read() {
 
 #[test]
 fn a_swap_that_came_too_late_changes_nothing() {
-    let body = "(local $cas i32)
-      (call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
+    let body = "(call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
       (local.set $cas (i32.load (i32.const 36)))
       (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 5010) (i32.const 2) (i32.const 32))
       (call $swap (local.get $cas) (i32.const 5010) (i32.const 1) (i32.const 32))

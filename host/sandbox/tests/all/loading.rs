@@ -15,7 +15,7 @@ fn refusal(component: &[u8], grants: Grants) -> LoadError {
 #[test]
 fn a_component_says_what_it_is() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
-    assert_eq!(interface.imports, ["toolgate:plugin/tool-types@0.1.0", "toolgate:plugin/host@0.1.0"]);
+    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.0", "toolgate:plugin/tool-types@0.1.0"]);
     assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.0"));
     assert_eq!(interface.speaks, AbiVersion::V0_1);
     assert!(interface.has_server);
