@@ -1,2 +1,45 @@
-//! Set-up and checks.
-fn main() {}
+//! `cargo xtask`: set-up, checks, demo and benchmarks. What CI runs is what a developer runs.
+//!
+//! `args` says what there is to do; each task has a file of its own; `console` is the only one that prints.
+
+mod args;
+mod bench;
+mod build;
+mod console;
+mod demo;
+mod setup;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use args::Task;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let task = match Task::parse(&arguments) {
+        Ok(task) => task,
+        Err(mistake) => {
+            console::failure(&format!("{mistake}\n\n{}", args::HELP));
+            return ExitCode::from(2);
+        }
+    };
+    let done = match task {
+        Task::Help => {
+            console::line(args::HELP);
+            Ok(())
+        }
+        Task::Setup => setup::run(),
+        Task::Build => build::release(),
+        Task::Test { without } => test::run(&without),
+        Task::Demo(options) => demo::run(&options),
+        Task::Bench { names } => bench::run(&names),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::failure(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The rules of the house that a machine can check. Each test reports everything that it finds, with what to do about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+/// A source file with more lines than this is an alarm: is it one thing?
+const LONGEST: usize = 500;
+
+/// Files that are longer, with their lines. This list may only shrink.
+const LONGER: [(&str, usize); 0] = [];
+
+/// Which crates of ours a crate may name in its `[dependencies]`: arrows point at the domain, and edges do not know each
+/// other, save that the registry runs the sandbox.
+const EDGES: [(&str, &[&str]); 6] = [
+    ("domain", &[]),
+    ("dispatch", &["domain"]),
+    ("store", &["domain", "dispatch"]),
+    ("sandbox", &["domain"]),
+    ("registry", &["domain", "dispatch", "sandbox"]),
+    ("server", &["domain", "dispatch"]),
+];
+
+/// Words that say nothing about what a file is for.
+const EMPTY_WORDS: [&str; 11] =
+    ["manager", "service", "util", "utils", "common", "helper", "helpers", "data", "info", "misc", "process"];
+
+/// What may not stand in a source file. Taken apart, so that this file may.
+const UNFINISHED: [&str; 6] = [
+    concat!("FIX", "ME"),
+    concat!("TO", "DO"),
+    concat!("todo", "!("),
+    concat!("unimplemented", "!("),
+    concat!("dbg", "!("),
+    concat!("#[ig", "nore"),
+];
+
+/// Beginnings of paths that exist on one machine only. Taken apart likewise.
+const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
+
+#[test]
+fn every_source_file_says_what_it_is_for() {
+    let silent = |text: &String| !text.starts_with("//!");
+    report("begin the file with `//!` and one to five lines on what it is for", sources(silent));
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let known = BTreeMap::from(LONGER);
+    let mut findings = Vec::new();
+    for (path, text) in files("rs") {
+        let (lines, allowed) = (text.lines().count(), known.get(path.as_str()).copied());
+        match allowed {
+            None if lines > LONGEST => findings.push(format!("{path}: {lines} lines, at most {LONGEST}: divide it")),
+            Some(allowed) if lines > allowed => findings.push(format!("{path}: grew from {allowed} to {lines} lines")),
+            Some(allowed) if lines < allowed => {
+                findings.push(format!("{path}: shrank to {lines} lines; write that into the list of exceptions"));
+            }
+            _ => {}
+        }
+    }
+    report("files of 100 to 300 lines are read with pleasure", findings);
+}
+
+#[test]
+fn modules_have_one_style() {
+    let old = paths().into_iter().filter(|path| path.ends_with("/mod.rs")).collect();
+    report("name it `name.rs`, beside the folder `name/`", old);
+}
+
+#[test]
+fn names_say_something() {
+    let empty = |path: &String| {
+        let words = path.split('/').map(|part| part.split('.').next().unwrap_or(part));
+        words.into_iter().any(|word| EMPTY_WORDS.contains(&word))
+    };
+    let in_sources = |path: &String| path.ends_with(".rs");
+    report("name the thing, not its kind", paths().into_iter().filter(in_sources).filter(empty).collect());
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let mut findings = Vec::new();
+    for (path, text) in files("rs") {
+        for word in UNFINISHED {
+            findings.extend(places(&path, &text, word));
+        }
+    }
+    report("finish it, or take it out", findings);
+}
+
+#[test]
+fn no_path_of_one_machine_is_written_down() {
+    let mut findings = Vec::new();
+    for path in paths() {
+        let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
+        for machine in MACHINES {
+            findings.extend(places(&path, &text, machine));
+        }
+    }
+    report("use a relative path", findings);
+}
+
+#[test]
+fn crates_know_only_what_they_may() {
+    let mut findings = Vec::new();
+    for (name, allowed) in EDGES {
+        let manifest = read(&format!("host/{name}/Cargo.toml"));
+        for ours in EDGES.map(|(other, _)| other).into_iter().chain(["toolgate"]) {
+            if dependencies(&manifest).contains(ours) && !allowed.contains(&ours) {
+                findings.push(format!("host/{name}/Cargo.toml names {ours}"));
+            }
+        }
+    }
+    for outside in ["tokio", "serde", "serde_json", "async-trait", "futures", "tracing"] {
+        if dependencies(&read("host/domain/Cargo.toml")).contains(outside) {
+            findings.push(format!("host/domain/Cargo.toml names {outside}: the domain is pure"));
+        }
+    }
+    report("see ARCHITECTURE.md, the map", findings);
+}
+
+#[test]
+fn a_released_interface_has_the_digest_that_is_written_down() {
+    let readme = read("wit/README.md");
+    let written: BTreeMap<&str, &str> = readme.lines().filter_map(digest_row).collect();
+    let mut found = BTreeMap::new();
+    for path in paths() {
+        if let Some(name) = path.strip_prefix("wit/v0.1/").filter(|name| name.ends_with(".wit")) {
+            let digest = Sha256::digest(read(&path));
+            found.insert(name.to_owned(), digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        }
+    }
+    let mut findings: Vec<String> = Vec::new();
+    for (name, digest) in &found {
+        if written.get(name.as_str()) != Some(&digest.as_str()) {
+            findings.push(format!("wit/v0.1/{name} has the digest {digest}"));
+        }
+    }
+    let gone = |name: &&&str| !found.contains_key(**name);
+    findings
+        .extend(written.keys().filter(gone).map(|name| format!("wit/v0.1/{name} is written down and does not exist")));
+    report("a released interface never changes; before its release, write the new digest into wit/README.md", findings);
+}
+
+#[test]
+fn a_capability_goes_by_one_word_everywhere() {
+    let words = paths().into_iter().filter_map(|path| {
+        let word = path.strip_prefix("host/sandbox/src/capability/")?.strip_suffix(".rs")?;
+        (!word.contains('/')).then(|| word.to_owned())
+    });
+    let mut findings = Vec::new();
+    for word in words {
+        let places = [format!("wit/v0.1/deps/{word}"), format!("sdk/rust/src/{word}.rs")];
+        findings.extend(places.into_iter().filter(|place| !root().join(place).exists()));
+    }
+    report("see docs/how-to/add-a-capability.md", findings);
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut findings = Vec::new();
+    for (path, text) in files("md") {
+        for target in links(&text) {
+            let folder = Path::new(&path).parent().unwrap_or(Path::new(""));
+            if !root().join(folder).join(target).exists() {
+                findings.push(format!("{path}: {target}"));
+            }
+        }
+    }
+    report("a link leads to a file that exists", findings);
+}
+
+#[test]
+fn ci_runs_what_the_readme_says() {
+    let command = "cargo xtask test";
+    let script = read(".ci/run");
+    let run: Vec<&str> = script.lines().filter(|line| line.starts_with("cargo ")).collect();
+    assert_eq!(run, [command], ".ci/run runs the one command and nothing else");
+    assert!(read("README.md").contains(command), "README.md names the command that CI runs");
+}
+
+/// Fails with all findings, and what to do about them.
+#[track_caller]
+fn report(remedy: &str, findings: Vec<String>) {
+    assert!(findings.is_empty(), "{remedy}:\n  {}", findings.join("\n  "));
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every file that belongs to the repository, by its path from the root with `/` between the parts.
+fn paths() -> BTreeSet<String> {
+    const FOREIGN: [&str; 3] = [".git", "target", ".toolgate"];
+    let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
+    while let Some(folder) = folders.pop() {
+        for entry in root().join(&folder).read_dir().unwrap().map(Result::unwrap) {
+            let path = folder.join(entry.file_name());
+            if FOREIGN.iter().any(|foreign| entry.file_name() == *foreign) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else {
+                let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+                found.insert(parts.join("/"));
+            }
+        }
+    }
+    found
+}
+
+/// Path and text of each file with this extension.
+fn files(extension: &str) -> impl Iterator<Item = (String, String)> {
+    let ending = format!(".{extension}");
+    paths().into_iter().filter(move |path| path.ends_with(&ending)).map(|path| {
+        let text = read(&path);
+        (path, text)
+    })
+}
+
+fn sources(wrong: impl Fn(&String) -> bool) -> Vec<String> {
+    files("rs").filter(|(_, text)| wrong(text)).map(|(path, _)| path).collect()
+}
+
+fn places(path: &str, text: &str, word: &str) -> Vec<String> {
+    let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains(word));
+    numbered.map(|(line, number)| format!("{path}:{number}: {}", line.trim())).collect()
+}
+
+/// The names in the section `[dependencies]`.
+fn dependencies(manifest: &str) -> BTreeSet<&str> {
+    let section = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let lines = section.take_while(|line| !line.starts_with('[')).filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split(['.', ' ', '=']).next()).filter(|name| !name.is_empty()).collect()
+}
+
+/// A row like ``| `plugin.wit` | `c6dd…` |``.
+fn digest_row(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.strip_prefix("| `")?.split_once("` | `")?;
+    let digest = rest.strip_suffix("` |")?;
+    (digest.len() == 64).then_some((name, digest))
+}
+
+/// Where the links of a Markdown text lead, those within the repository and outside of code blocks.
+fn links(text: &str) -> Vec<&str> {
+    let mut in_code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        let targets = line.match_indices("](").filter_map(|(at, _)| line[at + 2..].split(')').next());
+        let local = targets.filter(|target| !target.contains("://") && !target.starts_with(['#', '<']));
+        found.extend(local.map(|target| target.split('#').next().unwrap_or(target)));
+    }
+    found
+}
+
+#[test]
+fn manifests_digests_and_links_are_read_as_they_are_written() {
+    let manifest =
+        "[package]\nname = \"x\"\n\n[dependencies]\n# why\ndomain.workspace = true\nserde = \"1\"\n\n[lints]\nx = 1\n";
+    assert_eq!(dependencies(manifest), BTreeSet::from(["domain", "serde"]));
+    let digest = "a".repeat(64);
+    assert_eq!(digest_row(&format!("| `plugin.wit` | `{digest}` |")), Some(("plugin.wit", digest.as_str())));
+    assert_eq!(digest_row("| file in `v0.1/` | SHA-256 |"), None);
+    let text = "[a](b.md#c) [d](https://e.f)\n```\n[g](h)\n```\n[i](#j) ![k](l.svg)";
+    assert_eq!(links(text), ["b.md", "l.svg"]);
+}

@@ -1,0 +1,107 @@
+//! What `cargo xtask` can be asked to do.
+
+use crate::demo;
+use crate::test::Part;
+
+/// What is printed for `--help`, and after a mistake.
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask TASK
+
+  setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy
+  test [--without PART]…   everything that CI runs; PART is one of
+                           fmt, edges, dependencies, guests, build, tests, clippy, docs
+  demo [--answer] [--port N]
+                           start a host with the example plugins, submit a turn, kill the host in between, restart it,
+                           and show what happens; --answer answers by itself what waits for a person
+  build                    build the binary target/release/toolgate
+  bench [NAME]…            measure, all or the named benchmarks";
+
+/// One task with its options.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Setup,
+    Build,
+    Test { without: Vec<Part> },
+    Demo(demo::Options),
+    Bench { names: Vec<String> },
+}
+
+impl Task {
+    /// Reads the arguments behind `cargo xtask`; the error is a sentence for whoever typed them.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut rest = arguments.iter().map(String::as_str);
+        let task = match rest.next() {
+            None | Some("help" | "--help" | "-h") => return Ok(Self::Help),
+            Some("setup") => Self::Setup,
+            Some("build") => Self::Build,
+            Some("test") => return parts(rest).map(|without| Self::Test { without }),
+            Some("demo") => return demo_options(rest).map(Self::Demo),
+            Some("bench") => return Ok(Self::Bench { names: rest.map(str::to_owned).collect() }),
+            Some(other) => return Err(format!("there is no task {other:?}")),
+        };
+        match rest.next() {
+            None => Ok(task),
+            Some(surplus) => Err(format!("{surplus:?} is one argument too many")),
+        }
+    }
+}
+
+fn parts<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<Vec<Part>, String> {
+    let mut without = Vec::new();
+    while let Some(argument) = rest.next() {
+        if argument != "--without" {
+            return Err(format!("test has no option {argument:?}"));
+        }
+        let name = rest.next().ok_or("--without needs the name of a part")?;
+        without.push(Part::named(name).ok_or_else(|| format!("test has no part {name:?}"))?);
+    }
+    Ok(without)
+}
+
+fn demo_options<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<demo::Options, String> {
+    let mut options = demo::Options::default();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--answer" => options.answer = true,
+            "--port" => {
+                let port = rest.next().ok_or("--port needs a number")?;
+                options.port = port.parse().map_err(|_| format!("{port:?} is not a port"))?;
+            }
+            other => return Err(format!("demo has no option {other:?}")),
+        }
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Result<Task, &str>) {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(Task::parse(&arguments), expected.map_err(str::to_owned), "{line}");
+    }
+
+    #[test]
+    fn what_can_be_typed() {
+        check("", Ok(Task::Help));
+        check("setup", Ok(Task::Setup));
+        check("setup now", Err("\"now\" is one argument too many"));
+        check("test", Ok(Task::Test { without: vec![] }));
+        check("test --without docs --without fmt", Ok(Task::Test { without: vec![Part::Docs, Part::Fmt] }));
+        check("test --without", Err("--without needs the name of a part"));
+        check("test --without doc", Err("test has no part \"doc\""));
+        check("demo --answer --port 80", Ok(Task::Demo(demo::Options { answer: true, port: 80 })));
+        check("demo --port x", Err("\"x\" is not a port"));
+        check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
+        check("dance", Err("there is no task \"dance\""));
+    }
+
+    #[test]
+    fn the_help_names_every_part() {
+        for part in Part::ALL {
+            assert!(HELP.contains(part.name()), "{}", part.name());
+        }
+    }
+}

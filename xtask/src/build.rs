@@ -1,0 +1,48 @@
+//! What is built, and where it lies afterwards.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::workspace::{GUEST_TARGET, Invocation, root};
+use crate::{console, setup};
+
+/// Workspaces of components. Each has a target folder of its own, whatever `CARGO_TARGET_DIR` says: tests and the demo
+/// look for the components there.
+const GUESTS: [&str; 2] = ["plugins", "tests/illegal"];
+
+/// The commands that build every component.
+pub(crate) fn guest_commands() -> impl Iterator<Item = Invocation> {
+    GUESTS.into_iter().map(|folder| {
+        let line = format!("cargo build --locked --release --target {GUEST_TARGET} --target-dir target");
+        Invocation::new(&line).in_folder(folder)
+    })
+}
+
+/// Builds the example plugins and returns their components.
+pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
+    setup::guest_target()?;
+    for command in guest_commands().take(1) {
+        command.run()?;
+    }
+    let folder = root().join(GUESTS[0]).join("target").join(GUEST_TARGET).join("release");
+    let entries = folder.read_dir().with_context(|| format!("could not read {}", folder.display()))?;
+    let mut components: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
+    components.sort();
+    Ok(components)
+}
+
+/// Builds the host's binary in the profile that tests and the demo share.
+pub(crate) fn host() -> Result<()> {
+    Invocation::new("cargo build --locked -p toolgate --bin toolgate").run()
+}
+
+/// Builds the binary that one would install.
+pub(crate) fn release() -> Result<()> {
+    Invocation::new("cargo build --locked --release -p toolgate --bin toolgate").run()?;
+    console::line("built toolgate in the folder `release` of the target folder");
+    Ok(())
+}

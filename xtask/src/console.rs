@@ -1,0 +1,71 @@
+//! The only file that prints. Colours go to a terminal alone, and not where `NO_COLOR` is set.
+
+use std::io::IsTerminal as _;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+static COLOURS: LazyLock<bool> =
+    LazyLock::new(|| std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+
+/// How a piece of text stands out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tone {
+    /// What to read first.
+    Bold,
+    /// What may be skipped.
+    Dim,
+    /// What went well.
+    Good,
+    /// What did not.
+    Bad,
+    /// What waits for a person.
+    Waiting,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Waiting => "33",
+        }
+    }
+}
+
+/// The text in a tone, where there are colours.
+pub(crate) fn toned(tone: Tone, text: &str) -> String {
+    if *COLOURS { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
+}
+
+/// One line.
+pub(crate) fn line(text: &str) {
+    println!("{text}");
+}
+
+/// What begins now.
+pub(crate) fn headline(text: &str) {
+    println!("\n{}", toned(Tone::Bold, &format!("== {text}")));
+}
+
+/// Something in passing.
+pub(crate) fn aside(text: &str) {
+    println!("{}", toned(Tone::Dim, text));
+}
+
+/// What went wrong, and what to do about it.
+pub(crate) fn failure(text: &str) {
+    eprintln!("{}: {text}", toned(Tone::Bad, "error"));
+}
+
+/// A duration as people write it.
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 60.0 {
+        format!("{seconds:.1} s")
+    } else {
+        let whole = duration.as_secs();
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    }
+}

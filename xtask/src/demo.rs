@@ -1,0 +1,154 @@
+//! The demo: one turn of an agent with calls of every temper, a host that is killed while two of them wait, and people who
+//! answer afterwards. Everything goes through the binary's own commands, as a person would type them.
+
+mod folder;
+mod host;
+mod toolgate;
+mod turn;
+mod watch;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::build;
+use crate::console::{self, Tone};
+use crate::workspace;
+use folder::Folder;
+use host::Host;
+use toolgate::Toolgate;
+use turn::{Turn, Waiting};
+use watch::{Events, Watchdog};
+
+/// How the demo is shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Whether it answers by itself what waits for a person.
+    pub(crate) answer: bool,
+    /// The port of the host; 0 takes a free one.
+    pub(crate) port: u16,
+}
+
+/// The conversation that the demo's turns belong to.
+const CONVERSATION: &str = "demo";
+
+/// How each call of `demo/turn.openai.json` ends when nobody says no.
+const EXPECTED: [(&str, &str); 5] = [
+    ("text_stats", "ok"),
+    ("cluster", "ok"),
+    ("ledger_transfer", "ok"),
+    ("ask_user", "ok"),
+    ("ledger_transfers", "failed"),
+];
+
+/// Shows it.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    console::headline("Building the example plugins and the host (the first time takes some minutes)");
+    let components = build::example_plugins()?;
+    build::host()?;
+    let folder = Folder::fresh(&components)?;
+    let binary = workspace::binary("toolgate")?;
+
+    console::headline("A host with the example plugins");
+    let operator = Toolgate::new(&binary, &folder);
+    let mut host = Host::start(&operator, &folder, options.port)?;
+    let watchdog = options.answer.then(|| Watchdog::start(&host, &folder));
+    let agent = operator.token("agent", "caller")?;
+    console::line(&format!(
+        "{} plugins are live. The agent has a token of its own, which submits calls and cannot approve them.",
+        components.len()
+    ));
+
+    console::headline("Two accounts with 100.00 each");
+    agent.submit("accounts.openai.json")?.show();
+
+    console::headline(
+        "A model's answer with five tool calls: demo/turn.openai.json, in the form in which the API returned it",
+    );
+    let events = Events::follow(&agent)?;
+    let before = agent.submit("turn.openai.json")?;
+    before.show();
+    ensure!(before.waiting().len() == 2, "two calls should wait for a person; see {}", folder.log().display());
+
+    console::headline("The host is killed (SIGKILL) and started again");
+    host.kill()?;
+    host.restart(&operator, &folder)?;
+    let after = agent.turn(&before)?;
+    ensure!(before.same_as(&after), "the turn is another one after the kill:\n{before}\nand then\n{after}");
+    console::line("Nothing is forgotten: every result is there, none was computed again, and the same two calls wait.");
+
+    console::headline("What waits for a person");
+    for waiting in after.waiting() {
+        present(&operator, waiting);
+    }
+    if options.answer {
+        console::headline("Answering, as a person would");
+        for waiting in after.waiting() {
+            operator.shown(&answer(waiting)?)?;
+        }
+    } else {
+        console::line(
+            "\nPaste one command for each into another terminal, in this folder. Results appear here; Ctrl-C ends the demo.",
+        );
+    }
+    let settled = agent.wait(&after)?;
+    events.stop();
+
+    console::headline("The turn has settled");
+    settled.show();
+    console::headline("What goes back to the model");
+    console::line(agent.messages("turn.openai.json")?.trim_end());
+    check(options, &settled, &agent)?;
+    if let Some(watchdog) = watchdog {
+        watchdog.stop();
+    }
+    host.kill()?;
+    console::headline("Done");
+    console::line(&format!("The folder of the demo is {}; the next one begins afresh.", folder.shown().display()));
+    Ok(())
+}
+
+/// Says what waits, and the commands that answer it.
+fn present(operator: &Toolgate, waiting: &Waiting) {
+    console::line(&format!("\n{} {}", console::toned(Tone::Waiting, &waiting.kind), waiting.tool));
+    console::line(&format!("  {}", waiting.prompt));
+    let suspension = &waiting.suspension;
+    let commands = match waiting.kind.as_str() {
+        "approval" => vec![format!("approve {suspension}"), format!("deny {suspension} --comment 'not this month'")],
+        _ => vec![format!("answer {suspension} '{{\"answer\":\"Friday\"}}'"), format!("deny {suspension}")],
+    };
+    for command in commands {
+        console::line(&format!("    {}", operator.line(&command)));
+    }
+}
+
+/// The answer that the demo gives by itself.
+fn answer(waiting: &Waiting) -> Result<Vec<String>> {
+    let suspension = waiting.suspension.clone();
+    let words = match waiting.tool.as_str() {
+        "ledger_transfer" => vec!["approve".into(), suspension, "--comment".into(), "as agreed".into()],
+        "ask_user" => vec!["answer".into(), suspension, r#"{"answer":"Friday"}"#.into()],
+        other => bail!("{other} waits, and the demo has no answer to it"),
+    };
+    Ok(words)
+}
+
+/// With the demo's own answers there is one right end; a person's answers may lead elsewhere.
+fn check(options: &Options, settled: &Turn, agent: &Toolgate) -> Result<()> {
+    if !options.answer {
+        return Ok(());
+    }
+    for ((tool, outcome), call) in EXPECTED.iter().zip(settled.calls()) {
+        ensure!(
+            call.tool == *tool && call.outcome.as_deref() == Some(*outcome),
+            "{} should be {tool} and end {outcome}, and it ended {:?}",
+            call.tool,
+            call.outcome
+        );
+    }
+    let balances = agent.submit("balances.openai.json")?;
+    let cents = |name: &str| balances.results().find_map(|result| result.balance_of(name));
+    let (rent, landlord) = (cents("household"), cents("landlord"));
+    let sums = rent.zip(landlord).context("the ledger tells no balances")?;
+    ensure!(sums == (7_500, 12_500), "25.00 should have moved once; the accounts hold {sums:?} cents");
+    console::line("\n25.00 moved once: the accounts hold 75.00 and 125.00.");
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The demo's folder, made afresh each time: configuration, plugins, the host's data and its log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::workspace;
+
+/// The operator's side: which plugins there are and what they may use.
+const CONFIGURATION: &str = "\
+# Written by `cargo xtask demo`.
+plugins = \"plugins\"
+data = \"data\"
+
+[plugin.ledger]
+grants = [\"keyvalue\"]
+";
+
+/// Where the demo takes place.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder anew and puts the components into it.
+    pub(crate) fn fresh(components: &[PathBuf]) -> Result<Self> {
+        let beside = workspace::binary("toolgate")?;
+        let target = beside.parent().and_then(Path::parent).context("xtask does not lie in a target folder")?;
+        let folder = Self(target.join("demo"));
+        if folder.0.exists() {
+            fs::remove_dir_all(&folder.0).with_context(|| format!("could not remove {}", folder.0.display()))?;
+        }
+        let fill = || -> std::io::Result<()> {
+            fs::create_dir_all(folder.0.join("plugins"))?;
+            fs::write(folder.configuration(), CONFIGURATION)?;
+            for component in components {
+                let name = component.file_name().unwrap_or_default();
+                fs::copy(component, folder.0.join("plugins").join(name))?;
+            }
+            Ok(())
+        };
+        fill().with_context(|| format!("could not fill {}", folder.0.display()))?;
+        Ok(folder)
+    }
+
+    /// The operator's configuration.
+    pub(crate) fn configuration(&self) -> PathBuf {
+        self.0.join("toolgate.toml")
+    }
+
+    /// What the host logs.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("host.log")
+    }
+
+    /// The folder as one would type it in the root of the repository.
+    pub(crate) fn shown(&self) -> PathBuf {
+        relative(&self.0)
+    }
+}
+
+/// A path as one would type it in the root of the repository.
+pub(crate) fn relative(path: &Path) -> PathBuf {
+    path.strip_prefix(workspace::root()).unwrap_or(path).to_owned()
+}

@@ -1,0 +1,120 @@
+//! The commands of the binary, as the demo runs them and as it shows them to be pasted.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::CONVERSATION;
+use super::folder::{Folder, relative};
+use super::turn::Turn;
+use crate::console;
+use crate::workspace;
+
+/// The binary in somebody's hands. Without a token it uses the admin's, which it finds in the host's own folder.
+#[derive(Clone)]
+pub(crate) struct Toolgate {
+    binary: PathBuf,
+    configuration: PathBuf,
+    token: Option<String>,
+}
+
+impl Toolgate {
+    /// In the hands of the operator.
+    pub(crate) fn new(binary: &Path, folder: &Folder) -> Self {
+        Self { binary: binary.to_owned(), configuration: folder.configuration(), token: None }
+    }
+
+    /// Makes a token and hands the binary to its holder.
+    pub(crate) fn token(&self, name: &str, role: &str) -> Result<Self> {
+        let printed = self.run(&["token", "create", "--name", name, "--role", role])?;
+        let token = printed.split_whitespace().find(|word| word.starts_with("tg_"));
+        let token = token.context("`toolgate token create` printed no token")?.to_owned();
+        Ok(Self { token: Some(token), ..self.clone() })
+    }
+
+    /// Submits a file of the folder `demo/`, and gives the turn as soon as nothing of it runs any more.
+    pub(crate) fn submit(&self, file: &str) -> Result<Turn> {
+        let file = format!("demo/{file}");
+        console::aside(&format!("$ toolgate submit {file}"));
+        Turn::parse(&self.run(&["submit", &file, "--conversation", CONVERSATION, "--json"])?)
+    }
+
+    /// The turn as it is now.
+    pub(crate) fn turn(&self, turn: &Turn) -> Result<Turn> {
+        Turn::parse(&self.run(&["show", turn.id(), "--conversation", CONVERSATION, "--json"])?)
+    }
+
+    /// Waits for the end of a turn that was submitted from `demo/turn.openai.json`: submitting the same calls again gives
+    /// the recorded turn.
+    pub(crate) fn wait(&self, turn: &Turn) -> Result<Turn> {
+        loop {
+            let words = ["submit", "demo/turn.openai.json", "--conversation", CONVERSATION, "--wait", "--json"];
+            let now = Turn::parse(&self.run(&words)?)?;
+            if now.id() != turn.id() {
+                bail!("the same calls were taken for another turn");
+            }
+            if now.has_ended() {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// The results of a turn as messages for the API that its calls came from.
+    pub(crate) fn messages(&self, file: &str) -> Result<String> {
+        let file = format!("demo/{file}");
+        self.run(&["submit", &file, "--conversation", CONVERSATION, "--format", "openai"])
+    }
+
+    /// Runs a command in sight of whoever watches.
+    pub(crate) fn shown(&self, words: &[String]) -> Result<()> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        console::line(&format!("$ {}", self.line(&shell(&words))));
+        let printed = self.run(&words)?;
+        printed.lines().filter(|line| !line.is_empty()).for_each(|line| console::aside(&format!("  {line}")));
+        Ok(())
+    }
+
+    /// What a command prints, or nothing if it fails.
+    pub(crate) fn quiet(&self, words: &[&str]) -> Option<String> {
+        let output = self.command(words).stdin(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A command that can be pasted into a terminal in the root of the repository.
+    pub(crate) fn line(&self, command: &str) -> String {
+        let binary = relative(&self.binary);
+        format!("{} {command} --config {}", binary.display(), relative(&self.configuration).display())
+    }
+
+    /// A command that is not started yet.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(words).current_dir(workspace::root()).env("TOOLGATE_CONFIG", &self.configuration);
+        // What the developer has set for a host of their own must not lead the demo there.
+        for variable in ["TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONVERSATION", "TOOLGATE_LOG"] {
+            command.env_remove(variable);
+        }
+        if let Some(token) = &self.token {
+            command.env("TOOLGATE_TOKEN", token);
+        }
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Result<String> {
+        let output = self.command(words).stdin(Stdio::null()).output();
+        let Output { status, stdout, stderr } =
+            output.with_context(|| format!("could not start {}", self.binary.display()))?;
+        if !status.success() {
+            let said = String::from_utf8_lossy(&stderr);
+            bail!("`toolgate {}` ended with {status}: {}", words.join(" "), said.trim());
+        }
+        String::from_utf8(stdout).context("toolgate printed something other than text")
+    }
+}
+
+fn shell(words: &[&str]) -> String {
+    let plain = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./:".contains(&b));
+    let quoted = |word: &&str| if plain(word) { (*word).to_owned() } else { format!("'{word}'") };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}

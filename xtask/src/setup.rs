@@ -1,0 +1,56 @@
+//! Installs what building needs and is not there. `rust-toolchain.toml` names it all, but where rustup does not install by
+//! itself (`RUSTUP_AUTO_INSTALL=0`) somebody has to run the command.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::console;
+use crate::workspace::{GUEST_TARGET, Invocation};
+
+/// Checks everything, installs what is missing, and says which is which.
+pub(crate) fn run() -> Result<()> {
+    guest_target()?;
+    component("rustfmt", "cargo fmt --version")?;
+    component("clippy", "cargo clippy --version")
+}
+
+/// Makes sure that guests can be compiled.
+pub(crate) fn guest_target() -> Result<()> {
+    if has_guest_target()? {
+        console::aside(&format!("the target {GUEST_TARGET} is installed"));
+        return Ok(());
+    }
+    install(&format!("the target {GUEST_TARGET}"), &format!("rustup target add {GUEST_TARGET}"))?;
+    if !has_guest_target()? {
+        bail!(
+            "the target {GUEST_TARGET} is still missing for the compiler in use; is another `rustc` before rustup's in PATH?"
+        );
+    }
+    Ok(())
+}
+
+/// Asks the compiler and not rustup: there are other ways to install a target.
+fn has_guest_target() -> Result<bool> {
+    let query = Invocation::new(&format!("rustc --print target-libdir --target {GUEST_TARGET}"));
+    let folder = query.output().context("there is no usable Rust compiler; see https://rustup.rs")?;
+    Ok(PathBuf::from(folder.trim()).is_dir())
+}
+
+fn component(name: &str, probe: &str) -> Result<()> {
+    if Invocation::new(probe).succeeds() {
+        console::aside(&format!("{name} is installed"));
+        return Ok(());
+    }
+    install(name, &format!("rustup component add {name}"))
+}
+
+fn install(what: &str, line: &str) -> Result<()> {
+    console::line(&format!("{what} is missing; running `{line}`"));
+    let command = Invocation::new(line);
+    command.run().with_context(|| {
+        format!(
+            "could not install {what}: without rustup, or without a network, install it in your own way and try again"
+        )
+    })
+}

@@ -1,0 +1,145 @@
+//! Everything that CI runs, step by step. The first step that fails ends the run, with the command to repeat it.
+
+mod dependencies;
+mod edges;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::build;
+use crate::console::{self, Tone};
+use crate::setup;
+use crate::workspace::Invocation;
+
+/// The workspaces besides the host's. They are compiled for guests, and natively for their tests.
+const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
+
+/// One step, in the order in which they run: what fails fast comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Fmt,
+    Edges,
+    Dependencies,
+    Guests,
+    Build,
+    Tests,
+    Clippy,
+    Docs,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Fmt, Self::Edges, Self::Dependencies, Self::Guests, Self::Build, Self::Tests, Self::Clippy, Self::Docs];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fmt => "fmt",
+            Self::Edges => "edges",
+            Self::Dependencies => "dependencies",
+            Self::Guests => "guests",
+            Self::Build => "build",
+            Self::Tests => "tests",
+            Self::Clippy => "clippy",
+            Self::Docs => "docs",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
+
+    const fn does(self) -> &'static str {
+        match self {
+            Self::Fmt => "every workspace is formatted",
+            Self::Edges => "no crate knows what it must not know",
+            Self::Dependencies => "not more dependencies than agreed",
+            Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
+            Self::Build => "the host and its tests build",
+            Self::Tests => "the host's tests pass",
+            Self::Clippy => "no warning in any workspace",
+            Self::Docs => "the documentation builds without a warning",
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        let commands: Vec<Invocation> = match self {
+            Self::Edges => return edges::check(),
+            Self::Dependencies => return dependencies::check(),
+            Self::Fmt => everywhere("cargo fmt --all --check"),
+            Self::Guests => {
+                let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
+                build::guest_commands().chain(["plugins", "sdk/rust"].map(natively)).collect()
+            }
+            // With the tests at once: what they add to the features of dependencies would otherwise build those twice.
+            Self::Build => vec![Invocation::new("cargo build --locked --workspace --all-targets")],
+            Self::Tests => vec![Invocation::new("cargo test --locked --workspace --no-fail-fast")],
+            Self::Clippy => everywhere("cargo clippy --locked --workspace --all-targets -- -D warnings"),
+            Self::Docs => vec![
+                Invocation::new("cargo doc --locked --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings"),
+                Invocation::new("cargo doc --locked --no-deps --all-features")
+                    .in_folder("sdk/rust")
+                    .variable("RUSTDOCFLAGS", "-D warnings"),
+            ],
+        };
+        commands.iter().try_for_each(|command| {
+            console::aside(&format!("$ {command}"));
+            command.run()
+        })
+    }
+}
+
+fn everywhere(line: &str) -> Vec<Invocation> {
+    let host = [Invocation::new(line)];
+    host.into_iter().chain(OTHERS.map(|folder| Invocation::new(line).in_folder(folder))).collect()
+}
+
+/// Runs every part but those.
+pub(crate) fn run(without: &[Part]) -> Result<()> {
+    console::headline("setup");
+    setup::run()?;
+    let mut took = Vec::new();
+    for part in Part::ALL {
+        if without.contains(&part) {
+            continue;
+        }
+        console::headline(&format!("{}: {}", part.name(), part.does()));
+        let begun = now();
+        let passed = part.run();
+        took.push((part, begun.elapsed()));
+        passed.with_context(|| {
+            table(&took, without, true);
+            format!("the part `{}` failed", part.name())
+        })?;
+    }
+    table(&took, without, false);
+    Ok(())
+}
+
+fn table(took: &[(Part, Duration)], without: &[Part], failed: bool) {
+    console::headline("summary");
+    for part in Part::ALL {
+        let time = took.iter().find(|(done, _)| *done == part).map(|(_, time)| *time);
+        let last = took.last().is_some_and(|(done, _)| *done == part);
+        let (state, tone) = match time {
+            Some(_) if failed && last => ("failed", Tone::Bad),
+            Some(_) => ("passed", Tone::Good),
+            None if without.contains(&part) => ("left out", Tone::Waiting),
+            None => ("not run", Tone::Dim),
+        };
+        let time = time.map(console::duration).unwrap_or_default();
+        console::line(&format!("{:<14} {} {time:>14}", part.name(), console::toned(tone, &format!("{state:<9}"))));
+    }
+    let total = console::duration(took.iter().map(|(_, time)| *time).sum());
+    let names: Vec<&str> = without.iter().map(|part| part.name()).collect();
+    let verdict = match (failed, names.is_empty()) {
+        (true, _) => format!("failed after {total}"),
+        (false, true) => format!("everything passed in {total}"),
+        (false, false) => format!("passed in {total}, without {}: CI runs that too", names.join(", ")),
+    };
+    console::line(&verdict);
+}
+
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,62 @@
+//! Forbidden edges between crates, over the whole tree of dependencies: what a crate must not know, however indirectly.
+//!
+//! `tests/tests/tidy.rs` checks the direct edges in the manifests as well; this also sees an edge that a dependency brings.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+
+use crate::console;
+use crate::workspace::Invocation;
+
+/// Crates with what must not be in their trees, and why.
+const FORBIDDEN: [(&str, &[&str], &str); 6] = [
+    (
+        "toolgate-domain",
+        &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
+        "the domain is values and rules: no I/O, no clock, no wire format",
+    ),
+    (
+        "toolgate-dispatch",
+        &["wasmtime", "wasmtime-wasi", "sled", "axum", "toolgate-store", "toolgate-sandbox", "toolgate-server"],
+        "the loop knows its ports, and nobody who implements them",
+    ),
+    (
+        "toolgate-store",
+        &["wasmtime", "axum", "toolgate-sandbox", "toolgate-registry", "toolgate-server"],
+        "edges do not know each other",
+    ),
+    (
+        "toolgate-sandbox",
+        &["sled", "axum", "toolgate-dispatch", "toolgate-store", "toolgate-registry", "toolgate-server"],
+        "the sandbox runs guests and knows neither the loop nor what is kept",
+    ),
+    (
+        "toolgate-registry",
+        &["sled", "axum", "toolgate-store", "toolgate-server"],
+        "edges do not know each other, save that the registry runs the sandbox",
+    ),
+    (
+        "toolgate-server",
+        &["wasmtime", "sled", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
+        "edges do not know each other",
+    ),
+];
+
+/// Checks every row.
+pub(crate) fn check() -> Result<()> {
+    for (package, forbidden, reason) in FORBIDDEN {
+        let line = format!("cargo tree --locked -p {package} -e normal --prefix none --format {{p}}");
+        let tree = Invocation::new(&line).output()?;
+        let known: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        let found: Vec<&str> = forbidden.iter().copied().filter(|name| known.contains(name)).collect();
+        if let Some(first) = found.first() {
+            bail!(
+                "{package} depends on {}: {reason}. To see by which way:\n  cargo tree -p {package} -e normal -i {first}",
+                found.join(", ")
+            );
+        }
+        console::line(&format!("{package:<18} {:>3} crates, none of the {} forbidden", known.len(), forbidden.len()));
+    }
+    Ok(())
+}
