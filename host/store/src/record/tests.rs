@@ -1,0 +1,295 @@
+//! The golden files: one value of every kind in the form of every version. An old version must stay readable for ever; the
+//! newest must be written exactly so, and a change of that needs a new version and a new folder.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::{
+    Approval, CallId, CallIndex, ConversationId, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
+    Kind, OnExpiry, Outcome, OwnerId, Pinned, PluginChange, PluginName, PrincipalId, Recovery, Rejection, Resolution,
+    Running, Span, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Wait,
+};
+
+use super::*;
+
+/// Encodes a value and compares it with its golden file; decodes the file and compares it with the value. A file that is
+/// not there is written, and the test fails once so that somebody looks at it.
+fn check<T: PartialEq + Debug>(
+    name: &str,
+    value: &T,
+    write: impl FnOnce(&T, &mut Vec<u8>) -> Result<(), serde_json::Error>,
+    read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
+) {
+    let mut bytes = Vec::new();
+    write(value, &mut bytes).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{VERSION}"));
+    let path = folder.join(format!("{name}.json"));
+    let Ok(golden) = fs::read(&path) else {
+        fs::write(&path, [&bytes[1..], b"\n"].concat()).unwrap();
+        panic!("{} was missing and has been written: look at it and commit it", path.display());
+    };
+    let golden = golden.trim_ascii_end();
+    assert_eq!(bytes[0], VERSION);
+    assert_eq!(String::from_utf8_lossy(&bytes[1..]), String::from_utf8_lossy(golden), "{name}: the format has changed");
+    assert_eq!(&read(&[&[VERSION], golden].concat()).unwrap(), value, "{name}");
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn json(text: &str) -> Json {
+    Json::new(text)
+}
+
+fn texts(texts: &[&str]) -> Arc<[String]> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn principal(name: &str) -> PrincipalId {
+    PrincipalId::new(name).unwrap()
+}
+
+const TURN: TurnId = TurnId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0001);
+const SUSPENSION: SuspensionId = SuspensionId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0002);
+const OWNER: OwnerId = OwnerId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0003);
+
+fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Option<Wait>) -> Option<Arc<Pinned>> {
+    Some(Arc::new(Pinned {
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("component"),
+        declaration: Digest::of("declaration"),
+        executor,
+        approval,
+        streaming: executor == Executor::Server,
+        timeout: Span::from_secs(30),
+        recovery,
+        wait,
+    }))
+}
+
+fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
+    Wait { expires: Span::from_secs(3600), on_expiry, responses: None, response: None, result: None, editable }
+}
+
+fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
+    let id = CallId::new(&format!("toolu_{call}")).unwrap();
+    Event::CallRequested { call: CallIndex(call), id, tool: "transfer".into(), arguments: json(arguments), pinned }
+}
+
+fn requests() -> Vec<Event> {
+    let question = Wait {
+        responses: Some(texts(&["yes", "no"])),
+        response: Some(json(r#"{"type":"object"}"#)),
+        ..wait(OnExpiry::Answer(json("\"no\"")), Editable::Nothing)
+    };
+    let client = Wait { result: Some(json("true")), ..wait(OnExpiry::Error, Editable::Nothing) };
+    let gated = wait(OnExpiry::Deny, Editable::Fields(texts(&["amount"])));
+    let free = wait(OnExpiry::Approve, Editable::All);
+    vec![
+        // White space and the order of members belong to what an approval is bound to.
+        requested(0, " {\"b\": 1,\n \"a\": \"\\u00fc\" } ", None),
+        requested(1, "{}", pinned(Executor::Server, Approval::Auto, Recovery::Retry, None)),
+        requested(2, "{}", pinned(Executor::Server, Approval::RequiresApproval, Recovery::Ask, Some(gated))),
+        requested(3, "{}", pinned(Executor::Client, Approval::RequiresApproval, Recovery::Fail, Some(free))),
+        requested(4, "{}", pinned(Executor::Client, Approval::Auto, Recovery::Retry, Some(client))),
+        requested(5, "{}", pinned(Executor::Human, Approval::Auto, Recovery::Retry, Some(question))),
+        requested(6, "{}", pinned(Executor::Provider, Approval::Auto, Recovery::Retry, None)),
+    ]
+}
+
+fn suspended(kind: Kind, full: bool) -> Event {
+    let suspension = Box::new(Suspension {
+        id: SUSPENSION,
+        kind,
+        prompt: full.then(|| "Transfer \"5 €\"?".into()),
+        responses: full.then(|| texts(&["yes", "no"])),
+        response: full.then(|| json("{}")),
+        editable: Editable::Nothing,
+        created_at: at(1_000),
+        expires_at: at(2_000),
+        grace_until: full.then(|| at(1_500)),
+        on_expiry: OnExpiry::Error,
+        digest: Digest::of("binding"),
+        in_doubt: full.then_some(1),
+    });
+    Event::CallSuspended { call: CallIndex(1), suspension }
+}
+
+fn resolved(decision: Decision, full: bool) -> Event {
+    let resolution = Box::new(Resolution {
+        decision,
+        data: full.then(|| json("[1]")),
+        arguments: full.then(|| json(r#"{"amount":4}"#)),
+        comment: full.then(|| "less\nplease".into()),
+    });
+    let approved = full.then(|| Digest::of("binding"));
+    Event::CallResolved {
+        call: CallIndex(1),
+        suspension: SUSPENSION,
+        resolution,
+        approved,
+        by: principal("bob@x"),
+        at: at(7),
+    }
+}
+
+fn outcomes() -> Vec<Outcome> {
+    let failures = FailureCode::ALL.map(|(code, _)| Outcome::Failed(Failure::new(code, "why")));
+    let others = [
+        Outcome::Ok { value: json(r#"{"balance":5}"#), trusted: true },
+        Outcome::Ok { value: json("null"), trusted: false },
+        Outcome::Denied(None),
+        Outcome::Denied(Some("no".into())),
+        Outcome::Expired,
+        Outcome::Cancelled,
+        Outcome::CancelledBySibling,
+        Outcome::Unavailable,
+        Outcome::Invalidated,
+        Outcome::InDoubt,
+    ];
+    others.into_iter().chain(failures).collect()
+}
+
+/// Every event in every shape that it has, by the name of its file.
+fn events() -> Vec<(&'static str, Vec<Event>)> {
+    let call = CallIndex(1);
+    let started = |(rejection, _): (Rejection, _)| Event::TurnStarted {
+        turn: TURN,
+        conversation: ConversationId::new("support:42").unwrap(),
+        caller: principal("ann"),
+        rejection,
+        context: (rejection == Rejection::AbortTurn).then(|| json(r#"{"page":"/"}"#)),
+        at: at(1_732_230_000_000),
+    };
+    let expired = |approved| Event::SuspensionExpired { call, suspension: SUSPENSION, approved, at: at(8) };
+    let answer = Decision::Answer("yes".into());
+    let decisions = [Decision::Approve, Decision::Deny, answer, Decision::Result, Decision::Error];
+    let running = Running { attempt: 2, owner: OWNER, lease_end: at(9) };
+    vec![
+        ("turn_started", Rejection::ALL.map(started).into()),
+        ("call_requested", requests()),
+        ("call_suspended", Kind::ALL.map(|kind| suspended(kind, kind == Kind::Elicitation)).into()),
+        ("client_awaited", [None, Some(at(3))].map(|grace_until| Event::ClientAwaited { call, grace_until }).into()),
+        ("call_resolved", decisions.map(|decision| resolved(decision.clone(), decision == Decision::Approve)).into()),
+        ("suspension_expired", vec![expired(None), expired(Some(Digest::of("binding")))]),
+        ("call_started", vec![Event::CallStarted { call, running, at: at(4) }]),
+        ("lease_extended", vec![Event::LeaseExtended { call, lease_end: at(5) }]),
+        (
+            "call_settled",
+            outcomes().into_iter().map(|outcome| Event::CallSettled { call, outcome, at: at(6) }).collect(),
+        ),
+        ("turn_cancelled", vec![Event::TurnCancelled { by: principal("ann"), at: at(7) }]),
+        (
+            "turn_settled",
+            [TurnEnd::Settled, TurnEnd::Aborted, TurnEnd::Cancelled]
+                .map(|end| Event::TurnSettled { end, at: at(8) })
+                .into(),
+        ),
+    ]
+}
+
+/// Has no wildcard, so that a new event does not compile until it has a golden file.
+fn file_of(event: &Event) -> &'static str {
+    match event {
+        Event::TurnStarted { .. } => "turn_started",
+        Event::CallRequested { .. } => "call_requested",
+        Event::CallSuspended { .. } => "call_suspended",
+        Event::ClientAwaited { .. } => "client_awaited",
+        Event::CallResolved { .. } => "call_resolved",
+        Event::SuspensionExpired { .. } => "suspension_expired",
+        Event::CallStarted { .. } => "call_started",
+        Event::LeaseExtended { .. } => "lease_extended",
+        Event::CallSettled { .. } => "call_settled",
+        Event::TurnCancelled { .. } => "turn_cancelled",
+        Event::TurnSettled { .. } => "turn_settled",
+    }
+}
+
+#[test]
+fn every_event_is_written_as_its_golden_file_and_read_from_it() {
+    for (name, events) in events() {
+        assert_eq!(events.iter().map(file_of).collect::<BTreeSet<_>>(), BTreeSet::from([name]));
+        check(name, &events, |events, out| write_events(events, out), read_events);
+    }
+}
+
+#[test]
+fn every_row_is_written_as_its_golden_file_and_read_from_it() {
+    let row = SuspensionRow {
+        id: SUSPENSION,
+        turn: TURN,
+        call: CallIndex(1),
+        conversation: ConversationId::new("support:42").unwrap(),
+        caller: principal("ann"),
+        tool: "transfer".into(),
+        kind: Kind::Approval,
+        state: "open".into(),
+    };
+    check("row_suspension", &row, Record::write, Record::read);
+    let little = AuditEntry {
+        at: at(9),
+        by: PrincipalId::system(),
+        action: "expired".into(),
+        turn: None,
+        call: None,
+        subject: None,
+        suspension: None,
+        digest: None,
+        edited: None,
+        comment: None,
+    };
+    let full = AuditEntry {
+        turn: Some(TURN),
+        call: Some(CallId::new("toolu_1").unwrap()),
+        subject: Some("transfer".into()),
+        suspension: Some(SUSPENSION),
+        digest: Some(Digest::of("binding")),
+        edited: Some(json("{}")),
+        comment: Some("less".into()),
+        ..little.clone()
+    };
+    check("row_audit_little", &little, Record::write, Record::read);
+    check("row_audit_full", &full, Record::write, Record::read);
+    let changes = [
+        ("plugin_loaded", PluginChange::Loaded { tools: vec![ToolName::new("transfer").unwrap()] }),
+        ("plugin_rejected", PluginChange::Rejected { findings: vec!["transfer: no callback".into()] }),
+        ("plugin_unloaded", PluginChange::Unloaded),
+    ];
+    for (name, change) in changes {
+        let plugin = PluginName::new("ledger").unwrap();
+        let event = PluginEvent { plugin, component: Digest::of("component"), change, at: at(1) };
+        check(name, &event, Record::write, Record::read);
+    }
+}
+
+#[test]
+fn what_is_not_a_record_is_refused_with_the_reason() {
+    let event = r#"[{"lease_extended":{"call":1,"lease_end":5"#;
+    for (bytes, reason) in [
+        (vec![], "it is damaged: it is empty"),
+        (vec![2, b'['], "it has the format version 2 and this host reads up to 1; start a newer toolgate"),
+        (vec![0, b'['], "it is damaged: no format has the version 0"),
+        ([b"\x01", event.as_bytes()].concat(), "it is damaged: EOF while parsing an object"),
+        ([b"\x01", event.as_bytes(), b",\"new\":1}}]"].concat(), "it is damaged: unknown field `new`"),
+        ([b"\x01", br#"[{"turn_cancelled":{"by":"a b","at":1}}]"#.as_slice()].concat(), r#""a b" is not a principal"#),
+        ([b"\x01", br#"[{"call_imagined":{}}]"#.as_slice()].concat(), "unknown variant `call_imagined`"),
+    ] {
+        let refused = read_events(&bytes).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
+fn json_is_kept_to_the_byte_whatever_it_is() {
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    for text in [" {} ", "{\"a\":\"\u{2028}\\ud800\"}", "not json \"\\", &deep] {
+        let events = [requested(0, text, None)];
+        let mut bytes = Vec::new();
+        write_events(&events, &mut bytes).unwrap();
+        assert_eq!(read_events(&bytes).unwrap(), events);
+    }
+}

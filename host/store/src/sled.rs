@@ -1,0 +1,194 @@
+//! The store on sled 0.34: one tree of commits, one thread that writes them, and files of our own for what is large.
+
+mod blobs;
+mod check;
+mod committer;
+mod disk;
+mod export;
+mod folder;
+mod keys;
+mod plan;
+mod reader;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use async_trait::async_trait;
+use dispatch::ports::{
+    AppendError, AuditEntry, Commit, Committed, Feed, Filter, Loaded, Page, Position, Store, StoreFault, SuspensionRow,
+};
+use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use self::check::{Checked, Problem};
+pub use self::export::ExportError;
+
+use self::committer::{Committer, Durable, Work};
+use self::disk::SledDisk;
+use self::folder::Folder;
+use self::plan::Plan;
+use self::reader::Reader;
+use crate::fault::fault;
+use crate::{KeyValue, OpenError, Settings};
+
+/// Commits that wait for the committing thread, at most; further callers wait for room.
+const QUEUE: usize = 1024;
+
+/// A store in a folder that no other process may use at the same time.
+pub struct SledStore {
+    reader: Reader,
+    key_value: KeyValueTree,
+    /// `None` only while the store is dropped: the committing thread ends when nobody can ask for anything more.
+    queue: Option<mpsc::Sender<Work>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SledStore {
+    /// Opens the folder, or makes it, and looks at a sample of what is in it; see [`SledStore::check`].
+    ///
+    /// # Errors
+    /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
+    pub fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+        let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
+        let Folder { db, file, blobs, lock } = Folder::open(path, settings)?;
+        let lock = Arc::new(lock);
+        let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
+        // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
+        let tree = (*db).clone();
+        let last = match tree.get(keys::LAST_POSITION).map_err(|error| broken(error.to_string()))? {
+            None => Position::default(),
+            Some(bytes) => {
+                Position(keys::tail_u64(&bytes).ok_or_else(|| broken("its last position is unreadable".into()))?)
+            }
+        };
+        let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
+        let reader = Reader { tree, blobs, durable: durable.clone() };
+        let checked = check::sample(&reader).map_err(|fault| broken(fault.to_string()))?;
+        if let Some(problem) = checked.problems.first() {
+            return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
+        }
+        let (queue, work) = mpsc::channel(QUEUE);
+        let thread = thread::Builder::new()
+            .name("toolgate-commit".into())
+            .spawn(move || committer.run(work))
+            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        let key_value = KeyValueTree { tree: values, durable, _lock: lock };
+        Ok(Self { reader, key_value, queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// The plugins' key-value data, in a tree of its own.
+    #[must_use]
+    pub fn key_value(&self) -> KeyValue {
+        KeyValue::on(self.key_value.clone())
+    }
+
+    async fn commit(&self, mut plan: Plan) -> Result<Position, AppendError> {
+        self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
+        self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
+    }
+
+    /// Hands work to the committing thread. Dropping the future withdraws nothing that was already handed over.
+    async fn ask<T>(
+        &self,
+        attempted: &'static str,
+        work: impl FnOnce(oneshot::Sender<T>) -> Work,
+    ) -> Result<T, StoreFault> {
+        let gone = || fault(attempted)("the committing thread has ended");
+        let (reply, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
+        queue.send(work(reply)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
+    }
+}
+
+/// Waits for the committing thread, so that the folder can be opened again as soon as the last handle is gone.
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the committing thread panicked");
+        }
+    }
+}
+
+#[async_trait]
+impl Store for SledStore {
+    async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+        self.commit(Plan::of_commit(&commit)?).await
+    }
+
+    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault> {
+        self.commit(Plan::of_plugin(&event, audit.as_ref())?).await.map_err(|error| match error {
+            AppendError::Fault(fault) => fault,
+            refused => fault("record what became of a plugin")(refused),
+        })
+    }
+
+    async fn sync(&self) -> Result<(), StoreFault> {
+        self.ask("sync", Work::Sync).await?
+    }
+
+    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+        self.reader.load(turn).await
+    }
+
+    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        self.reader.owner(conversation).await
+    }
+
+    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
+        self.reader.find_call(conversation, call).await
+    }
+
+    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.reader.due(until, limit)
+    }
+
+    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.reader.unfinished(after, limit)
+    }
+
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+        self.reader.follow(feed, after, limit).await
+    }
+
+    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
+        self.reader.suspension(id).await
+    }
+
+    async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        self.reader.suspensions(filter, after, limit).await
+    }
+
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+        self.reader.audit(after, limit).await
+    }
+}
+
+/// The tree of the plugins' data, refused once the disk failed.
+#[derive(Clone)]
+pub(crate) struct KeyValueTree {
+    tree: sled::Tree,
+    durable: watch::Receiver<Durable>,
+    /// The folder is in use for as long as there is a handle. Declared last, so that it is released last.
+    _lock: Arc<File>,
+}
+
+impl KeyValueTree {
+    /// The tree, while the store may be trusted.
+    pub(crate) fn tree(&self) -> Result<&sled::Tree, StoreFault> {
+        match &*self.durable.borrow() {
+            Durable::Until(_) => Ok(&self.tree),
+            Durable::Failed(fault) => Err(fault.clone()),
+        }
+    }
+}

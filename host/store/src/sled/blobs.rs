@@ -1,0 +1,112 @@
+//! Records that are too large for the tree, as files that are named by their digest.
+//!
+//! sled writes a page of more than a quarter of a segment to a file of its own, which it neither syncs nor always
+//! removes. A page holds up to two dozen values, so what goes into the tree stays small and a segment is chosen so that
+//! no page of such values gets there; everything larger goes here. A file is complete and on disk before a commit names
+//! it. A commit that fails after that leaves its file behind, which is harmless: the next one of the same content uses
+//! it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dispatch::ports::StoreFault;
+use domain::Digest;
+
+use crate::fault::fault;
+
+/// Segments of sled's log. A page may have a quarter of it: 24 values of the largest size that is allowed in any tree.
+pub(super) const SEGMENT: usize = 8 << 20;
+
+/// The largest value in the tree.
+pub(super) const LARGEST_INLINE: usize = 64 << 10;
+
+/// In the place of a record's version byte: no format has this version.
+const ELSEWHERE: u8 = 0;
+
+/// What stands in the tree for a record that is a blob.
+pub(super) fn reference(digest: Digest) -> [u8; 33] {
+    let mut reference = [ELSEWHERE; 33];
+    reference[1..].copy_from_slice(digest.as_bytes());
+    reference
+}
+
+/// The blob that a value refers to, if it is not the record itself.
+pub(super) fn referred(value: &[u8]) -> Option<Digest> {
+    match value.split_first() {
+        Some((&ELSEWHERE, digest)) => digest.try_into().ok().map(Digest::from_bytes),
+        _ => None,
+    }
+}
+
+/// The folder of blobs.
+#[derive(Clone)]
+pub(super) struct Blobs {
+    folder: Arc<Path>,
+    /// Tells the unfinished files of this process apart.
+    unfinished: Arc<AtomicU64>,
+}
+
+impl Blobs {
+    /// Opens the folder and removes what a killed process did not finish.
+    pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "unfinished") {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(Self { folder: folder.into(), unfinished: Arc::default() })
+    }
+
+    /// Returns once all are on disk, in threads that may block: a large result must not delay small commits.
+    pub(super) async fn write(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), StoreFault> {
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || {
+            blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes))?;
+            File::open(&this.folder)?.sync_all()
+        })
+        .await
+        .map_err(fault("write a large record"))?
+        .map_err(fault("write a large record"))
+    }
+
+    fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        let path = self.path(digest);
+        if path.exists() {
+            // Whoever put it there synced the file before it got its name.
+            return Ok(());
+        }
+        let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.folder.join(format!("{}.{number}.unfinished", digest.hex()));
+        let mut file = File::create(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(unfinished, path)
+    }
+
+    /// A blob, read in a thread that may block.
+    pub(super) async fn read(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || this.read_now(digest)).await.map_err(fault("read a large record"))?
+    }
+
+    /// A blob, for who may block.
+    pub(super) fn read_now(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
+        let bytes = fs::read(self.path(digest)).map_err(fault("read a large record"))?;
+        if Digest::of(&bytes) != digest {
+            return Err(fault("read a large record")(format!("{digest} is damaged: its content has another digest")));
+        }
+        Ok(bytes)
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(digest.hex())
+    }
+}

@@ -1,0 +1,147 @@
+//! Whether what is stored fits together.
+//!
+//! sled verifies a checksum of every page that it reads, so this looks for what a checksum cannot find: logs with holes,
+//! records that cannot be decoded, index entries that point nowhere. Opening looks at the last entries of every kind,
+//! which for logs, suspensions and the audit are the newest and so what a crash could have damaged; it takes the same few
+//! milliseconds at any size. [`SledStore::check`] looks at everything.
+
+use std::fmt;
+
+use dispatch::ports::{AuditEntry, Position, StoreFault, SuspensionRow};
+use domain::{PluginEvent, SuspensionId, TurnId};
+
+use super::committer::Durable;
+use super::reader::Reader;
+use super::{SledStore, blobs, keys};
+use crate::fault::fault;
+use crate::record::{self, Record, Unreadable};
+
+/// Entries of each kind that are looked at when a store is opened.
+const SAMPLE: usize = 100;
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// What does not fit.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl SledStore {
+    /// Looks at everything that is stored. Takes about two seconds for each million commits that are cached; commits may
+    /// go on meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when the disk cannot be read at all.
+    pub fn check(&self) -> Result<Checked, StoreFault> {
+        Check { reader: &self.reader, limit: usize::MAX, found: Checked::default() }.all()
+    }
+}
+
+/// Looks at the last entries of each kind.
+pub(super) fn sample(reader: &Reader) -> Result<Checked, StoreFault> {
+    Check { reader, limit: SAMPLE, found: Checked::default() }.all()
+}
+
+struct Check<'a> {
+    reader: &'a Reader,
+    limit: usize,
+    found: Checked,
+}
+
+impl Check<'_> {
+    fn all(mut self) -> Result<Checked, StoreFault> {
+        if let Durable::Failed(fault) = &*self.reader.durable.borrow() {
+            return Err(fault.clone());
+        }
+        self.each(keys::LOG, |reader, key, value| {
+            let (position, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let (turn, number) = keys::read_pointer(&key[1..]).ok_or("its key is damaged")?;
+            if number > 0 && !exists(reader, &keys::log(turn, number - 1))? {
+                return Err(format!("the commit before number {number} of {turn} is missing"));
+            }
+            let last = reader.tree.get(keys::LAST_POSITION).map_err(|error| error.to_string())?;
+            if last.and_then(|last| keys::tail_u64(&last)).is_none_or(|last| position > Position(last)) {
+                return Err(format!("its position {} is beyond the last that was given out", position.0));
+            }
+            decode(reader, record, record::read_events).map(drop)
+        })?;
+        self.each(keys::FEED, |reader, _, value| {
+            let (turn, number) = keys::read_pointer(value).ok_or("it is damaged")?;
+            points_to(reader, &keys::log(turn, number))
+        })?;
+        self.each(keys::HOST_FEED, |reader, _, value| decode(reader, value, PluginEvent::read).map(drop))?;
+        self.each(keys::AUDIT, |reader, _, value| decode(reader, value, AuditEntry::read).map(drop))?;
+        self.each(keys::SUSPENSION, |reader, _, value| {
+            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            decode(reader, record, SuspensionRow::read).map(drop)
+        })?;
+        for index in [keys::OPEN, keys::OF_CONVERSATION] {
+            self.each(index, |reader, key, _| {
+                let id = keys::tail_u128(key).ok_or("its key is damaged")?;
+                points_to(reader, &keys::suspension(keys::SUSPENSION, SuspensionId::from_bits(id)))
+            })?;
+        }
+        self.each(keys::UNFINISHED, |reader, key, value| {
+            let turn = TurnId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
+            let due = keys::read_due(value).ok_or("it is damaged")?;
+            points_to(reader, &keys::log(turn, 0))?;
+            points_to(reader, &keys::due(due.at, turn))
+        })?;
+        self.each(keys::DUE, |reader, key, _| {
+            let turn = TurnId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
+            points_to(reader, &keys::unfinished(turn))
+        })?;
+        Ok(self.found)
+    }
+
+    /// Looks at the entries whose keys begin with a letter, the last first.
+    fn each(
+        &mut self,
+        index: u8,
+        look: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), String>,
+    ) -> Result<(), StoreFault> {
+        for entry in self.reader.tree.scan_prefix([index]).rev().take(self.limit) {
+            let (key, value) = entry.map_err(fault("check what is stored"))?;
+            self.found.entries += 1;
+            let looked = look(self.reader, &key, &value);
+            // While commits go on, an entry may have moved since it was read; then there is nothing to say of it.
+            let still = || self.reader.tree.get(&key).map_err(fault("check what is stored"));
+            if let Err(problem) = looked
+                && still()? == Some(value)
+            {
+                let key = key.escape_ascii();
+                self.found.problems.push(Problem(format!("the entry {key}: {problem}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn exists(reader: &Reader, key: &[u8]) -> Result<bool, String> {
+    reader.tree.contains_key(key).map_err(|error| error.to_string())
+}
+
+fn points_to(reader: &Reader, key: &[u8]) -> Result<(), String> {
+    if exists(reader, key)? { Ok(()) } else { Err(format!("it points to {}, which is missing", key.escape_ascii())) }
+}
+
+/// Decodes a record where it lies, or the blob that it refers to.
+fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, String> {
+    let decoded = match blobs::referred(value) {
+        None => read(value),
+        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
+    };
+    decoded.map_err(|unreadable| unreadable.to_string())
+}

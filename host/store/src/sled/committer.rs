@@ -1,0 +1,192 @@
+//! The only thread that writes commits. It drains what is queued, checks each commit against what is stored and against
+//! those before it, writes all into one batch, makes that durable, and only then answers everybody.
+//!
+//! Because it is the only one that writes, no compare-and-swap is needed: what it checked stays true until it writes.
+
+use std::collections::HashMap;
+
+use dispatch::ports::{AppendError, Position, StoreFault};
+use domain::TurnId;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::disk::Disk;
+use super::keys;
+use super::plan::{Claim, Claimed, Entry, Plan};
+use crate::fault::fault;
+
+#[cfg(test)]
+mod tests;
+
+/// Commits that share one flush, at most. More would gain nothing and would hold readers up while they are written.
+pub(super) const MOST_AT_ONCE: usize = 256;
+
+/// Lengths of logs that are kept in mind, at most.
+const MOST_LENGTHS: usize = 1 << 16;
+
+/// What the thread is asked for.
+pub(super) enum Work {
+    /// A commit.
+    Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
+    /// That everything before it is on disk.
+    Sync(oneshot::Sender<Result<(), StoreFault>>),
+}
+
+/// How far the disk has got. Readers wait for it before they hand on what may yet be lost.
+#[derive(Debug, Clone)]
+pub(super) enum Durable {
+    /// Everything up to here is on disk.
+    Until(Position),
+    /// A write failed. Nothing is known of what came after the last success.
+    Failed(StoreFault),
+}
+
+/// The state of the committing thread.
+pub(super) struct Committer<D> {
+    disk: D,
+    last: Position,
+    durable: watch::Sender<Durable>,
+    failed: Option<StoreFault>,
+    /// How long the logs are that were appended to lately, those of the batch at hand included.
+    lengths: HashMap<TurnId, u32>,
+    /// What commits of the batch at hand claimed.
+    claimed: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl<D: Disk> Committer<D> {
+    /// A committer that continues after a position.
+    pub(super) fn new(disk: D, last: Position) -> (Self, watch::Receiver<Durable>) {
+        let (durable, receiver) = watch::channel(Durable::Until(last));
+        (Self { disk, last, durable, failed: None, lengths: HashMap::new(), claimed: HashMap::new() }, receiver)
+    }
+
+    /// Works until nobody can ask for anything more.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
+        let mut drained = Vec::with_capacity(MOST_AT_ONCE);
+        while queue.blocking_recv_many(&mut drained, MOST_AT_ONCE) > 0 {
+            self.work(drained.drain(..));
+        }
+    }
+
+    fn work(&mut self, drained: impl Iterator<Item = Work>) {
+        let mut batch = sled::Batch::default();
+        let (mut commits, mut syncs) = (Vec::new(), Vec::new());
+        let before = self.last;
+        for work in drained {
+            match work {
+                Work::Commit(plan, reply) => commits.push((reply, self.stage(*plan, &mut batch))),
+                Work::Sync(reply) => syncs.push(reply),
+            }
+        }
+        if self.failed.is_none() && (self.last > before || !syncs.is_empty()) {
+            self.make_durable(batch, self.last > before);
+        }
+        self.claimed.clear();
+        if self.lengths.len() > MOST_LENGTHS {
+            self.lengths.clear();
+        }
+        // A refusal, too, may rest on a commit of this very batch, so it waits as long and fails with it. Whoever no
+        // longer listens has given up waiting; the commit stands.
+        for (reply, staged) in commits {
+            let _ = reply.send(self.failed.clone().map_or(staged, |fault| Err(fault.into())));
+        }
+        for reply in syncs {
+            let _ = reply.send(self.failed.clone().map_or(Ok(()), Err));
+        }
+    }
+
+    fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {
+        let done = (|| {
+            if written {
+                batch.insert(keys::LAST_POSITION, &self.last.0.to_be_bytes());
+                self.disk.write(batch)?;
+            }
+            self.disk.flush()?;
+            self.disk.sync()
+        })();
+        match done {
+            Ok(()) => {
+                self.durable.send_replace(Durable::Until(self.last));
+            }
+            Err(StoreFault { attempted, reason }) => {
+                tracing::error!(attempted, reason, "the store failed and takes no more commits");
+                // After a failed sync the kernel may have dropped the pages and would report success the next time, so
+                // trying again proves nothing. What is on disk is found out by opening it anew.
+                let reason = format!("{reason}; the store takes no more commits until the host is started again");
+                let fault = StoreFault { attempted, reason };
+                self.durable.send_replace(Durable::Failed(fault.clone()));
+                self.failed = Some(fault);
+            }
+        }
+    }
+
+    /// Checks a commit and adds it to the batch, whole or not at all. The position that it got.
+    fn stage(&mut self, plan: Plan, batch: &mut sled::Batch) -> Result<Position, AppendError> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone().into());
+        }
+        if let Some((turn, expected)) = plan.expected
+            && self.length_differs(turn, expected)?
+        {
+            return Err(AppendError::Conflict);
+        }
+        let mut claims = Vec::with_capacity(plan.claims.len());
+        for claim in plan.claims {
+            claims.extend(self.check(claim)?);
+        }
+        let position = Position(self.last.0 + 1);
+        // Each audit entry has a position of its own, so that a page of the audit can end between two of one commit.
+        self.last = Position(self.last.0 + plan.audit.len().max(1) as u64);
+        if let Some((turn, expected)) = plan.expected {
+            self.lengths.insert(turn, expected + 1);
+        }
+        let stamp = position.0.to_be_bytes();
+        for key in plan.removed {
+            batch.remove(key);
+        }
+        for (key, value) in plan.plain {
+            batch.insert(key, value);
+        }
+        for (key, mut value) in plan.stamped {
+            value.iter_mut().zip(stamp).for_each(|(room, byte)| *room = byte);
+            batch.insert(key, value);
+        }
+        for (key, value) in claims {
+            batch.insert(key.as_slice(), [stamp.as_slice(), &value].concat());
+            self.claimed.insert(key, value);
+        }
+        let (feed, value) = plan.feed;
+        batch.insert(keys::at(&feed, position), value);
+        for (entry, at) in plan.audit.into_iter().zip(position.0..) {
+            batch.insert(keys::at(&[keys::AUDIT], Position(at)), entry);
+        }
+        Ok(position)
+    }
+
+    fn length_differs(&self, turn: TurnId, expected: u32) -> Result<bool, StoreFault> {
+        if let Some(length) = self.lengths.get(&turn) {
+            return Ok(*length != expected);
+        }
+        let exists = |number| Ok::<_, StoreFault>(self.disk.get(&keys::log(turn, number))?.is_some());
+        Ok(exists(expected)? || (expected > 0 && !exists(expected - 1)?))
+    }
+
+    /// Whether a claim may stand: `None` if it did already, what to write if it is new.
+    fn check(&self, claim: Claim) -> Result<Option<Entry>, AppendError> {
+        let (key, wanted) = claim.entry;
+        let held = match self.claimed.get(&key) {
+            Some(held) => held.clone(),
+            None => match self.disk.get(&key)? {
+                Some(value) => keys::stamped(&value).map(|(_, held)| held.to_vec()).unwrap_or_default(),
+                None => return Ok(Some((key, wanted))),
+            },
+        };
+        match claim.of {
+            _ if held == wanted => Ok(None),
+            Claimed::Conversation => Err(AppendError::NotOwner),
+            Claimed::CallId => match keys::tail_u128(&held) {
+                Some(turn) => Err(AppendError::CallExists(TurnId::from_bits(turn))),
+                None => Err(fault("check a call id")("its entry is damaged").into()),
+            },
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The order of the steps to the disk, and what becomes of everybody when one of them fails. The steps are watched at the
+//! trait that the committing thread uses; `tests/laws/system_calls.rs` watches what the kernel is asked for.
+
+use std::sync::{Arc, Mutex};
+
+use dispatch::ports::{Commit, Index};
+use domain::{ConversationId, Event, PrincipalId, Timestamp};
+
+use super::*;
+
+/// What was done, in order.
+type Steps = Arc<Mutex<Vec<&'static str>>>;
+
+struct Watched {
+    tree: sled::Tree,
+    steps: Steps,
+    /// The step that fails.
+    fails: Option<&'static str>,
+}
+
+impl Watched {
+    fn step(&self, name: &'static str) -> Result<(), StoreFault> {
+        self.steps.lock().unwrap().push(name);
+        if self.fails == Some(name) { Err(fault(name)("the disk is on fire")) } else { Ok(()) }
+    }
+}
+
+impl Disk for Watched {
+    fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
+        self.tree.get(key).map_err(fault("read"))
+    }
+
+    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault> {
+        self.step("write")?;
+        self.tree.apply_batch(batch).map_err(fault("write"))
+    }
+
+    fn flush(&mut self) -> Result<(), StoreFault> {
+        self.step("flush")
+    }
+
+    fn sync(&mut self) -> Result<(), StoreFault> {
+        self.step("sync")
+    }
+}
+
+struct Rig {
+    committer: Committer<Watched>,
+    durable: watch::Receiver<Durable>,
+    tree: sled::Tree,
+    steps: Steps,
+}
+
+fn rig(fails: Option<&'static str>) -> Rig {
+    let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
+    let (tree, steps) = ((*db).clone(), Steps::default());
+    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
+    let (committer, durable) = Committer::new(disk, Position::default());
+    Rig { committer, durable, tree, steps }
+}
+
+fn commit(turn: u128, expected: u32, owner: &str) -> (Work, oneshot::Receiver<Result<Position, AppendError>>) {
+    let (reply, answer) = oneshot::channel();
+    let by = PrincipalId::new("ann").unwrap();
+    let commit = Commit {
+        turn: TurnId::from_bits(turn),
+        conversation: ConversationId::new("c").unwrap(),
+        expected,
+        events: vec![Event::TurnCancelled { by, at: Timestamp::from_millis(1) }],
+        index: vec![Index::Owner(PrincipalId::new(owner).unwrap())],
+    };
+    (Work::Commit(Box::new(Plan::of_commit(&commit).unwrap()), reply), answer)
+}
+
+#[test]
+fn a_batch_is_written_flushed_and_synced_before_anybody_is_answered() {
+    let Rig { mut committer, durable, steps, .. } = rig(None);
+    let (work, answers): (Vec<_>, Vec<_>) = (1..=100).map(|turn| commit(turn, 0, "ann")).unzip();
+    committer.work(work.into_iter());
+    assert_eq!(*steps.lock().unwrap(), ["write", "flush", "sync"], "a hundred commits share one of each");
+    for (answer, expected) in answers.into_iter().zip(1..) {
+        assert_eq!(answer.blocking_recv().unwrap().unwrap(), Position(expected));
+    }
+    assert!(matches!(*durable.borrow(), Durable::Until(Position(100))));
+}
+
+#[test]
+fn commits_of_one_batch_see_each_other_and_fail_alone() {
+    let Rig { mut committer, .. } = rig(None);
+    let wanted = [(1, 0, "ann"), (1, 0, "ann"), (2, 0, "bob"), (1, 1, "ann"), (3, 1, "ann"), (4, 0, "ann")];
+    let (work, answers): (Vec<_>, Vec<_>) = wanted.into_iter().map(|(turn, n, by)| commit(turn, n, by)).unzip();
+    committer.work(work.into_iter());
+    let answers: Vec<_> = answers
+        .into_iter()
+        .map(|answer| match answer.blocking_recv().unwrap() {
+            Ok(position) => format!("at {}", position.0),
+            Err(AppendError::Conflict) => "conflict".into(),
+            Err(AppendError::NotOwner) => "not owner".into(),
+            Err(other) => format!("{other}"),
+        })
+        .collect();
+    assert_eq!(answers, ["at 1", "conflict", "not owner", "at 2", "conflict", "at 3"]);
+}
+
+#[test]
+fn after_a_failed_step_everybody_of_the_batch_is_told_and_nothing_is_taken_any_more() {
+    for failing in ["write", "flush", "sync"] {
+        let Rig { mut committer, durable, steps, tree } = rig(Some(failing));
+        let (first, told) = commit(1, 0, "ann");
+        let (refused, also_told) = commit(1, 0, "ann");
+        committer.work([first, refused].into_iter());
+        for answer in [told, also_told] {
+            let fault = answer.blocking_recv().unwrap().unwrap_err();
+            assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
+        }
+        assert!(matches!(*durable.borrow(), Durable::Failed(_)), "{failing}: readers are told, too");
+
+        let before = (steps.lock().unwrap().len(), tree.len());
+        let (later, answer) = commit(2, 0, "ann");
+        let (reply, synced) = oneshot::channel();
+        committer.work([later, Work::Sync(reply)].into_iter());
+        let fault = answer.blocking_recv().unwrap().unwrap_err().to_string();
+        assert!(fault.contains("on fire") && fault.contains("no more commits"), "{fault}");
+        assert!(synced.blocking_recv().unwrap().is_err());
+        assert_eq!((steps.lock().unwrap().len(), tree.len()), before, "{failing}: the disk is left alone");
+    }
+}
+
+#[test]
+fn a_sync_without_commits_still_reaches_the_disk_and_a_refused_commit_does_not() {
+    let Rig { mut committer, steps, .. } = rig(None);
+    let (reply, answer) = oneshot::channel();
+    committer.work([Work::Sync(reply)].into_iter());
+    answer.blocking_recv().unwrap().unwrap();
+    assert_eq!(*steps.lock().unwrap(), ["flush", "sync"]);
+    let (refused, answer) = commit(1, 7, "ann");
+    committer.work([refused].into_iter());
+    assert!(matches!(answer.blocking_recv().unwrap(), Err(AppendError::Conflict)));
+    assert_eq!(steps.lock().unwrap().len(), 2);
+}

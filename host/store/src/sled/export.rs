@@ -1,0 +1,97 @@
+//! Everything that is stored, as JSON lines: for a person, for a move to another store, for the day on which sled can no
+//! longer be used.
+//!
+//! One line holds one entry, under the name of its kind. Records stand in it as they are stored, with the version of
+//! their format. Indexes that follow from the logs are left out; bytes that plugins stored are hexadecimal.
+
+use std::io::{self, Write};
+
+use dispatch::ports::{Position, StoreFault};
+use domain::TurnId;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{SledStore, blobs, keys};
+use crate::fault::fault;
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    /// What the export is written to failed.
+    #[error("cannot write the export")]
+    Write(#[source] io::Error),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    Commit { turn: String, number: u32, position: u64, version: u8, events: &'a RawValue },
+    Plugin { position: u64, version: u8, event: &'a RawValue },
+    Audit { position: u64, version: u8, entry: &'a RawValue },
+    Suspension { version: u8, row: &'a RawValue },
+    KeyValue { key: String, value: String },
+}
+
+impl SledStore {
+    /// Writes every commit, plugin event, audit entry, suspension and plugin's value as one JSON line; how many there
+    /// were. The key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the
+    /// key itself.
+    ///
+    /// # Errors
+    /// [`ExportError`]; what was written up to then is whole lines.
+    pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
+        let mut lines = 0;
+        for index in [keys::LOG, keys::HOST_FEED, keys::AUDIT, keys::SUSPENSION] {
+            for entry in self.reader.tree.scan_prefix([index]) {
+                let (key, value) = entry.map_err(fault("export"))?;
+                self.export_record(index, &key, &value, out)?;
+                lines += 1;
+            }
+        }
+        for entry in self.key_value.tree()? {
+            let (key, value) = entry.map_err(fault("export"))?;
+            write_line(&Line::KeyValue { key: hex(&key), value: hex(&value) }, out)?;
+            lines += 1;
+        }
+        Ok(lines)
+    }
+
+    fn export_record(&self, index: u8, key: &[u8], value: &[u8], out: &mut dyn Write) -> Result<(), ExportError> {
+        let damaged = || fault("export")(format!("the entry {} is damaged", key.escape_ascii()));
+        let (stamp, record) = match index {
+            keys::LOG | keys::SUSPENSION => keys::stamped(value).ok_or_else(damaged)?,
+            _ => (Position::default(), value),
+        };
+        let blob = blobs::referred(record).map(|digest| self.reader.blobs.read_now(digest)).transpose()?;
+        let (&version, json) = blob.as_deref().unwrap_or(record).split_first().ok_or_else(damaged)?;
+        let json: &RawValue = serde_json::from_slice(json).map_err(|_| damaged())?;
+        let position = keys::tail_u64(key).ok_or_else(damaged)?;
+        let line = match index {
+            keys::LOG => {
+                let (turn, number) = keys::read_pointer(&key[1..]).ok_or_else(damaged)?;
+                Line::Commit { turn: TurnId::to_string(&turn), number, position: stamp.0, version, events: json }
+            }
+            keys::HOST_FEED => Line::Plugin { position, version, event: json },
+            keys::AUDIT => Line::Audit { position, version, entry: json },
+            _ => Line::Suspension { version, row: json },
+        };
+        write_line(&line, out)
+    }
+}
+
+fn write_line(line: &Line<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut text = serde_json::to_vec(line).map_err(|error| ExportError::Write(error.into()))?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(ExportError::Write)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,124 @@
+//! The folder on disk: who may use it, and in what state it is found.
+//!
+//! ```text
+//! lock        held by the process that uses the folder
+//! sled/       sled's own files; `db` is the one that we sync
+//! blobs/      records that are too large for the tree
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::blobs::{self, Blobs};
+use super::keys;
+use crate::{OpenError, Settings};
+
+/// The version of the keys.
+const FORMAT: u8 = 1;
+
+/// How often opening sled is tried. It gives its file back on threads of its own, some time after a store was closed.
+const ATTEMPTS: u32 = 100;
+
+/// An opened folder.
+pub(super) struct Folder {
+    pub(super) db: sled::Db,
+    /// Our own handle of sled's file.
+    pub(super) file: File,
+    pub(super) blobs: Blobs,
+    /// Released when everything that uses the folder is gone.
+    pub(super) lock: File,
+}
+
+impl Folder {
+    /// Opens a folder, or makes it.
+    pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+        let at = |source| OpenError::Io { path: path.to_owned(), source };
+        let database = path.join("sled");
+        fs::create_dir_all(&database).map_err(at)?;
+        let lock = lock(path)?;
+        remove_unfinished_snapshots(&database).map_err(at)?;
+        let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
+        let db = open_sled(&database, settings)
+            .map_err(|source| OpenError::Damaged { path: path.to_owned(), reason: source.to_string() })?;
+        check_format(path, &db)?;
+        let file = File::open(database.join("db")).map_err(at)?;
+        sync_all(path, &database).map_err(at)?;
+        Ok(Self { db, file, blobs, lock })
+    }
+}
+
+/// Taken before anything else is touched: what looks unfinished may be another process's work of this moment.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let at = |source| OpenError::Io { path: path.to_owned(), source };
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock")).map_err(at)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(at(source)),
+    }
+}
+
+/// A snapshot that a killed process did not finish makes sled find corruption for ever (sled issues 1527 and 1533). It
+/// holds nothing that the log does not.
+fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(database)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            tracing::warn!(file = %name, "removed a snapshot that a killed process did not finish");
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn open_sled(database: &Path, settings: &Settings) -> sled::Result<sled::Db> {
+    let config = sled::Config::new()
+        .path(database)
+        .segment_size(blobs::SEGMENT)
+        .cache_capacity(settings.cache_bytes)
+        // The committing thread flushes; a second one in the background would only disturb it.
+        .flush_every_ms(None);
+    let mut attempt = 0;
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(error)) if attempt < ATTEMPTS && error.to_string().contains("acquire lock") => {
+                attempt += 1;
+                thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
+    let damaged = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
+    match db.get(keys::FORMAT).map_err(|error| damaged(error.to_string()))?.as_deref() {
+        Some([FORMAT]) => Ok(()),
+        Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
+        Some(other) => Err(damaged(format!("its format is {other:?}"))),
+        None if db.is_empty() => {
+            let written = db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush());
+            written.map(drop).map_err(|error| damaged(error.to_string()))
+        }
+        None => Err(damaged("it holds something, but not the version of its format".into())),
+    }
+}
+
+/// Makes the names of the files durable, once; later commits sync only what is in them.
+fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
+    for name in ["db", "conf"] {
+        let file: PathBuf = database.join(name);
+        if file.exists() {
+            File::open(file)?.sync_all()?;
+        }
+    }
+    for folder in [database, path] {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! The keys of the one tree. Numbers are big-endian, so that keys sort as what they stand for.
+//!
+//! | key | value |
+//! |---|---|
+//! | `e` turn(16) number(4) | stamp, record of the commit's events |
+//! | `f` length(1) conversation position(8) | turn(16) number(4): where the commit at this position of the feed is |
+//! | `h` position(8) | record of the plugin event |
+//! | `v` conversation | stamp, name of the principal that owns it |
+//! | `c` length(1) conversation call-id | stamp, turn(16) |
+//! | `d` time(8) turn(16) | running(1) |
+//! | `u` turn(16) | time(8) running(1): every turn that has not ended, and its entry under `d` |
+//! | `s` suspension(16) | stamp, record of the row |
+//! | `o` suspension(16) | nothing: it is open |
+//! | `k` length(1) conversation suspension(16) | nothing: it is of this conversation |
+//! | `a` position(8) | record of the audit entry |
+//! | `m` name | what the store knows of itself |
+//!
+//! A stamp is the position of the commit that wrote the value, in 8 bytes. Conversations are spelled out behind their
+//! length and not hashed: no key depends on a hash, and none can be a prefix of another's.
+
+use dispatch::ports::Position;
+use domain::{CallId, ConversationId, Due, SuspensionId, Timestamp, TurnId};
+
+pub(super) const LOG: u8 = b'e';
+pub(super) const FEED: u8 = b'f';
+pub(super) const HOST_FEED: u8 = b'h';
+pub(super) const OWNER: u8 = b'v';
+pub(super) const CALL: u8 = b'c';
+pub(super) const DUE: u8 = b'd';
+pub(super) const UNFINISHED: u8 = b'u';
+pub(super) const SUSPENSION: u8 = b's';
+pub(super) const OPEN: u8 = b'o';
+pub(super) const OF_CONVERSATION: u8 = b'k';
+pub(super) const AUDIT: u8 = b'a';
+
+/// The version of this table.
+pub(super) const FORMAT: &[u8] = b"mformat";
+/// The last position that was given out, in 8 bytes.
+pub(super) const LAST_POSITION: &[u8] = b"mposition";
+
+/// How many bytes a stamp has.
+pub(super) const STAMP: usize = 8;
+
+pub(super) fn log(turn: TurnId, number: u32) -> Vec<u8> {
+    join(&[&[LOG], &turn.bits().to_be_bytes(), &number.to_be_bytes()])
+}
+
+pub(super) fn log_of(turn: TurnId) -> Vec<u8> {
+    join(&[&[LOG], &turn.bits().to_be_bytes()])
+}
+
+/// The feed of a conversation, up to the position.
+pub(super) fn feed(conversation: &ConversationId) -> Vec<u8> {
+    named(FEED, conversation)
+}
+
+pub(super) fn owner(conversation: &ConversationId) -> Vec<u8> {
+    join(&[&[OWNER], conversation.as_str().as_bytes()])
+}
+
+pub(super) fn call(conversation: &ConversationId, call: &CallId) -> Vec<u8> {
+    let mut key = named(CALL, conversation);
+    key.extend_from_slice(call.as_str().as_bytes());
+    key
+}
+
+pub(super) fn due(at: Timestamp, turn: TurnId) -> Vec<u8> {
+    join(&[&[DUE], &at.millis().to_be_bytes(), &turn.bits().to_be_bytes()])
+}
+
+pub(super) fn unfinished(turn: TurnId) -> Vec<u8> {
+    join(&[&[UNFINISHED], &turn.bits().to_be_bytes()])
+}
+
+/// A suspension in one of the indexes that hold nothing but ids.
+pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
+    join(&[&[index], &id.bits().to_be_bytes()])
+}
+
+/// The suspensions of a conversation, up to the id.
+pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
+    named(OF_CONVERSATION, conversation)
+}
+
+/// A key that ends in a position.
+pub(super) fn at(prefix: &[u8], position: Position) -> Vec<u8> {
+    join(&[prefix, &position.0.to_be_bytes()])
+}
+
+/// What stands under `u`.
+pub(super) fn due_value(due: Due) -> [u8; 9] {
+    let [a, b, c, d, e, f, g, h] = due.at.millis().to_be_bytes();
+    [a, b, c, d, e, f, g, h, u8::from(due.running)]
+}
+
+/// Reads [`due_value`].
+pub(super) fn read_due(value: &[u8]) -> Option<Due> {
+    let (at, running) = value.split_first_chunk::<8>()?;
+    let &[running @ (0 | 1)] = running else { return None };
+    Some(Due { at: Timestamp::from_millis(u64::from_be_bytes(*at)), running: running == 1 })
+}
+
+/// What stands in a conversation's feed.
+pub(super) fn pointer(turn: TurnId, number: u32) -> Vec<u8> {
+    join(&[&turn.bits().to_be_bytes(), &number.to_be_bytes()])
+}
+
+/// Reads [`pointer`].
+pub(super) fn read_pointer(value: &[u8]) -> Option<(TurnId, u32)> {
+    let (turn, number) = value.split_first_chunk::<16>()?;
+    Some((TurnId::from_bits(u128::from_be_bytes(*turn)), u32::from_be_bytes(number.try_into().ok()?)))
+}
+
+/// The number that a key or a value ends in.
+pub(super) fn tail_u64(bytes: &[u8]) -> Option<u64> {
+    bytes.last_chunk::<8>().map(|tail| u64::from_be_bytes(*tail))
+}
+
+/// The id that a key or a value ends in.
+pub(super) fn tail_u128(bytes: &[u8]) -> Option<u128> {
+    bytes.last_chunk::<16>().map(|tail| u128::from_be_bytes(*tail))
+}
+
+/// The commit's number that a key of a log ends in.
+pub(super) fn tail_u32(bytes: &[u8]) -> Option<u32> {
+    bytes.last_chunk::<4>().map(|tail| u32::from_be_bytes(*tail))
+}
+
+/// Takes the stamp off a value.
+pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
+    let (stamp, rest) = value.split_first_chunk::<STAMP>()?;
+    Some((Position(u64::from_be_bytes(*stamp)), rest))
+}
+
+fn named(index: u8, conversation: &ConversationId) -> Vec<u8> {
+    let name = conversation.as_str().as_bytes();
+    // Ids have at most 128 bytes; should that ever grow past a byte, keys would run into each other silently.
+    let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
+    join(&[&[index, length], name])
+}
+
+fn join(parts: &[&[u8]]) -> Vec<u8> {
+    // Room for a position behind it, which most keys get.
+    let mut key = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 8);
+    for part in parts {
+        key.extend_from_slice(part);
+    }
+    key
+}

@@ -1,0 +1,147 @@
+//! What one commit will write, encoded on its caller's thread: the committing thread only checks, stamps and writes.
+
+use dispatch::ports::{AuditEntry, Commit, Index, StoreFault, SuspensionRow};
+use domain::{ConversationId, Digest, Due, PluginEvent, TurnId};
+
+use super::blobs;
+use super::keys::{self, STAMP};
+use crate::fault::fault;
+use crate::record::{self, Record};
+
+/// A key and its value.
+pub(super) type Entry = (Vec<u8>, Vec<u8>);
+
+/// One commit, ready to be checked and written.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The log that grows, and how many commits it must have; `None` for a fact about a plugin.
+    pub(super) expected: Option<(TurnId, u32)>,
+    /// What must not belong to anybody else.
+    pub(super) claims: Vec<Claim>,
+    /// The feed's key up to the position, and what stands there.
+    pub(super) feed: Entry,
+    /// What is written behind a stamp, for which each value has room in front.
+    pub(super) stamped: Vec<Entry>,
+    /// What is written as it is.
+    pub(super) plain: Vec<Entry>,
+    /// What is removed.
+    pub(super) removed: Vec<Vec<u8>>,
+    /// Audit entries, in order.
+    pub(super) audit: Vec<Vec<u8>>,
+    /// Records that are too large for the tree. They must be on disk before the commit is.
+    pub(super) blobs: Vec<(Digest, Vec<u8>)>,
+}
+
+/// Something that belongs to the first who claims it: by which entry, and what it is.
+pub(super) struct Claim {
+    pub(super) of: Claimed,
+    pub(super) entry: Entry,
+}
+
+/// What is claimed.
+pub(super) enum Claimed {
+    /// A conversation, by a principal.
+    Conversation,
+    /// A call id, by a turn.
+    CallId,
+}
+
+impl Plan {
+    /// What a commit will write.
+    pub(super) fn of_commit(commit: &Commit) -> Result<Self, StoreFault> {
+        let mut plan = Self {
+            expected: Some((commit.turn, commit.expected)),
+            feed: (keys::feed(&commit.conversation), keys::pointer(commit.turn, commit.expected)),
+            ..Self::default()
+        };
+        let value = plan.value(STAMP, |out| record::write_events(&commit.events, out))?;
+        plan.stamped.push((keys::log(commit.turn, commit.expected), value));
+        for index in &commit.index {
+            plan.index(commit.turn, &commit.conversation, index)?;
+        }
+        Ok(plan)
+    }
+
+    /// What a fact about a plugin will write.
+    pub(super) fn of_plugin(event: &PluginEvent, audit: Option<&AuditEntry>) -> Result<Self, StoreFault> {
+        let mut plan = Self::default();
+        plan.feed = (vec![keys::HOST_FEED], plan.value(0, |out| event.write(out))?);
+        if let Some(entry) = audit {
+            plan.audit(entry)?;
+        }
+        Ok(plan)
+    }
+
+    fn index(&mut self, turn: TurnId, conversation: &ConversationId, index: &Index) -> Result<(), StoreFault> {
+        match index {
+            Index::Owner(principal) => {
+                let entry = (keys::owner(conversation), principal.as_str().as_bytes().to_vec());
+                self.claims.push(Claim { of: Claimed::Conversation, entry });
+            }
+            Index::Call(call) => {
+                let entry = (keys::call(conversation, call), turn.bits().to_be_bytes().to_vec());
+                self.claims.push(Claim { of: Claimed::CallId, entry });
+            }
+            Index::Due { before, after } => self.due(turn, *before, *after),
+            Index::Suspension(row) => self.suspension(row)?,
+            Index::Audit(entry) => self.audit(entry)?,
+        }
+        Ok(())
+    }
+
+    fn due(&mut self, turn: TurnId, before: Option<Due>, after: Option<Due>) {
+        if before == after {
+            return;
+        }
+        if let Some(before) = before {
+            self.removed.push(keys::due(before.at, turn));
+        }
+        match after {
+            Some(after) => {
+                // The same key may have been pushed for removal just above; what is put is applied last.
+                self.plain.push((keys::due(after.at, turn), vec![u8::from(after.running)]));
+                self.plain.push((keys::unfinished(turn), keys::due_value(after).to_vec()));
+            }
+            None => self.removed.push(keys::unfinished(turn)),
+        }
+    }
+
+    fn suspension(&mut self, row: &SuspensionRow) -> Result<(), StoreFault> {
+        let value = self.value(STAMP, |out| row.write(out))?;
+        self.stamped.push((keys::suspension(keys::SUSPENSION, row.id), value));
+        let mut of_conversation = keys::of_conversation(&row.conversation);
+        of_conversation.extend_from_slice(&row.id.bits().to_be_bytes());
+        self.plain.push((of_conversation, Vec::new()));
+        let open = keys::suspension(keys::OPEN, row.id);
+        if row.is_open() {
+            self.plain.push((open, Vec::new()))
+        } else {
+            self.removed.push(open)
+        }
+        Ok(())
+    }
+
+    fn audit(&mut self, entry: &AuditEntry) -> Result<(), StoreFault> {
+        let value = self.value(0, |out| entry.write(out))?;
+        self.audit.push(value);
+        Ok(())
+    }
+
+    /// A record behind `room` bytes for a stamp; or, where it is too large for the tree, the reference to a blob of it.
+    fn value(
+        &mut self,
+        room: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> Result<Vec<u8>, StoreFault> {
+        let mut value = Vec::with_capacity(512);
+        value.resize(room, 0);
+        write(&mut value).map_err(fault("encode a commit"))?;
+        if value.len() > blobs::LARGEST_INLINE {
+            let record = value.split_off(room);
+            let digest = Digest::of(&record);
+            value.extend_from_slice(&blobs::reference(digest));
+            self.blobs.push((digest, record));
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,232 @@
+//! Reading, from any thread. What was read but may yet be lost is handed on only once it is on disk: nobody is told of a
+//! decision that a loss of power could undo.
+
+use std::fmt::Display;
+
+use dispatch::ports::{AuditEntry, Committed, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
+use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use tokio::sync::watch;
+
+use super::blobs::{self, Blobs};
+use super::committer::Durable;
+use super::keys;
+use crate::fault::fault;
+use crate::record::{self, Record, Unreadable};
+
+/// Rows that are looked at for one page of suspensions, at most.
+pub(super) const MOST_EXAMINED: usize = 1_000;
+
+/// Reads one store.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) tree: sled::Tree,
+    pub(super) blobs: Blobs,
+    pub(super) durable: watch::Receiver<Durable>,
+}
+
+/// For `map_err` and `ok_or_else`: a key or a value is not what this store writes.
+pub(super) fn damaged(what: impl Display) -> StoreFault {
+    fault("read what is stored")(format!("{what} is damaged"))
+}
+
+impl Reader {
+    pub(super) async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+        let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
+        for entry in self.tree.scan_prefix(keys::log_of(turn)).collect::<Vec<_>>() {
+            let (key, value) = entry.map_err(fault("read a log"))?;
+            let what = || format!("commit {version} of {turn}");
+            if keys::tail_u32(&key) != Some(version) {
+                return Err(damaged(format!("{}: it is missing, so the log", what())));
+            }
+            let (position, value) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
+            newest = newest.max(position);
+            events.append(&mut self.decode(value, record::read_events, &what).await?);
+            version += 1;
+        }
+        self.on_disk(newest).await?;
+        Ok((version > 0).then_some(Loaded { version, events }))
+    }
+
+    pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        let Some(name) = self.stamped(&keys::owner(conversation)).await? else { return Ok(None) };
+        let owner = std::str::from_utf8(&name).ok().and_then(|name| PrincipalId::new(name).ok());
+        owner.map(Some).ok_or_else(|| damaged(format!("the owner of {conversation}")))
+    }
+
+    pub(super) async fn find_call(
+        &self,
+        conversation: &ConversationId,
+        call: &CallId,
+    ) -> Result<Option<TurnId>, StoreFault> {
+        let Some(turn) = self.stamped(&keys::call(conversation, call)).await? else { return Ok(None) };
+        let turn = keys::tail_u128(&turn).map(TurnId::from_bits);
+        turn.map(Some).ok_or_else(|| damaged(format!("the entry of call {call} of {conversation}")))
+    }
+
+    /// Not bounded by what is on disk: whoever acts on a turn loads it first, and loading waits.
+    pub(super) fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let last = keys::due(until, TurnId::from_bits(u128::MAX));
+        let entries = self.tree.range(vec![keys::DUE]..=last).take(limit);
+        entries
+            .map(|entry| {
+                let (key, running) = entry.map_err(fault("read what is due"))?;
+                let at = key.get(1..9).and_then(keys::tail_u64).map(Timestamp::from_millis);
+                let turn = keys::tail_u128(&key).map(TurnId::from_bits);
+                let (Some(at), Some(turn)) = (at, turn) else { return Err(damaged("the index of what is due")) };
+                Ok((turn, Due { at, running: running.first() == Some(&1) }))
+            })
+            .collect()
+    }
+
+    /// Not bounded either, for the same reason.
+    pub(super) fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let from = after.map_or_else(|| vec![keys::UNFINISHED], |turn| following(keys::unfinished(turn)));
+        let entries = self.tree.range(from..vec![keys::UNFINISHED + 1]).take(limit);
+        entries
+            .map(|entry| {
+                let (key, value) = entry.map_err(fault("read the unfinished turns"))?;
+                let entry = keys::tail_u128(&key).map(TurnId::from_bits).zip(keys::read_due(&value));
+                entry.ok_or_else(|| damaged("the index of unfinished turns"))
+            })
+            .collect()
+    }
+
+    pub(super) async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
+        let prefix = match feed {
+            Feed::Conversation(conversation) => keys::feed(conversation),
+            Feed::Host => vec![keys::HOST_FEED],
+        };
+        let mut commits = Vec::new();
+        for (position, value) in self.positions(&prefix, after, limit)? {
+            let what = || format!("{position:?} of {feed:?}");
+            let facts = match feed {
+                Feed::Host => Facts::Plugin(self.decode(&value, PluginEvent::read, &what).await?),
+                Feed::Conversation(_) => {
+                    let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged(what()))?;
+                    let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
+                    Facts::Turn { turn, events: self.decode(&log, record::read_events, &what).await? }
+                }
+            };
+            commits.push(Committed { position, facts });
+        }
+        Ok(commits)
+    }
+
+    pub(super) async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+        let mut entries = Vec::new();
+        for (position, value) in self.positions(&[keys::AUDIT], after, limit)? {
+            let what = || format!("the audit entry at {position:?}");
+            entries.push((position, self.decode(&value, AuditEntry::read, &what).await?));
+        }
+        Ok(entries)
+    }
+
+    pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
+        let Some(row) = self.stamped(&keys::suspension(keys::SUSPENSION, id)).await? else { return Ok(None) };
+        self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
+    }
+
+    /// Walks the narrowest index that the filter allows and looks at the rows behind it.
+    pub(super) async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let prefix = match (&filter.conversation, filter.open) {
+            (Some(conversation), _) => keys::of_conversation(conversation),
+            (None, Some(true)) => vec![keys::OPEN],
+            (None, _) => vec![keys::SUSPENSION],
+        };
+        let ends = |id: u128| [prefix.as_slice(), &id.to_be_bytes()].concat();
+        let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
+        let mut examined =
+            self.tree.range(from..=ends(u128::MAX)).keys().take(MOST_EXAMINED).collect::<Vec<_>>().into_iter();
+        let (mut page, mut last) = (Page::default(), None);
+        let full = examined.len() == MOST_EXAMINED;
+        while page.rows.len() < limit {
+            let Some(key) = examined.next() else { break };
+            let key = key.map_err(fault("read suspensions"))?;
+            let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
+            let row = self.suspension(id).await?.ok_or_else(|| damaged(format!("the row of {id}")))?;
+            page.rows.extend(filter.matches(&row).then_some(row));
+            last = Some(id);
+        }
+        let more = examined.len() > 0 || full;
+        page.next = if more { last.or(after) } else { None };
+        Ok(page)
+    }
+
+    /// What stands under keys that are a prefix and a position, after a position and on disk.
+    fn positions(
+        &self,
+        prefix: &[u8],
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<(Position, sled::IVec)>, StoreFault> {
+        let until = match &*self.durable.borrow() {
+            Durable::Until(until) => *until,
+            Durable::Failed(fault) => return Err(fault.clone()),
+        };
+        if after >= until {
+            return Ok(Vec::new());
+        }
+        let range = keys::at(prefix, Position(after.0 + 1))..=keys::at(prefix, until);
+        let entries = self.tree.range(range).take(limit);
+        entries
+            .map(|entry| {
+                let (key, value) = entry.map_err(fault("read a feed"))?;
+                let position = keys::tail_u64(&key).map(Position).ok_or_else(|| damaged("a feed"))?;
+                Ok((position, value))
+            })
+            .collect()
+    }
+
+    /// The value under a key without its stamp, once the commit that wrote it is on disk.
+    async fn stamped(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
+        let Some(value) = self.tree.get(key).map_err(fault("read what is stored"))? else { return Ok(None) };
+        let (position, _) = keys::stamped(&value).ok_or_else(|| damaged("a value"))?;
+        self.on_disk(position).await?;
+        Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
+    }
+
+    async fn on_disk(&self, position: Position) -> Result<(), StoreFault> {
+        let reached = |durable: &Durable| match durable {
+            Durable::Until(until) => *until >= position,
+            Durable::Failed(_) => true,
+        };
+        if let Durable::Until(until) = &*self.durable.borrow()
+            && *until >= position
+        {
+            return Ok(());
+        }
+        match &*self.durable.clone().wait_for(reached).await.map_err(fault("wait for the disk"))? {
+            Durable::Until(_) => Ok(()),
+            Durable::Failed(fault) => Err(fault.clone()),
+        }
+    }
+
+    async fn decode<T>(
+        &self,
+        value: &[u8],
+        read: fn(&[u8]) -> Result<T, Unreadable>,
+        what: &(dyn Fn() -> String + Sync),
+    ) -> Result<T, StoreFault> {
+        let decoded = match blobs::referred(value) {
+            None => read(value),
+            Some(digest) => read(&self.blobs.read(digest).await?),
+        };
+        decoded.map_err(|unreadable| fault("read what is stored")(format!("{}: {unreadable}", what())))
+    }
+}
+
+/// The smallest key after this one.
+pub(super) fn following(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
+}

@@ -1,0 +1,116 @@
+//! Laws of the logs: what a commit does, and when it does nothing.
+
+use dispatch::ports::{AppendError, Commit, Feed, Filter, Index, Position};
+
+use crate::given::{self, Subject, call, commit, conversation, due, fact, principal, turn, with};
+
+pub(crate) async fn a_log_is_what_was_appended_to_it(store: Subject) {
+    assert_eq!(store.load(turn(1)).await.unwrap(), None);
+    store.append(Commit { events: vec![fact(1), fact(2)], ..commit(1, 0, 0) }).await.unwrap();
+    store.append(commit(2, 0, 9)).await.unwrap();
+    for number in 1..300 {
+        store.append(commit(1, number, u64::from(number) + 2)).await.unwrap();
+        let loaded = store.load(turn(1)).await.unwrap().unwrap();
+        assert_eq!(loaded.version, number + 1, "an append that returned is read");
+    }
+    let loaded = store.load(turn(1)).await.unwrap().unwrap();
+    assert_eq!(loaded.events.iter().map(given::number).collect::<Vec<_>>(), (1..=301).collect::<Vec<_>>());
+}
+
+pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
+    let conflicts = async |expected| matches!(store.append(commit(1, expected, 0)).await, Err(AppendError::Conflict));
+    assert!(conflicts(1).await, "a log that there is not has no first commit");
+    store.append(commit(1, 0, 1)).await.unwrap();
+    assert!(conflicts(0).await);
+    assert!(conflicts(2).await, "a log has no holes");
+    store.append(commit(1, 1, 2)).await.unwrap();
+    for expected in [0, 1, 3, u32::MAX] {
+        assert!(conflicts(expected).await, "{expected}");
+    }
+    assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 2);
+}
+
+pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
+    let mine = [Index::Owner(principal("ann")), Index::Call(call("a"))];
+    let first = store.append(with(commit(1, 0, 1), mine)).await.unwrap();
+    let everything = |claim: Index| {
+        let index = [
+            Index::Call(call("new")),
+            Index::Due { before: None, after: Some(due(1, true)) },
+            Index::Suspension(given::row(1, "open")),
+            Index::Audit(given::audit(1)),
+            claim,
+        ];
+        with(commit(2, 0, 2), index)
+    };
+    let refused = store.append(everything(Index::Owner(principal("bob")))).await;
+    assert!(matches!(refused, Err(AppendError::NotOwner)));
+    let refused = store.append(everything(Index::Call(call("a")))).await;
+    assert!(matches!(refused, Err(AppendError::CallExists(of)) if of == turn(1)));
+    let refused = store.append(Commit { expected: 5, ..everything(Index::Call(call("b"))) }).await;
+    assert!(matches!(refused, Err(AppendError::Conflict)));
+
+    let c = conversation("c");
+    assert_eq!(store.load(turn(2)).await.unwrap(), None);
+    assert_eq!(store.find_call(&c, &call("new")).await.unwrap(), None);
+    assert_eq!(store.due(given::time(9), 9).await.unwrap(), []);
+    assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
+    assert_eq!(store.suspension(given::suspension(1)).await.unwrap(), None);
+    assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, []);
+    assert_eq!(store.audit(Position(0), 9).await.unwrap(), []);
+    assert_eq!(store.follow(&Feed::Conversation(c.clone()), first, 9).await.unwrap(), []);
+    assert_eq!(store.owner(&c).await.unwrap(), Some(principal("ann")));
+}
+
+pub(crate) async fn of_conflicting_commits_exactly_one_wins(store: Subject) {
+    for round in 0..20 {
+        let tasks: Vec<_> = (0..32)
+            .map(|number| {
+                let store = store.clone();
+                tokio::spawn(async move { store.append(commit(1, round, number)).await })
+            })
+            .collect();
+        let mut wins = 0;
+        for task in tasks {
+            match task.await.unwrap() {
+                Ok(_) => wins += 1,
+                Err(AppendError::Conflict) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert_eq!(wins, 1, "round {round}");
+    }
+    assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 20);
+}
+
+pub(crate) async fn a_claim_fails_alone(store: Subject) {
+    store.append(with(commit(1, 0, 1), [Index::Call(call("a"))])).await.unwrap();
+    // Submitted at once, so that a store that writes several commits together has them in one batch.
+    let tasks: Vec<_> = (2..66)
+        .map(|number| {
+            let store = store.clone();
+            let id = if number % 2 == 0 { "a".to_owned() } else { format!("b{number}") };
+            let claims = [Index::Owner(principal("ann")), Index::Call(call(&id))];
+            tokio::spawn(async move { (number, store.append(with(commit(number, 0, 1), claims)).await) })
+        })
+        .collect();
+    for task in tasks {
+        let (number, answer) = task.await.unwrap();
+        match answer {
+            Err(AppendError::CallExists(of)) => assert_eq!((number % 2, of), (0, turn(1))),
+            other => assert!(number % 2 == 1 && other.is_ok(), "{number}: {other:?}"),
+        }
+        assert_eq!(store.load(turn(number)).await.unwrap().is_some(), number % 2 == 1);
+    }
+}
+
+pub(crate) async fn a_claim_that_already_holds_is_no_conflict(store: Subject) {
+    let claims = || [Index::Owner(principal("ann")), Index::Call(call("a"))];
+    store.append(with(commit(1, 0, 1), claims())).await.unwrap();
+    store.append(with(commit(1, 1, 2), claims())).await.unwrap();
+    assert_eq!(store.find_call(&conversation("c"), &call("a")).await.unwrap(), Some(turn(1)));
+    let elsewhere = with(given::within("d", commit(2, 0, 3)), [Index::Owner(principal("bob")), Index::Call(call("a"))]);
+    store.append(elsewhere).await.unwrap();
+    assert_eq!(store.find_call(&conversation("d"), &call("a")).await.unwrap(), Some(turn(2)));
+    assert_eq!(store.owner(&conversation("e")).await.unwrap(), None);
+}

@@ -1,0 +1,113 @@
+//! Values for the laws: small, and told apart by a number.
+
+use std::sync::Arc;
+
+use dispatch::ports::{AuditEntry, Commit, Index, Store, SuspensionRow};
+use domain::{
+    CallId, CallIndex, ConversationId, Digest, Due, Event, Json, Kind, PluginChange, PluginEvent, PluginName,
+    PrincipalId, SuspensionId, Timestamp, TurnId,
+};
+
+pub(crate) type Subject = Arc<dyn Store>;
+
+pub(crate) fn turn(number: u64) -> TurnId {
+    TurnId::from_bits(number.into())
+}
+
+pub(crate) fn conversation(name: &str) -> ConversationId {
+    ConversationId::new(name).unwrap()
+}
+
+pub(crate) fn principal(name: &str) -> PrincipalId {
+    PrincipalId::new(name).unwrap()
+}
+
+pub(crate) fn call(id: &str) -> CallId {
+    CallId::new(id).unwrap()
+}
+
+pub(crate) fn suspension(number: u64) -> SuspensionId {
+    SuspensionId::from_bits(number.into())
+}
+
+pub(crate) fn time(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(crate) fn due(at: u64, running: bool) -> Due {
+    Due { at: time(at), running }
+}
+
+/// A fact that is told apart by its time.
+pub(crate) fn fact(number: u64) -> Event {
+    Event::TurnCancelled { by: principal("ann"), at: time(number) }
+}
+
+/// The number of a [`fact`].
+pub(crate) fn number(event: &Event) -> u64 {
+    let Event::TurnCancelled { at, .. } = event else { panic!("not a fact of these tests: {event:?}") };
+    at.millis()
+}
+
+/// A fact of about this many bytes.
+pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
+    let arguments = Json::new(format!("[{number},\"{}\"]", "x".repeat(bytes)));
+    Event::CallRequested { call: CallIndex(0), id: call("big"), tool: "t".into(), arguments, pinned: None }
+}
+
+/// One fact in the conversation `c`.
+pub(crate) fn commit(turn_number: u64, expected: u32, fact_number: u64) -> Commit {
+    Commit {
+        turn: turn(turn_number),
+        conversation: conversation("c"),
+        expected,
+        events: vec![fact(fact_number)],
+        index: Vec::new(),
+    }
+}
+
+pub(crate) fn with(mut commit: Commit, index: impl IntoIterator<Item = Index>) -> Commit {
+    commit.index.extend(index);
+    commit
+}
+
+pub(crate) fn within(name: &str, commit: Commit) -> Commit {
+    Commit { conversation: conversation(name), ..commit }
+}
+
+pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
+    SuspensionRow {
+        id: suspension(number),
+        turn: turn(1),
+        call: CallIndex(0),
+        conversation: conversation("c"),
+        caller: principal("ann"),
+        tool: "transfer".into(),
+        kind: Kind::Approval,
+        state: state.into(),
+    }
+}
+
+pub(crate) fn audit(number: u64) -> AuditEntry {
+    AuditEntry {
+        at: time(number),
+        by: principal("bob"),
+        action: "approve".into(),
+        turn: Some(turn(number)),
+        call: None,
+        subject: None,
+        suspension: None,
+        digest: None,
+        edited: None,
+        comment: None,
+    }
+}
+
+pub(crate) fn plugin(number: u64) -> PluginEvent {
+    PluginEvent {
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("bytes"),
+        change: PluginChange::Unloaded,
+        at: time(number),
+    }
+}

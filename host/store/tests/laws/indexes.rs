@@ -1,0 +1,129 @@
+//! Laws of the indexes: what is due, what has not ended, what waits.
+
+use dispatch::ports::{Filter, Index, SuspensionRow};
+use domain::{Due, Kind, SuspensionId};
+
+use crate::given::{Subject, commit, conversation, due, principal, row, suspension, time, turn, with, within};
+
+async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
+    store.append(with(commit(number, expected, 0), [Index::Due { before, after }])).await.unwrap();
+}
+
+pub(crate) async fn what_is_due_comes_soonest_first_and_moves(store: Subject) {
+    for (number, at) in [(1, 30), (2, 10), (3, 20), (4, 20)] {
+        move_due(&store, number, 0, None, Some(due(at, number == 3))).await;
+    }
+    let all =
+        [(turn(2), due(10, false)), (turn(3), due(20, true)), (turn(4), due(20, false)), (turn(1), due(30, false))];
+    assert_eq!(store.due(time(30), 9).await.unwrap(), all);
+    assert_eq!(store.due(time(29), 9).await.unwrap(), all[..3]);
+    assert_eq!(store.due(time(u64::MAX), 2).await.unwrap(), all[..2]);
+    assert_eq!(store.due(time(9), 9).await.unwrap(), []);
+
+    move_due(&store, 2, 1, Some(due(10, false)), Some(due(40, true))).await;
+    move_due(&store, 3, 1, Some(due(20, true)), Some(due(20, false))).await;
+    move_due(&store, 4, 1, Some(due(20, false)), Some(due(20, false))).await;
+    move_due(&store, 1, 1, Some(due(30, false)), None).await;
+    let all = [(turn(3), due(20, false)), (turn(4), due(20, false)), (turn(2), due(40, true))];
+    assert_eq!(store.due(time(u64::MAX), 9).await.unwrap(), all);
+}
+
+pub(crate) async fn unfinished_turns_come_in_pages_until_they_end(store: Subject) {
+    for number in 1..=25 {
+        move_due(&store, number, 0, None, Some(due(100 - number, false))).await;
+    }
+    for number in (5..=25).step_by(5) {
+        move_due(&store, number, 1, Some(due(100 - number, false)), None).await;
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.unfinished(after, 3).await.unwrap();
+        let Some((last, _)) = page.last() else { break };
+        after = Some(*last);
+        seen.extend(page);
+    }
+    let left: Vec<_> = (1..=25).filter(|n| n % 5 != 0).map(|n| (turn(n), due(100 - n, false))).collect();
+    assert_eq!(seen, left);
+}
+
+/// Rows 1 to 12, a third of which ended, in two conversations, of two callers, tools and kinds.
+async fn rows(store: &Subject) -> Vec<SuspensionRow> {
+    let mut rows = Vec::new();
+    for number in 1..=12 {
+        let name = if number <= 6 { "c" } else { "d" };
+        let mut row = SuspensionRow {
+            conversation: conversation(name),
+            caller: principal(if number % 2 == 0 { "ann" } else { "bob" }),
+            tool: if number % 4 < 2 { "transfer" } else { "ask" }.into(),
+            kind: if number % 4 < 2 { Kind::Approval } else { Kind::Elicitation },
+            ..row(number, "open")
+        };
+        let opened = with(within(name, commit(number, 0, 0)), [Index::Suspension(row.clone())]);
+        store.append(opened).await.unwrap();
+        if number % 3 == 0 {
+            row.state = "approve".into();
+            let closed = with(within(name, commit(number, 1, 0)), [Index::Suspension(row.clone())]);
+            store.append(closed).await.unwrap();
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// Every page of a filter, one after the other.
+async fn all_pages(store: &Subject, filter: &Filter, limit: usize) -> Vec<SuspensionRow> {
+    let (mut rows, mut after) = (Vec::new(), None::<SuspensionId>);
+    loop {
+        let page = store.suspensions(filter, after, limit).await.unwrap();
+        assert!(page.rows.len() <= limit);
+        assert!(page.next.is_none() || page.next > after, "a next page is further on");
+        rows.extend(page.rows);
+        after = page.next;
+        if after.is_none() {
+            return rows;
+        }
+    }
+}
+
+pub(crate) async fn suspensions_are_filtered(store: Subject) {
+    let rows = rows(&store).await;
+    let or_any = |filters: Vec<Filter>| [vec![Filter::default()], filters].concat();
+    for open in [None, Some(true), Some(false)] {
+        for of in or_any(vec![
+            Filter { conversation: Some(conversation("d")), ..Filter::default() },
+            Filter { caller: Some(principal("ann")), ..Filter::default() },
+            Filter { tool: Some("ask".into()), ..Filter::default() },
+            Filter { kind: Some(Kind::Approval), ..Filter::default() },
+            Filter { conversation: Some(conversation("c")), caller: Some(principal("bob")), ..Filter::default() },
+            Filter { conversation: Some(conversation("none")), ..Filter::default() },
+        ]) {
+            let filter = Filter { open, ..of };
+            let wanted: Vec<_> = rows.iter().filter(|row| filter.matches(row)).cloned().collect();
+            assert_eq!(all_pages(&store, &filter, 100).await, wanted, "{filter:?}");
+            assert_eq!(all_pages(&store, &filter, 1).await, wanted, "{filter:?}, one by one");
+        }
+    }
+    assert_eq!(store.suspension(suspension(3)).await.unwrap(), Some(rows[2].clone()));
+    assert_eq!(store.suspension(suspension(99)).await.unwrap(), None);
+}
+
+pub(crate) async fn suspensions_come_in_pages(store: Subject) {
+    let rows = rows(&store).await;
+    let page = store.suspensions(&Filter::default(), Some(suspension(4)), 3).await.unwrap();
+    assert_eq!((page.rows.as_slice(), page.next), (&rows[4..7], Some(suspension(7))));
+    let page = store.suspensions(&Filter::default(), Some(suspension(7)), 100).await.unwrap();
+    assert_eq!((page.rows.as_slice(), page.next), (&rows[7..], None));
+}
+
+pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(store: Subject) {
+    for first in (1..=3_000).step_by(500) {
+        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
+        store.append(with(commit(first, 0, 0), opened)).await.unwrap();
+    }
+    let last = SuspensionRow { tool: "ask".into(), ..row(3_001, "open") };
+    store.append(with(commit(9_999, 0, 0), [Index::Suspension(last.clone())])).await.unwrap();
+    let filter = Filter { tool: Some("ask".into()), ..Filter::default() };
+    let page = store.suspensions(&filter, None, 10).await.unwrap();
+    assert!(page.rows.is_empty() && page.next.is_some(), "an empty page says where the next begins");
+    assert_eq!(all_pages(&store, &filter, 10).await, [last]);
+}

@@ -1,0 +1,55 @@
+//! The laws of the store port. Each is one function over any store and runs on every backend that there is; a new backend
+//! is one more line in the macro, and a law that is not listed is dead code and does not pass the lints.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+mod appending;
+mod feeds;
+mod given;
+mod indexes;
+mod key_value;
+mod on_disk;
+mod system_calls;
+
+use toolgate_store as store;
+
+macro_rules! laws {
+    ($($file:ident: $($law:ident)*;)*) => {
+        mod memory {$($(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $law() {
+                crate::$file::$law(std::sync::Arc::new(crate::store::MemoryStore::new())).await;
+            }
+        )*)*}
+
+        mod sled {$($(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $law() {
+                let folder = tempfile::tempdir().unwrap();
+                let store = crate::store::open(folder.path(), &crate::store::Settings::default()).unwrap();
+                crate::$file::$law(std::sync::Arc::new(store)).await;
+            }
+        )*)*}
+    };
+}
+
+laws! {
+    appending:
+        a_log_is_what_was_appended_to_it
+        only_the_expected_length_is_appended_to
+        a_refused_commit_changes_nothing
+        of_conflicting_commits_exactly_one_wins
+        a_claim_fails_alone
+        a_claim_that_already_holds_is_no_conflict;
+    feeds:
+        a_feed_is_in_order_and_can_be_resumed_from_anywhere
+        a_feed_has_exactly_what_the_logs_have
+        a_follower_misses_nothing_while_commits_go_on
+        feeds_do_not_mix
+        the_audit_is_in_order_and_can_be_resumed_from_anywhere;
+    indexes:
+        what_is_due_comes_soonest_first_and_moves
+        unfinished_turns_come_in_pages_until_they_end
+        suspensions_are_filtered
+        suspensions_come_in_pages
+        a_page_of_suspensions_looks_at_a_bounded_number_of_rows;
+}

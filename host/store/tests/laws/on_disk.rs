@@ -1,0 +1,196 @@
+//! What only the store on disk promises: that it remembers, that it finds damage, and that it leaves alone what is not its
+//! own.
+
+use std::fs;
+use std::path::Path;
+
+use dispatch::ports::{Commit, Feed, Filter, Index, Position, Store};
+
+use crate::given::{self, commit, conversation, due, large_fact, principal, turn, with};
+use crate::store::{OpenError, Settings, SledStore, open};
+
+fn opened(folder: &Path) -> SledStore {
+    open(folder, &Settings::default()).unwrap()
+}
+
+/// Changes what is stored, as only a bug, a disk or a newer host would.
+fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
+    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    change(&db);
+    db.flush().unwrap();
+}
+
+fn log_key(turn: u128, number: u32) -> Vec<u8> {
+    [b"e".as_slice(), &turn.to_be_bytes(), &number.to_be_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_store_remembers_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let feed = Feed::Conversation(conversation("c"));
+    let index = [
+        Index::Owner(principal("ann")),
+        Index::Call(given::call("a")),
+        Index::Due { before: None, after: Some(due(5, true)) },
+        Index::Suspension(given::row(1, "open")),
+        Index::Audit(given::audit(1)),
+        Index::Audit(given::audit(2)),
+    ];
+    let store = opened(folder.path());
+    let first = store.append(with(commit(1, 0, 1), index)).await.unwrap();
+    let second = store.record(given::plugin(1), None).await.unwrap();
+    store.key_value().set("p", "b", b"k", b"v").unwrap();
+    store.sync().await.unwrap();
+    let (log, followed) = (store.load(turn(1)).await.unwrap(), store.follow(&feed, Position(0), 9).await.unwrap());
+    drop(store);
+
+    let store = opened(folder.path());
+    assert_eq!(store.load(turn(1)).await.unwrap(), log);
+    assert_eq!(store.follow(&feed, Position(0), 9).await.unwrap(), followed);
+    assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap()[0].position, second);
+    assert_eq!(store.owner(&conversation("c")).await.unwrap(), Some(principal("ann")));
+    assert_eq!(store.find_call(&conversation("c"), &given::call("a")).await.unwrap(), Some(turn(1)));
+    assert_eq!(store.due(given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
+    assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
+    assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, "open")]);
+    let audited = store.audit(Position(0), 9).await.unwrap();
+    assert_eq!(audited.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [first, Position(first.0 + 1)]);
+    assert_eq!(store.key_value().get("p", "b", b"k").unwrap().as_deref(), Some(b"v".as_slice()));
+    assert!(store.append(commit(1, 1, 2)).await.unwrap() > second, "positions go on where they were");
+    assert_eq!(store.check().unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    // 60 KiB is the largest that stays in the tree, and a page holds many of them; 300 KiB goes to a file.
+    for (number, size) in (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5])) {
+        store.append(Commit { events: vec![large_fact(number.into(), size)], ..commit(1, number, 0) }).await.unwrap();
+    }
+    for number in 0..200_u32 {
+        store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10]).unwrap();
+    }
+    // The same content again is the same file.
+    store.append(Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
+    let edited = domain::Json::new(format!("\"{}\"", "y".repeat(1 << 20)));
+    let entry = dispatch::ports::AuditEntry { edited: Some(edited), ..given::audit(1) };
+    store.append(with(commit(3, 0, 0), [Index::Audit(entry.clone())])).await.unwrap();
+    drop(store);
+
+    let store = opened(folder.path());
+    let loaded = store.load(turn(1)).await.unwrap().unwrap();
+    let sizes = (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5]));
+    assert_eq!(loaded.events, sizes.map(|(number, size)| large_fact(number, size)).collect::<Vec<_>>());
+    assert_eq!(store.audit(Position(0), 1).await.unwrap()[0].1, entry);
+    let files = |name: &str| fs::read_dir(folder.path().join(name)).unwrap().count();
+    assert_eq!(files("blobs"), 6);
+    assert_eq!(files("sled/blobs"), 0, "sled does not sync these");
+    assert_eq!(store.check().unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn a_damaged_blob_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    store.append(Commit { events: vec![large_fact(1, 300 << 10)], ..commit(1, 0, 0) }).await.unwrap();
+    let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
+    fs::write(blob, "[]").unwrap();
+    let fault = store.load(turn(1)).await.unwrap_err();
+    assert!(fault.to_string().contains("is damaged: its content has another digest"), "{fault}");
+    assert_eq!(store.check().unwrap().problems.len(), 1);
+}
+
+#[tokio::test]
+async fn a_folder_is_used_by_one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened twice") };
+    assert!(matches!(refused, OpenError::InUse { .. }));
+    assert!(refused.to_string().contains("in use by another process"), "{refused}");
+    let data = store.key_value();
+    drop(store);
+    assert!(open(folder.path(), &Settings::default()).is_err(), "a handle on the plugins' data is use, too");
+    drop(data);
+    opened(folder.path());
+}
+
+#[tokio::test]
+async fn an_unfinished_snapshot_of_a_killed_process_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    opened(folder.path()).append(commit(1, 0, 1)).await.unwrap();
+    let unfinished = folder.path().join("sled/snap.0000000000000001.generating");
+    fs::write(&unfinished, "half of it").unwrap();
+    let half = folder.path().join("blobs/abc.0.unfinished");
+    fs::write(&half, "half of it").unwrap();
+    let store = opened(folder.path());
+    assert!(!unfinished.exists() && !half.exists());
+    assert!(store.load(turn(1)).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_host_is_refused_and_never_guessed_at() {
+    let folder = tempfile::tempdir().unwrap();
+    opened(folder.path()).append(commit(1, 0, 1)).await.unwrap();
+    tamper(folder.path(), |db| {
+        let mut value = db.get(log_key(1, 0)).unwrap().unwrap();
+        value[8] = 99;
+        db.insert(log_key(1, 0), value).unwrap();
+    });
+    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    assert!(refused.to_string().contains("format version 99 and this host reads up to 1"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_folder_of_a_newer_host_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(opened(folder.path()));
+    tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
+    let refused = open(folder.path(), &Settings::default());
+    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 1, .. })));
+}
+
+#[tokio::test]
+async fn damage_is_found_when_it_is_read_and_by_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    // More turns than the look at opening covers, so that the damage in the first is found only by who meets it.
+    for number in 1..=300 {
+        store.append(commit(number, 0, 1)).await.unwrap();
+        store.append(commit(number, 1, 1)).await.unwrap();
+    }
+    drop(store);
+    tamper(folder.path(), |db| {
+        db.remove(log_key(1, 0)).unwrap();
+        db.insert(log_key(2, 1), b"\0\0\0\0\0\0\0\x01\x01[{").unwrap();
+    });
+    let store = opened(folder.path());
+    let missing = store.load(turn(1)).await.unwrap_err().to_string();
+    assert!(missing.contains("commit 0 of turn_00000000000000000000000000000001"), "{missing}");
+    let damaged = store.load(turn(2)).await.unwrap_err().to_string();
+    assert!(damaged.contains("commit 1 of turn_00000000000000000000000000000002: it is damaged"), "{damaged}");
+    let problems = store.check().unwrap().problems;
+    assert_eq!(problems.len(), 3, "the two, and the feed's entry that points nowhere: {problems:?}");
+}
+
+#[tokio::test]
+async fn an_export_holds_every_record_as_a_line_of_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let index = [Index::Suspension(given::row(1, "open")), Index::Audit(given::audit(1))];
+    store.append(with(commit(1, 0, 1), index)).await.unwrap();
+    store.append(Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
+    store.record(given::plugin(1), None).await.unwrap();
+    store.key_value().set("p", "b", b"k", b"v").unwrap();
+    let mut out = Vec::new();
+    assert_eq!(store.export(&mut out).unwrap(), 6);
+    let kinds: Vec<String> = std::str::from_utf8(&out)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+            line.keys().next().unwrap().clone()
+        })
+        .collect();
+    assert_eq!(kinds, ["commit", "commit", "plugin", "audit", "suspension", "key_value"]);
+}

@@ -1,0 +1,76 @@
+//! That what is acknowledged is on the disk, as the kernel sees it: a child process commits under `strace`, and between
+//! the last write to sled's file and each acknowledgement there is an `fdatasync` of that file that succeeded.
+//!
+//! Where `strace` is not installed or may not trace, only the order of the steps within the process is checked, by the
+//! unit tests of the committing thread.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use dispatch::ports::Store;
+
+use crate::given::commit;
+use crate::store::{Settings, open};
+
+const COMMITS: u32 = 20;
+
+/// Run by the test below, in a folder of its own.
+#[tokio::test]
+#[ignore = "the traced process of the next test"]
+async fn traced() {
+    let store = open("store", &Settings::default()).unwrap();
+    for number in 0..COMMITS {
+        store.append(commit(1, number, 1)).await.unwrap();
+        std::io::stdout().write_all(format!("acknowledged {number}\n").as_bytes()).unwrap();
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+#[test]
+fn an_acknowledged_commit_was_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(trace) = trace(folder.path()) else {
+        eprintln!("strace is missing or may not trace here: the system calls were not watched");
+        return;
+    };
+    let (mut acknowledged, mut syncs, mut syncing, mut unsynced) = (0, 0, false, false);
+    for line in trace.lines() {
+        let of_file = line.contains("/sled/db>");
+        if line.contains("pwrite64(") && of_file {
+            unsynced = true;
+        } else if line.contains("fdatasync(") && of_file {
+            syncing = true;
+        }
+        // A call during which another thread runs is shown in two lines; the second has the result.
+        if syncing && line.contains("fdatasync") && line.ends_with("= 0") {
+            (syncing, unsynced) = (false, false);
+            syncs += 1;
+        }
+        if line.contains("\"acknowledged ") {
+            acknowledged += 1;
+            assert!(!unsynced, "written, acknowledged, and not synced in between: {line}\n{trace}");
+            assert!(syncs >= acknowledged, "acknowledged without a sync of its own: {line}\n{trace}");
+        }
+    }
+    assert_eq!(acknowledged, COMMITS);
+}
+
+/// What the child did, if it can be traced.
+fn trace(folder: &Path) -> Option<String> {
+    let output = folder.join("trace");
+    let traced = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=write,pwrite64,fdatasync", "-o"])
+        .arg(&output)
+        .arg(std::env::current_exe().ok()?)
+        .args(["--exact", "system_calls::traced", "--ignored", "--nocapture"])
+        .current_dir(folder)
+        .output()
+        .ok()?;
+    let trace = std::fs::read_to_string(output).ok()?;
+    if !traced.status.success() && !trace.contains("acknowledged") {
+        return None;
+    }
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stdout));
+    Some(trace)
+}
