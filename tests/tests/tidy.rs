@@ -1,5 +1,7 @@
 //! The rules of the house that a machine can check. Each test reports everything that it finds, with what to do about it.
 
+#![expect(clippy::unwrap_used, reason = "what walks through the files is part of the tests")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

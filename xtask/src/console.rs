@@ -1,9 +1,15 @@
 //! The only file that prints. Colours go to a terminal alone, and not where `NO_COLOR` is set.
 
+#![expect(clippy::disallowed_macros, reason = "this file owns the output of xtask")]
+
 use std::io::IsTerminal as _;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file owns the output of xtask, and with it the question of colours"
+)]
 static COLOURS: LazyLock<bool> =
     LazyLock::new(|| std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
 
