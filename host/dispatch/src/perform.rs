@@ -10,7 +10,7 @@ use crate::dispatcher::Inner;
 use crate::feed::{Live, LiveReport};
 use crate::idempotency;
 use crate::ports::{End, Run};
-use crate::turns::Slot;
+use crate::turns::{Entered, Slot};
 
 impl Inner {
     /// Brings what runs in line with what the turn owes.
@@ -29,14 +29,16 @@ impl Inner {
                 continue;
             }
             let Some(run) = self.run_of(turn, call, attempt) else { continue };
-            let task = self.parts.guests.spawn(self.clone().run_to_end(turn.id, call, attempt, run));
+            // Entered here and not by the task: until the task is polled for the first time, nothing else may forget that
+            // this call is being run.
+            let entered = self.turns.enter(turn.id);
+            let task = self.parts.guests.spawn(self.clone().run_to_end(entered, turn.id, call, attempt, run));
             slot.running.insert((call, attempt), task.abort_handle());
         }
     }
 
     /// Runs a guest and feeds its end back as the next input of its turn.
-    async fn run_to_end(self: Arc<Self>, id: TurnId, call: CallIndex, attempt: u32, run: Run) {
-        let entered = self.turns.enter(id);
+    async fn run_to_end(self: Arc<Self>, entered: Entered, id: TurnId, call: CallIndex, attempt: u32, run: Run) {
         let outcome = self.run(run).await.outcome;
         let finished = self.step(&entered, id, |_, slot| {
             // The task is about to end by itself; nobody may stop it while it commits.

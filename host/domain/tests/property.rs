@@ -1,22 +1,39 @@
 //! Random turns under random inputs, duplicates, kills and clock jumps: the promises of the state machine hold for all.
 
-use std::collections::{HashMap, HashSet};
+#[path = "support/invariants.rs"]
+mod invariants;
+
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallId, CallIndex, CallState, Checked, Context, ConversationId, Digest, Editable, Event, Executor,
-    Failure, FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId,
-    Recovery, Rejection, Requested, Resolve, Role, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Wait,
+    Approval, CallId, CallIndex, Checked, Context, ConversationId, Digest, Editable, Event, Executor, Failure,
+    FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Recovery,
+    Rejection, Requested, Resolve, Role, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Wait,
 };
+use invariants::check;
 use proptest::prelude::*;
 use toolgate_domain as domain;
 
 /// Something that happens, chosen without knowledge of the turn: much of it is out of place, as in life.
 #[derive(Debug, Clone)]
 enum Happening {
-    Answer { call: usize, phase: usize, decision: &'static str, edit: bool, by: u8 },
-    Finish { call: u16, attempt: u32, ok: bool },
-    Tick { seconds: u64, alive: bool, attended: bool },
+    Answer {
+        call: usize,
+        phase: usize,
+        decision: &'static str,
+        edit: bool,
+        by: u8,
+    },
+    Finish {
+        call: u16,
+        attempt: u32,
+        ok: bool,
+    },
+    Tick {
+        seconds: u64,
+        alive: bool,
+        attended: bool,
+    },
     Cancel,
     ClientsLeft,
     /// The process is killed after the last commit and started again: only the facts survive.
@@ -165,52 +182,6 @@ impl World {
             }
             Happening::Again => {}
         }
-    }
-}
-
-/// What must hold of the facts of any turn at any moment.
-fn check(facts: &[Event], turn: &Turn) {
-    let mut arguments: HashMap<CallIndex, Json> = HashMap::new();
-    let mut pinned: HashMap<CallIndex, Arc<Pinned>> = HashMap::new();
-    let mut approved: HashMap<CallIndex, Digest> = HashMap::new();
-    let mut closed = HashSet::new();
-    let mut settled = HashSet::new();
-    let mut ended = 0;
-    for fact in facts {
-        assert_eq!(ended, 0, "nothing happens after the end of a turn: {fact:?}");
-        match fact {
-            Event::CallRequested { call, arguments: submitted, pinned: to, .. } => {
-                arguments.insert(*call, submitted.clone());
-                pinned.extend(to.clone().map(|to| (*call, to)));
-            }
-            Event::CallResolved { call, suspension, resolution, approved: binding, .. } => {
-                assert!(closed.insert(*suspension), "one resolution for each suspension");
-                arguments.extend(resolution.arguments.clone().map(|edited| (*call, edited)));
-                approved.extend(binding.map(|binding| (*call, binding)));
-            }
-            Event::SuspensionExpired { call, suspension, approved: binding, .. } => {
-                assert!(closed.insert(*suspension), "one resolution for each suspension");
-                approved.extend(binding.map(|binding| (*call, binding)));
-            }
-            Event::CallStarted { call, .. } => {
-                assert!(!settled.contains(call), "no call runs again once its result is recorded");
-                let pinned = &pinned[call];
-                if pinned.approval == Approval::RequiresApproval {
-                    let binding = pinned.binding(&arguments[call]);
-                    assert_eq!(approved.get(call), Some(&binding), "only exactly what was approved starts");
-                }
-            }
-            Event::CallSuspended { call, .. } => assert!(!settled.contains(call), "nothing waits after its end"),
-            Event::CallSettled { call, .. } => assert!(settled.insert(*call), "one outcome for each call"),
-            Event::TurnSettled { .. } => ended += 1,
-            _ => {}
-        }
-    }
-    assert_eq!(turn.is_ended(), settled.len() == turn.calls.len(), "a turn ends exactly when its calls have");
-    assert_eq!(turn.next_due().is_some(), !turn.is_ended(), "an open turn is due some time");
-    for (_, call) in turn.indexed() {
-        let open = call.suspensions.iter().filter(|(_, closed)| closed.is_none()).count();
-        assert_eq!(open, usize::from(call.state == CallState::Awaiting), "a call waits for one thing or for none");
     }
 }
 

@@ -1,0 +1,114 @@
+//! A store that dies. Faults are implementations of the ports, never switches in the code that is tested.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use dispatch::ports::{
+    AppendError, AuditEntry, Commit, Committed, Feed, Filter, Loaded, Page, Position, Store, StoreFault, SuspensionRow,
+};
+use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+
+/// When the process dies, seen from a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Death {
+    /// Before the commit is on disk.
+    Before,
+    /// After it is on disk, and before anybody was told.
+    After,
+}
+
+/// Passes everything on, until it dies at a commit: from then on nothing returns, as if the process were gone.
+pub struct MortalStore {
+    inner: Arc<dyn Store>,
+    /// How many commits are left, and how the last one ends.
+    fate: Mutex<Option<(usize, Death)>>,
+}
+
+impl MortalStore {
+    /// A store that lives until told otherwise.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>) -> Self {
+        Self { inner, fate: Mutex::new(None) }
+    }
+
+    /// Dies at the commit after this many more.
+    pub fn die_after(&self, commits: usize, death: Death) {
+        *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+    }
+
+    fn fate(&self) -> Option<Death> {
+        let mut fate = self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match fate.as_mut() {
+            None => None,
+            Some((0, death)) => Some(std::mem::replace(death, Death::Before)),
+            Some((left, _)) => {
+                *left -= 1;
+                None
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for MortalStore {
+    async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+        match self.fate() {
+            None => self.inner.append(commit).await,
+            Some(Death::Before) => std::future::pending().await,
+            Some(Death::After) => {
+                let _ = self.inner.append(commit).await;
+                std::future::pending().await
+            }
+        }
+    }
+
+    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault> {
+        self.inner.record(event, audit).await
+    }
+
+    async fn sync(&self) -> Result<(), StoreFault> {
+        self.inner.sync().await
+    }
+
+    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+        self.inner.load(turn).await
+    }
+
+    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        self.inner.owner(conversation).await
+    }
+
+    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
+        self.inner.find_call(conversation, call).await
+    }
+
+    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.inner.due(until, limit).await
+    }
+
+    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.inner.unfinished(after, limit).await
+    }
+
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+        self.inner.follow(feed, after, limit).await
+    }
+
+    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
+        self.inner.suspension(id).await
+    }
+
+    async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        self.inner.suspensions(filter, after, limit).await
+    }
+
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+        self.inner.audit(after, limit).await
+    }
+}

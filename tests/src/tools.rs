@@ -1,0 +1,125 @@
+//! Tools that are made of words: `server`, `server!` (gated), `human`, `client`, `client!`, `provider`, with options as in
+//! `server:recovery=ask`. What a run does is up to the test.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dispatch::ports::{Checks, End, LiveTool, Run, Tools};
+use domain::{
+    Approval, Digest, Editable, Executor, Json, OnExpiry, Pinned, PluginName, Recovery, Rule, Span, Tool, ToolName,
+    ToolOptions, Violation, Wait,
+};
+
+type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sync;
+
+/// A set of such tools.
+pub struct WordTools {
+    tools: Vec<Arc<LiveTool>>,
+    run: Box<Runs>,
+}
+
+impl WordTools {
+    /// These tools, named as `tool_0`, `tool_1`, …, and what running any of them does.
+    pub fn new<F>(words: &[&str], run: impl Fn(Run) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = End> + Send + 'static,
+    {
+        let tools = words.iter().enumerate().map(|(n, words)| Arc::new(live(&format!("tool_{n}"), words))).collect();
+        Self { tools, run: Box::new(move |job| Box::pin(run(job))) }
+    }
+}
+
+/// A schema that only an object fits.
+struct ObjectsOnly;
+
+impl Checks for ObjectsOnly {
+    fn arguments(&self, value: &Json) -> Vec<Violation> {
+        if value.as_str().starts_with('{') {
+            Vec::new()
+        } else {
+            vec![Violation { pointer: String::new(), message: "an object is expected".into() }]
+        }
+    }
+
+    fn result(&self, value: &Json) -> Vec<Violation> {
+        self.arguments(value)
+    }
+
+    fn response(&self, value: &Json) -> Vec<Violation> {
+        self.arguments(value)
+    }
+}
+
+#[async_trait]
+impl Tools for WordTools {
+    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+        self.tools.iter().find(|live| live.tool.name.as_str() == name).cloned().ok_or(None)
+    }
+
+    fn pinned(&self, _component: Digest, name: &str) -> Option<Arc<LiveTool>> {
+        self.find(name).ok()
+    }
+
+    fn list(&self) -> Vec<Arc<LiveTool>> {
+        self.tools.clone()
+    }
+
+    async fn run(&self, run: Run) -> End {
+        (self.run)(run).await
+    }
+}
+
+/// A tool in words.
+///
+/// # Panics
+/// When the words make no tool.
+#[must_use]
+pub fn live(name: &str, words: &str) -> LiveTool {
+    let (head, options) = words.split_once(':').unwrap_or((words, ""));
+    let option = |key: &str| options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='));
+    let executor = Executor::ALL.into_iter().find(|executor| executor.as_str() == head.trim_end_matches('!'));
+    let executor = executor.expect("the words begin with an executor");
+    let approval = if head.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
+    let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
+    let pinned = Pinned {
+        plugin: PluginName::new("words").expect("legal"),
+        component: Digest::of("component"),
+        declaration: Digest::of(words),
+        executor,
+        approval,
+        streaming: false,
+        timeout: Span::from_secs(30),
+        recovery: match option("recovery") {
+            Some("ask") => Recovery::Ask,
+            Some("fail") => Recovery::Fail,
+            _ => Recovery::Retry,
+        },
+        wait: waits.then(|| Wait {
+            expires: Span::from_secs(3600),
+            on_expiry: match option("expiry") {
+                Some("deny") => OnExpiry::Deny,
+                Some("answer") => OnExpiry::Answer(Json::new("{}")),
+                _ => OnExpiry::Error,
+            },
+            responses: None,
+            response: None,
+            result: None,
+            editable: Editable::All,
+        }),
+    };
+    let tool = Tool {
+        name: ToolName::new(name).expect("legal"),
+        description: String::new(),
+        parameters: Json::new("{}"),
+        executor,
+        approval,
+        streaming: false,
+        options: ToolOptions::default(),
+        plugin: pinned.plugin.clone(),
+        component: pinned.component,
+        declaration: pinned.declaration,
+    };
+    LiveTool { tool, pinned: Arc::new(pinned), rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
+}

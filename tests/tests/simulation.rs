@@ -1,0 +1,305 @@
+//! The whole loop under random turns, answers, clock jumps and deaths at any commit: whatever was acknowledged is kept,
+//! every promise of the state machine holds for every log, and no guest runs that should not.
+//!
+//! A life of the host is a runtime of its own. Death drops the runtime, so nothing of the process survives but the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use dispatch::ports::{Clock as _, End, Filter, Run, Store};
+use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, TurnRequest, Until};
+use domain::{
+    CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span, SuspensionId,
+    Turn, TurnId,
+};
+use store::MemoryStore;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::faults::{Death, MortalStore};
+use toolgate_tests::invariants;
+use toolgate_tests::random::Random;
+use toolgate_tests::tools::WordTools;
+
+const TOOLS: [&str; 8] = [
+    "server",
+    "server!",
+    "server:recovery=ask",
+    "server!:expiry=deny",
+    "human:expiry=answer",
+    "client",
+    "client!",
+    "provider",
+];
+
+fn principal(name: &str, roles: &[Role]) -> Principal {
+    Principal::new(PrincipalId::new(name).unwrap(), roles.iter().copied())
+}
+
+/// What outlives every life of the host: the disk, the world outside, and what the world was told.
+struct World {
+    seed: u64,
+    random: Random,
+    store: Arc<MemoryStore>,
+    clock: Arc<SimClock>,
+    minted: Arc<Mutex<u128>>,
+    /// Every run that a tool saw: whose call it was, and which attempt.
+    runs: Arc<Mutex<Vec<(CallId, u32)>>>,
+    /// Every request that was made, so that some can be made again.
+    requests: Vec<TurnRequest>,
+    /// Every turn that was acknowledged.
+    turns: HashSet<TurnId>,
+    /// Every answer that was acknowledged.
+    answers: HashMap<SuspensionId, (PrincipalId, String)>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            random: Random::new(seed),
+            store: Arc::new(MemoryStore::default()),
+            clock: Arc::default(),
+            minted: Arc::default(),
+            runs: Arc::default(),
+            requests: Vec::new(),
+            turns: HashSet::new(),
+            answers: HashMap::new(),
+        }
+    }
+
+    /// A host over what is left of the last one.
+    fn start(&mut self, store: Arc<dyn Store>) -> Host {
+        let (clock, runs, minted) = (self.clock.clone(), self.runs.clone(), self.minted.clone());
+        let memory = self.store.clone();
+        let delays = Mutex::new(Random::new(self.random.bits()));
+        let run = move |run: Run| {
+            let (clock, memory) = (clock.clone(), memory.clone());
+            runs.lock().unwrap().push((run.call.clone(), run.attempt));
+            let (delay, ok) = {
+                let mut delays = delays.lock().unwrap();
+                (Span::from_millis(delays.bits() % 20_000), !delays.once_in(5))
+            };
+            async move {
+                assert_not_recorded(memory.as_ref(), &run).await;
+                clock.sleep_until(clock.now() + delay).await;
+                let value = Json::new("{\"done\":true}");
+                let failure = || domain::Failure::new(domain::FailureCode::Trapped, "trap");
+                let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };
+                End { outcome, wrote: false }
+            }
+        };
+        Host::start(Parts {
+            store,
+            tools: Arc::new(WordTools::new(&TOOLS, run)),
+            clock: self.clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            mint: Arc::new(move || {
+                let mut minted = minted.lock().unwrap();
+                *minted += 1;
+                *minted
+            }),
+            rules: Rules::default(),
+            bounds: dispatch::Bounds::default(),
+        })
+    }
+
+    fn request(&mut self) -> TurnRequest {
+        if !self.requests.is_empty() && self.random.once_in(5) {
+            return self.random.pick(&self.requests).clone();
+        }
+        let n = self.requests.len();
+        let calls = (0..=self.random.below(4)).map(|index| {
+            let tool = self.random.below(TOOLS.len() + 1);
+            let arguments = if self.random.once_in(10) { "7" } else { "{\"n\":1}" };
+            let provider = TOOLS.get(tool) == Some(&"provider");
+            CallRequest {
+                id: CallId::new(&format!("c{n}_{index}")).unwrap(),
+                tool: format!("tool_{tool}").into(),
+                arguments: Json::new(arguments),
+                result: (provider && arguments != "7").then(|| ProviderResult::Value(Json::new("{}"))),
+            }
+        });
+        let calls = calls.collect();
+        let request = TurnRequest {
+            conversation: ConversationId::new(["one", "two"][self.random.below(2)]).unwrap(),
+            calls,
+            context: None,
+            rejection: Rejection::ALL[self.random.below(3)].0,
+            ephemeral: self.random.once_in(6),
+        };
+        self.requests.push(request.clone());
+        request
+    }
+
+    async fn submit(&mut self, handle: &Handle) {
+        let request = self.request();
+        let agent = principal("agent", &[Role::Caller]);
+        let submitted = handle.submit(&agent, request.clone()).await.unwrap_or_else(|error| self.panic(&error));
+        assert_eq!(submitted.turn.calls.len(), request.calls.len());
+        if !submitted.ephemeral {
+            self.turns.insert(submitted.turn.id);
+        }
+    }
+
+    async fn answer(&mut self, handle: &Handle) {
+        let ann = principal("ann", &[Role::Approver, Role::Client]);
+        let open = Filter { open: self.random.once_in(4).then_some(false).or(Some(true)), ..Filter::default() };
+        let (items, _) = handle.suspensions(&ann, open, None, 50).await.unwrap();
+        if items.is_empty() {
+            return;
+        }
+        let item = self.random.pick(&items).clone();
+        let allowed: Vec<String> = item.suspension.allowed().into_iter().map(str::to_owned).collect();
+        let decision = self.random.pick(&allowed).clone();
+        let answer = Answer {
+            suspension: item.suspension.id,
+            decision: decision.clone(),
+            data: Some(Json::new("{}")).filter(|_| decision != "deny" && decision != "approve"),
+            arguments: (decision == "approve" && self.random.once_in(3)).then(|| Json::new("{\"n\":2}")),
+            comment: None,
+            expect_digest: Some(item.suspension.digest),
+        };
+        // Two people answer at once; at most one of them wins, and the same answer again is only an echo.
+        let bob = principal("bob", &[Role::Approver, Role::Client]);
+        let (first, second) = tokio::join!(handle.resolve(&ann, answer.clone()), handle.resolve(&bob, answer.clone()));
+        for (by, result) in [(&ann, first), (&bob, second)] {
+            match result {
+                Ok(_) => {
+                    let known = self.answers.entry(answer.suspension).or_insert((by.id.clone(), decision.clone()));
+                    assert_eq!(*known, (by.id.clone(), decision.clone()), "one answer wins (seed {})", self.seed);
+                }
+                Err(Error::Refused(
+                    Refusal::Stale { .. }
+                    | Refusal::Invalid(_)
+                    | Refusal::NotAllowed(_)
+                    | Refusal::DigestMismatch { .. },
+                )) => {}
+                Err(error) => self.panic(&error),
+            }
+        }
+    }
+
+    async fn cancel(&mut self, handle: &Handle) {
+        let turns: Vec<TurnId> = self.turns.iter().copied().collect();
+        if turns.is_empty() {
+            return;
+        }
+        let picked = *self.random.pick(&turns);
+        let turn = self.load(picked).await;
+        handle.cancel(&principal("agent", &[Role::Caller]), &turn.conversation, turn.id).await.unwrap();
+    }
+
+    fn panic(&self, error: &Error) -> ! {
+        panic!("seed {}: {error}", self.seed)
+    }
+
+    async fn load(&self, id: TurnId) -> Turn {
+        let loaded = self.store.load(id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+        Turn::replay(&loaded.events).unwrap()
+    }
+
+    /// What must hold after every life.
+    async fn check(&self) {
+        for id in &self.turns {
+            let loaded = self.store.load(*id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+            let turn = Turn::replay(&loaded.events).unwrap();
+            invariants::check(&loaded.events, &turn);
+            for call in &turn.calls {
+                for (suspension, closed) in &call.suspensions {
+                    if let Some((by, decision)) = self.answers.get(&suspension.id) {
+                        let closed = closed.as_ref().unwrap_or_else(|| panic!("seed {}: answer lost", self.seed));
+                        assert_eq!((&closed.by, closed.state()), (by, decision.as_str()), "seed {}", self.seed);
+                    }
+                }
+            }
+        }
+        // What is submitted as ephemeral is not recorded, so it runs again when it is submitted again.
+        let ephemeral = self.requests.iter().filter(|request| request.ephemeral);
+        let ephemeral: HashSet<_> = ephemeral.flat_map(|request| request.calls.iter().map(|call| &call.id)).collect();
+        let runs = self.runs.lock().unwrap();
+        let recorded: Vec<_> = runs.iter().filter(|(call, _)| !ephemeral.contains(call)).collect();
+        let distinct: HashSet<_> = recorded.iter().collect();
+        assert_eq!(distinct.len(), recorded.len(), "no attempt runs twice (seed {}): {recorded:?}", self.seed);
+    }
+}
+
+/// A guest runs only while its call is recorded as running, so never after its result is recorded.
+async fn assert_not_recorded(store: &MemoryStore, run: &Run) {
+    for conversation in ["one", "two"] {
+        let conversation = ConversationId::new(conversation).unwrap();
+        if let Some(turn) = store.find_call(&conversation, &run.call).await.unwrap() {
+            let loaded = store.load(turn).await.unwrap().unwrap();
+            let turn = Turn::replay(&loaded.events).unwrap();
+            let (_, call) = turn.call(&run.call).unwrap();
+            assert!(call.outcome().is_none(), "a call runs whose result is recorded");
+            assert_eq!(call.arguments, run.arguments, "a guest gets what was approved");
+        }
+    }
+}
+
+async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// One life: things happen until it ends by itself or dies at a commit.
+async fn live(world: &mut World, store: Arc<dyn Store>) {
+    let host = world.start(store);
+    let handle = host.handle();
+    for _ in 0..world.random.below(40) {
+        match world.random.below(10) {
+            0..4 => world.submit(&handle).await,
+            4..7 => world.answer(&handle).await,
+            7 => world.cancel(&handle).await,
+            _ => world.clock.advance(Span::from_millis(world.random.bits() % 60_000)),
+        }
+        settle().await;
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+fn simulate(seed: u64) {
+    let mut world = World::new(seed);
+    for _ in 0..4 {
+        let mortal = Arc::new(MortalStore::new(world.store.clone()));
+        let death = if world.random.once_in(2) { Death::Before } else { Death::After };
+        mortal.die_after(world.random.below(40), death);
+        // A life that died never returns from the commit at which it did; everything else of it is done by then.
+        runtime().block_on(async {
+            let mut life = Box::pin(live(&mut world, mortal));
+            for _ in 0..20_000 {
+                if futures::poll!(&mut life).is_ready() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        runtime().block_on(world.check());
+    }
+    runtime().block_on(async {
+        let host = world.start(world.store.clone());
+        // Nobody answers any more, so silence must end everything.
+        for _ in 0..200 {
+            world.clock.advance(Span::from_secs(600));
+            settle().await;
+        }
+        let agent = principal("agent", &[Role::Caller]);
+        for id in &world.turns {
+            let turn = world.load(*id).await;
+            let turn = host.handle().wait(&agent, &turn.conversation, *id, Until::Settled, Span::ZERO).await.unwrap();
+            assert!(turn.is_ended(), "seed {seed}: {turn:?}");
+        }
+        assert_eq!(host.handle().turns_in_memory(), 0, "a turn that ended is not kept in memory");
+    });
+    runtime().block_on(world.check());
+}
+
+#[test]
+fn every_promise_holds_in_a_hundred_worlds() {
+    for seed in 0..100 {
+        simulate(seed);
+    }
+}
