@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod edges;
+mod licences;
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,7 @@ impl Part {
         match self {
             Self::Fmt => "every workspace is formatted",
             Self::Edges => "no crate knows what it must not know",
-            Self::Dependencies => "not more dependencies than agreed",
+            Self::Dependencies => "not more dependencies than agreed, and under agreed licences",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Tests => "the host's tests pass",
@@ -65,7 +66,7 @@ impl Part {
     fn run(self) -> Result<()> {
         let commands: Vec<Invocation> = match self {
             Self::Edges => return edges::check(),
-            Self::Dependencies => return dependencies::check(),
+            Self::Dependencies => return dependencies::check().and_then(|()| licences::check()),
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
