@@ -72,8 +72,7 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
         return refused(ending::fault("asked to run a plugin without `server`"));
     }
     let sandbox = plugin.sandbox();
-    let patience = Duration::from_millis(limits.time.millis());
-    let Ok(Ok(_place)) = tokio::time::timeout(patience, sandbox.places.acquire()).await else {
+    let Some(_place) = sandbox.place(Duration::from_millis(limits.time.millis())).await else {
         return refused(ending::busy());
     };
     let watch = Stopwatch::start(limits.time);

@@ -6,8 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 use domain::Span;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// How often the epoch advances.
+/// How often the epoch advances while guests run.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// How often it advances while none does: rarely enough not to keep a processor awake, often enough for the first guest
+/// that comes.
+pub(crate) const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// The clocks that guests read. A type of our own, so that a call can be given journaled ones.
 pub trait Clock: Send + Sync {

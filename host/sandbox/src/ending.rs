@@ -64,22 +64,26 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
 
 /// The limits for whose violation the engine has no type.
 fn by_text(error: &wasmtime::Error, limits: &Limits) -> Option<Failure> {
-    let handles = || {
-        exceeded(format!("the tool holds more than {} resource handles (limit `handles`)", limits.handles))
-    };
+    let handles =
+        || exceeded(format!("the tool holds more than {} resource handles (limit `handles`)", limits.handles));
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
         return Some(handles());
     }
     let text = error.root_cause().to_string();
     if text.contains("too much data is being copied") {
         let most = size(limits.hostcall_bytes);
-        return Some(exceeded(format!("the tool passed more than {most} to the host at once (limit `hostcall_bytes`)")));
+        return Some(exceeded(format!(
+            "the tool passed more than {most} to the host at once (limit `hostcall_bytes`)"
+        )));
     }
     if text.contains("store handle limit exceeded") || text.contains("resource table has no free keys") {
         return Some(handles());
     }
     if text.contains("instance count too high") {
-        return Some(exceeded(format!("the tool needs more than {} core instances (limit `instances`)", limits.instances)));
+        return Some(exceeded(format!(
+            "the tool needs more than {} core instances (limit `instances`)",
+            limits.instances
+        )));
     }
     None
 }

@@ -95,14 +95,14 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Starts the thread.
-    pub(crate) fn start(engine: &Engine) -> anyhow::Result<Self> {
+    /// Starts the thread. `is_idle` says whether no guest runs.
+    pub(crate) fn start(engine: &Engine, is_idle: impl Fn() -> bool + Send + 'static) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let engine = engine.clone();
         let stopped = Arc::clone(&stop);
         let tick = move || {
             while !stopped.load(Ordering::Relaxed) {
-                std::thread::sleep(clock::TICK);
+                std::thread::sleep(if is_idle() { clock::IDLE_TICK } else { clock::TICK });
                 engine.increment_epoch();
             }
         };

@@ -48,9 +48,8 @@ impl Guest {
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        let session = |buckets: &Arc<dyn Buckets>, owner: &PluginName| {
-            keyvalue::Session::new(Arc::clone(buckets), owner.clone())
-        };
+        let session =
+            |buckets: &Arc<dyn Buckets>, owner: &PluginName| keyvalue::Session::new(Arc::clone(buckets), owner.clone());
         Self {
             meter: Meter::new(limits),
             table,

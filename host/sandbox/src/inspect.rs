@@ -24,8 +24,8 @@ pub struct Interface {
     pub has_server: bool,
 }
 
-/// Imports and exports of one component together. A component that names more is not a plugin but an attack.
-const MAX_NAMES: usize = 10_000;
+/// Imports, and exports, of one component. One that names more is not a plugin but an attack.
+const MAX_NAMES: usize = 1_000;
 
 /// `namespace:package/interface@version`, taken apart.
 struct Name<'a> {
@@ -92,7 +92,13 @@ fn is_everyones(name: &Name<'_>) -> bool {
 /// The names of what the outermost component imports and exports.
 fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
     let malformed = |error: wasmparser::BinaryReaderError| LoadError::Malformed(excerpt(error.message()));
-    let too_many = || LoadError::Malformed(format!("more than {MAX_NAMES} imports and exports"));
+    let keep = |names: &mut Vec<String>, name: &str| {
+        if names.len() >= MAX_NAMES {
+            return Err(LoadError::Malformed(format!("more than {MAX_NAMES} imports or exports")));
+        }
+        names.push(name.to_owned());
+        Ok(())
+    };
     let (mut imports, mut exports) = (Vec::new(), Vec::new());
     let mut parser = Parser::new(0);
     let mut rest = bytes;
@@ -106,25 +112,21 @@ fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
             Payload::Version { encoding: Encoding::Module, .. } => return Err(LoadError::Module),
             Payload::ComponentImportSection(section) => {
                 for import in section {
-                    imports.push(import.map_err(malformed)?.name.name.to_owned());
+                    keep(&mut imports, import.map_err(malformed)?.name.name)?;
                 }
             }
             Payload::ComponentExportSection(section) => {
                 for export in section {
-                    exports.push(export.map_err(malformed)?.name.name.to_owned());
+                    keep(&mut exports, export.map_err(malformed)?.name.name)?;
                 }
             }
             // A module or component inside of this one: its bytes are skipped, and the parser goes on behind them.
             Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
                 let length = unchecked_range.end.saturating_sub(unchecked_range.start);
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
                 rest = rest.get(length..).ok_or_else(|| LoadError::Malformed("it ends too early".into()))?;
             }
             Payload::End(_) => return Ok((imports, exports)),
             _ => {}
-        }
-        if imports.len() + exports.len() > MAX_NAMES {
-            return Err(too_many());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A plugin that is loaded: compiled, linked against its grants, ready to be instantiated once for each call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::{Digest, Failure, FailureCode, Limits, Span};
 use wasmtime::component::InstancePre;
@@ -24,6 +25,9 @@ struct Loaded {
     pre: InstancePre<Guest>,
     sandbox: Arc<Shared>,
 }
+
+/// How long a plugin that is loaded waits for calls of others to end.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tools that one plugin may declare.
 const MAX_TOOLS: usize = 1_000;
@@ -76,8 +80,7 @@ impl Plugin {
     /// When it crashes, takes too long or says too much.
     pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
         let sandbox = self.sandbox();
-        let place = tokio::time::timeout(std::time::Duration::from_secs(30), sandbox.places.acquire());
-        let Ok(Ok(_place)) = place.await else {
+        let Some(_place) = sandbox.place(PATIENCE).await else {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(CATALOG.time);

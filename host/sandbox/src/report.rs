@@ -170,7 +170,8 @@ impl Log {
             }
         }
         if lines.dropped > 0 {
-            let note = format!("{} bytes of this log were dropped: it may hold {limit} (limit `log_bytes`)", lines.dropped);
+            let note =
+                format!("{} bytes of this log were dropped: it may hold {limit} (limit `log_bytes`)", lines.dropped);
             lines.sink.log(Level::Warn, &note);
         }
     }

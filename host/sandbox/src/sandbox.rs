@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::Digest;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
@@ -61,11 +62,21 @@ pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) outside: Outside,
     /// One permit for each instance that the pool has room for.
-    pub(crate) places: Semaphore,
+    places: Arc<Semaphore>,
     linker: Linker<Guest>,
     cache: Option<Cache>,
     max_component: usize,
     _ticker: Ticker,
+}
+
+impl Shared {
+    /// A place in the pool, waited for so long if there is none.
+    pub(crate) async fn place(&self, patience: Duration) -> Option<SemaphorePermit<'_>> {
+        match self.places.try_acquire() {
+            Ok(place) => Some(place),
+            Err(_) => tokio::time::timeout(patience, self.places.acquire()).await.ok()?.ok(),
+        }
+    }
 }
 
 impl Sandbox {
@@ -79,11 +90,14 @@ impl Sandbox {
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         let cache = settings.cache.map(|folder| Cache::open(&folder, &engine)).transpose()?;
+        let pool = settings.pool as usize;
+        let places = Arc::new(Semaphore::new(pool));
+        let watched = Arc::clone(&places);
         Ok(Self(Arc::new(Shared {
-            _ticker: Ticker::start(&engine)?,
+            _ticker: Ticker::start(&engine, move || watched.available_permits() == pool)?,
             engine,
             outside: Outside { clock: settings.clock, random: settings.random, keyvalue: settings.keyvalue },
-            places: Semaphore::new(settings.pool as usize),
+            places,
             linker,
             cache,
             max_component: settings.max_component,

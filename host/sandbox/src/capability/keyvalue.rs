@@ -14,9 +14,9 @@ use std::sync::Arc;
 use domain::PluginName;
 use wasmtime::component::{HasSelf, Linker};
 
+use self::bindings::wasi::keyvalue::{atomics, batch, store};
 pub use self::buckets::{BucketError, Buckets, Place, Swapped};
 pub use self::memory::MemoryBuckets;
-use self::bindings::wasi::keyvalue::{atomics, batch, store};
 use crate::guest::Guest;
 
 /// Bytes of a key.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::{FailureCode, Limits, Outcome, Span};
+use domain::{Digest, FailureCode, Limits, Outcome, Span};
+use toolgate_sandbox::{Grants, Sandbox, Settings};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -84,7 +85,10 @@ fn a_crash_is_an_outcome_and_says_where() {
         outcome(&Wat { run: "(call $outer) (i32.const 0)", items, ..Wat::default() }.build()),
         FailureCode::Trapped,
     );
-    assert!(message.starts_with("the tool crashed: wasm `unreachable` instruction executed in inner <- outer"), "{message}");
+    assert!(
+        message.starts_with("the tool crashed: wasm `unreachable` instruction executed in inner <- outer"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -94,7 +98,10 @@ fn lies_about_memory_are_crashes() {
         ("a length beyond everything", "(call $ok (i32.const 0) (i32.const -1))"),
         ("an odd return area", "(i32.const 3)"),
         ("a return area beyond the memory", "(i32.const -4)"),
-        ("bytes that are no text", "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ok (i32.const 4096) (i32.const 1))"),
+        (
+            "bytes that are no text",
+            "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ok (i32.const 4096) (i32.const 1))",
+        ),
         ("an undefined result", "(i32.store (i32.const 16) (i32.const 7)) (i32.const 16)"),
     ] {
         match outcome(&guest(body)) {
@@ -194,6 +201,32 @@ fn a_hostile_catalog_is_refused() {
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
     assert_eq!(declare("(unreachable)"), FailureCode::Trapped);
     // A hundred million tools that all lie at the same place.
-    let many = "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
+    let many =
+        "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
     assert!(matches!(declare(many), FailureCode::Trapped | FailureCode::LimitExceeded));
+}
+
+#[test]
+fn calls_beyond_the_pool_wait_for_a_place_and_not_for_ever() {
+    let sandbox = Sandbox::new(Settings { pool: 1, ..Settings::default() }).expect("a pool");
+    let load = |run: &str| {
+        let component = guest(run);
+        sandbox.load(Digest::of(&component), &component, &Grants::default()).expect("it loads")
+    };
+    let (spin, echo) = (load(SPIN), load(ECHO));
+    let hold = |millis| {
+        let spin = spin.clone();
+        let limits = Limits { time: Span::from_millis(millis), ..tight() };
+        let held = RUNTIME.spawn(async move { spin.run(&job("test", "{}"), &limits, Arc::new(())).await });
+        std::thread::sleep(Duration::from_millis(50));
+        held
+    };
+    let held = hold(300);
+    assert_eq!(value(run(&echo, &tight()).outcome), "{}");
+    assert!(held.is_finished(), "it had the place until it ended");
+
+    let held = hold(600);
+    let hasty = Limits { time: Span::from_millis(50), ..tight() };
+    failed(run(&echo, &hasty).outcome, FailureCode::Busy);
+    RUNTIME.block_on(held).expect("no panic");
 }

@@ -89,7 +89,8 @@ impl Wat<'_> {
         let world = resolve.select_world(&[package], Some("guest")).expect("there is one world");
         let mut module = wat::parse_str(self.module()).expect("the text of the test");
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the world fits");
-        let mut encoder = ComponentEncoder::default().validate(true).module(&module).expect("the module fits the world");
+        let mut encoder =
+            ComponentEncoder::default().validate(true).module(&module).expect("the module fits the world");
         encoder.encode().expect("a component")
     }
 }

@@ -19,7 +19,8 @@ fn keeper(bucket: &str, run: &str) -> Plugin {
          {run}",
         bucket.len()
     );
-    let items = format!(r#"(data (i32.const 4096) "{bucket}") (data (i32.const 5000) "key") (data (i32.const 5010) "12")"#);
+    let items =
+        format!(r#"(data (i32.const 4096) "{bucket}") (data (i32.const 5000) "key") (data (i32.const 5010) "12")"#);
     let component = Wat {
         run: &run,
         items: &items,

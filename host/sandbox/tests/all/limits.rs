@@ -95,8 +95,7 @@ fn the_stack_is_limited() {
 }
 
 #[test]
-fn a_recursion_through_the_host_is_no_way_out() {
-    // Each level makes the host call back into the guest to lower nothing, so it is the guest's own frames that pile up.
+fn a_recursion_with_host_calls_in_it_is_no_way_out() {
     let items = "(func $deep (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (call $deep))";
     let ended = outcome(&Wat { run: "(call $deep) (i32.const 0)", items, ..Wat::default() }.build());
     assert!(failed(ended, FailureCode::LimitExceeded).contains("nested too deeply"));
@@ -111,7 +110,8 @@ fn arguments_and_results_have_their_size() {
     assert!(failed(with("12345678901"), FailureCode::LimitExceeded).contains("`arguments`"));
 
     // 100,000 spaces and a digit: JSON, and beyond the 64 KiB of the result.
-    let body = "(memory.fill (i32.const 4096) (i32.const 32) (i32.const 100000)) (i32.store8 (i32.const 4096) (i32.const 49))
+    let body =
+        "(memory.fill (i32.const 4096) (i32.const 32) (i32.const 100000)) (i32.store8 (i32.const 4096) (i32.const 49))
                 (call $ok (i32.const 4096) (i32.const 100000))";
     assert!(failed(outcome(&guest(body)), FailureCode::LimitExceeded).contains("`result`"));
 }

@@ -133,6 +133,14 @@ fn components_have_their_size_and_their_memories() {
 
 #[test]
 fn what_differs_between_machines_does_not_compile() {
-    let relaxed = "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
+    let relaxed =
+        "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
     assert!(matches!(refusal(&guest(relaxed), Grants::default()), LoadError::Compile(_)));
+}
+
+#[test]
+fn a_flood_of_imports_is_refused_before_it_is_listed() {
+    let imports: String = (0..2_000).map(|n| format!("(import \"a:b/c{n}@1.0.0\" (instance))")).collect();
+    let component = wat::parse_str(format!("(component {imports})")).expect("text");
+    assert!(matches!(refusal(&component, Grants::default()), LoadError::Malformed(_)));
 }

@@ -25,7 +25,8 @@ fn times(count: u32, what: &str) -> String {
     )
 }
 
-const TEXT: &str = r#"(data (i32.const 4096) "0123456789") (data (i32.const 5000) "1") (data (i32.const 5010) "{\"a\":1}")"#;
+const TEXT: &str =
+    r#"(data (i32.const 4096) "0123456789") (data (i32.const 5000) "1") (data (i32.const 5010) "{\"a\":1}")"#;
 
 #[test]
 fn a_log_keeps_its_first_lines_and_counts_the_rest() {
@@ -150,9 +151,8 @@ fn printing_too_much_is_dropped_and_never_a_broken_pipe() {
 
 #[test]
 fn a_crash_comes_with_the_guests_last_words() {
-    let component = printing(
-        "(call $write (call $stderr) (i32.const 4096) (i32.const 8) (i32.const 32)) (unreachable)",
-    );
+    let component =
+        printing("(call $write (call $stderr) (i32.const 4096) (i32.const 8) (i32.const 32)) (unreachable)");
     let message = failed(hear(&component, &tight(), &job("test", "{}")).0, FailureCode::Trapped);
     assert!(message.ends_with("it said: one two"), "{message}");
 }
