@@ -31,7 +31,7 @@ async fn traced() {
 fn an_acknowledged_commit_was_synced() {
     let folder = tempfile::tempdir().unwrap();
     let Some(trace) = trace(folder.path()) else {
-        eprintln!("strace is missing or may not trace here: the system calls were not watched");
+        let _ = writeln!(std::io::stderr(), "strace is missing or may not trace here: no system calls were watched");
         return;
     };
     let (mut acknowledged, mut syncs, mut syncing, mut unsynced) = (0, 0, false, false);
