@@ -1,0 +1,108 @@
+//! What the server needs of the host: the handle of the loop, and two traits that it owns and the host's face implements.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::body::Bytes;
+use domain::{PluginName, Principal, PrincipalId, Span};
+
+use crate::wire::{FindingView, PluginView};
+
+/// Everything that the server reaches.
+pub struct Doors {
+    /// The loop.
+    pub handle: dispatch::Handle,
+    /// The plugins.
+    pub plugins: Arc<dyn Plugins>,
+    /// Who is who.
+    pub auth: Arc<dyn Authenticate>,
+    /// The operator's choices.
+    pub settings: Settings,
+}
+
+/// The plugins, for their operator.
+#[async_trait]
+pub trait Plugins: Send + Sync {
+    /// Every plugin that is live or was refused, sorted by name.
+    fn list(&self) -> Vec<PluginView>;
+
+    /// Puts a component in the place of whatever is live under the name.
+    ///
+    /// # Errors
+    /// [`PutError`]; what was live still is.
+    async fn put(&self, name: PluginName, component: Bytes, by: PrincipalId) -> Result<PluginView, PutError>;
+
+    /// Takes a plugin's tools away; calls that wait for them keep waiting. Returns whether there was such a plugin.
+    ///
+    /// # Errors
+    /// [`PluginFault`]; what was live still is.
+    async fn remove(&self, name: PluginName, by: PrincipalId) -> Result<bool, PluginFault>;
+}
+
+/// Why a plugin was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum PutError {
+    /// It breaks rules: all of them are listed.
+    #[error("the plugin was refused")]
+    Refused(Vec<FindingView>),
+    /// The host failed.
+    #[error(transparent)]
+    Fault(#[from] PluginFault),
+}
+
+/// The host failed to change a plugin. The text is for the log and never leaves the host.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PluginFault(pub String);
+
+/// Who presents a token.
+///
+/// Implementations compare in constant time, or look up a digest of the token: how long an answer takes must not tell
+/// how much of a guess was right. The server itself never compares tokens.
+pub trait Authenticate: Send + Sync {
+    /// The principal that the token stands for, if it stands for one.
+    fn principal(&self, token: &str) -> Option<Principal>;
+}
+
+/// The operator's choices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The most bytes of a submitted turn.
+    pub turn_bytes: usize,
+    /// The most bytes of an answer.
+    pub answer_bytes: usize,
+    /// The most bytes of a component.
+    pub component_bytes: usize,
+    /// The longest that a request waits for a turn; what asks for longer waits so long.
+    pub max_wait: Span,
+    /// How often a silent event stream says that it is alive.
+    pub keep_alive: Span,
+    /// Under which names the server answers.
+    pub hosts: Hosts,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            turn_bytes: 4 << 20,
+            answer_bytes: 2 << 20,
+            component_bytes: 64 << 20,
+            max_wait: Span::from_secs(60),
+            keep_alive: Span::from_secs(15),
+            hosts: Hosts::Local { also: Vec::new() },
+        }
+    }
+}
+
+/// Under which names the server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// Under `localhost`, `127.0.0.1`, `[::1]` and these, without a port. For a server that is bound to loopback: a web
+    /// page that points its own name at it (DNS rebinding) is refused.
+    Local {
+        /// Further names, of a proxy in front for instance.
+        also: Vec<String>,
+    },
+    /// Under any. For a server that is meant to be reached from elsewhere.
+    Any,
+}

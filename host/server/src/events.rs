@@ -1,0 +1,270 @@
+//! Event streams: what was committed, resumable without gap or duplicate, and between it what is live only.
+//!
+//! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can end a turn
+//! with many events at once, and a stream may break between any two of them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::response::sse;
+use dispatch::ports::{Committed, Facts, Position};
+use dispatch::{Attachment, Follower, Handle, Item, Live};
+use domain::{ConversationId, Event as Fact, Principal, SuspensionId, Turn, TurnId};
+
+use crate::error::Result;
+use crate::http::App;
+use crate::json;
+use crate::serve::Closing;
+use crate::wire::{Event, Suspension};
+
+/// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
+const EPHEMERAL: usize = 256;
+
+/// A place in a feed: after the first `seen` public events of the commit at a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    position: Position,
+    seen: usize,
+}
+
+impl Cursor {
+    /// Before everything.
+    pub(crate) const START: Self = Self { position: Position(0), seen: usize::MAX };
+
+    /// The position after which the feed is to be read.
+    pub(crate) fn after(self) -> Position {
+        Position(if self.seen == usize::MAX { self.position.0 } else { self.position.0.saturating_sub(1) })
+    }
+}
+
+/// `<position>-<n>`, or `<position>` for the whole commit.
+impl FromStr for Cursor {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (position, seen) = text.split_once('-').map_or((text, None), |(position, seen)| (position, Some(seen)));
+        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+        let wrong = || "not the id of an event: expected `<position>-<n>`".to_owned();
+        let position = Position(number(position).ok_or_else(wrong)?);
+        let seen = match seen {
+            None => usize::MAX,
+            Some(seen) => number(seen).and_then(|seen| usize::try_from(seen).ok()).ok_or_else(wrong)?,
+        };
+        Ok(Self { position, seen })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.position.0, self.seen)
+    }
+}
+
+/// What is streamed, and to whom.
+pub(crate) struct Stream {
+    app: App,
+    by: Principal,
+    /// `None` for the feed of the host.
+    conversation: Option<ConversationId>,
+    follower: Follower,
+    cursor: Cursor,
+    ready: VecDeque<sse::Event>,
+    told: HashSet<String>,
+    ephemeral: HashMap<TurnId, Turn>,
+    closing: Closing,
+    _attached: Option<Attachment>,
+    _open: Open,
+}
+
+/// Counts a stream as open for as long as this lives.
+struct Open(App);
+
+impl Open {
+    fn new(app: &App) -> Self {
+        app.meters.stream_opened();
+        Self(Arc::clone(app))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.meters.stream_closed();
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(
+        app: &App,
+        by: Principal,
+        conversation: Option<ConversationId>,
+        follower: Follower,
+        cursor: Cursor,
+        closing: Closing,
+    ) -> Self {
+        Self {
+            app: Arc::clone(app),
+            by,
+            conversation,
+            follower,
+            cursor,
+            ready: VecDeque::new(),
+            told: HashSet::new(),
+            ephemeral: HashMap::new(),
+            closing,
+            _attached: None,
+            _open: Open::new(app),
+        }
+    }
+
+    /// Skips what was committed before now.
+    pub(crate) async fn from_now(&mut self) -> Result<()> {
+        while self.follower.next_committed().await.map_err(dispatch::Error::from)?.is_some() {}
+        Ok(())
+    }
+
+    /// Tells a client that has just attached what waits for it already. What was told so is not told again when its
+    /// commit comes by.
+    pub(crate) fn tell_open(&mut self, attached: Attachment, open: Vec<Suspension>) -> Result<()> {
+        self._attached = Some(attached);
+        for suspension in open {
+            self.told.insert(suspension.suspension.clone());
+            self.ready.push_back(rendered(&Event::snapshot(suspension), None)?);
+        }
+        Ok(())
+    }
+
+    /// The stream as HTTP wants it. It ends when the server closes or the store cannot be read; whoever follows comes
+    /// back with the last id that it has.
+    pub(crate) fn into_events(
+        self,
+    ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
+        futures::stream::unfold(self, |mut stream| async move {
+            loop {
+                if let Some(event) = stream.ready.pop_front() {
+                    return Some((Ok(event), stream));
+                }
+                let item = tokio::select! {
+                    item = stream.follower.next() => item,
+                    () = stream.closing.wait() => return None,
+                };
+                let taken = match item {
+                    Ok(Item::Committed(committed)) => stream.committed(&committed).await,
+                    Ok(Item::Live(live)) => stream.live(&live),
+                    Err(fault) => Err(dispatch::Error::from(fault).into()),
+                };
+                // The error was logged where it was made.
+                if taken.is_err() {
+                    return None;
+                }
+            }
+        })
+    }
+
+    async fn committed(&mut self, committed: &Committed) -> Result<()> {
+        let position = committed.position;
+        let seen = if position == self.cursor.position { self.cursor.seen } else { 0 };
+        let facts = match &committed.facts {
+            Facts::Plugin(fact) if seen == 0 => {
+                self.ready.push_back(rendered(&Event::plugin(fact), Some(Cursor { position, seen: 1 }))?);
+                return Ok(());
+            }
+            Facts::Plugin(_) => return Ok(()),
+            Facts::Turn { turn, events } => self.turn(*turn).await?.map(|turn| (turn, events)),
+        };
+        // A turn that can no longer be read has nothing more to tell.
+        let Some((turn, facts)) = facts else { return Ok(()) };
+        let public = facts.iter().filter(|fact| fact.name().is_some());
+        for (seen, fact) in (1..).zip(public).skip(seen) {
+            if self.is_news(fact) {
+                self.tell(fact, &turn, Some(Cursor { position, seen }))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
+        let Some(conversation) = &self.conversation else { return Ok(None) };
+        let handle: &Handle = &self.app.doors.handle;
+        match handle.turn(&self.by, conversation, id).await {
+            Ok(turn) => Ok(Some(turn)),
+            Err(dispatch::Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn is_news(&mut self, fact: &Fact) -> bool {
+        let told = |id: &SuspensionId| id.to_string();
+        !matches!(fact, Fact::CallSuspended { suspension, .. } if self.told.remove(&told(&suspension.id)))
+    }
+
+    fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {
+        if let Some(event) = Event::of(fact, turn) {
+            self.ready.push_back(rendered(&event, cursor)?);
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, live: &Live) -> Result<()> {
+        match live {
+            Live::Progress { turn, call, progress, .. } => {
+                self.ready.push_back(rendered(&Event::progress(*turn, call, progress), None)?);
+            }
+            Live::Log { turn, call, level, line } => {
+                self.ready.push_back(rendered(&Event::log(*turn, call, level, line), None)?);
+            }
+            Live::Ephemeral { turn, events } => self.ephemeral(*turn, events)?,
+        }
+        Ok(())
+    }
+
+    /// Facts of a turn that nobody can read again: the stream itself remembers what it was told of the turn.
+    fn ephemeral(&mut self, id: TurnId, facts: &[Fact]) -> Result<()> {
+        let turn = match self.ephemeral.remove(&id) {
+            Some(mut turn) => {
+                facts.iter().for_each(|fact| turn.apply(fact));
+                turn
+            }
+            // Its beginning was missed, and without it its calls have no names.
+            None => match Turn::replay(facts) {
+                Some(turn) => turn,
+                None => return Ok(()),
+            },
+        };
+        for fact in facts {
+            self.tell(fact, &turn, None)?;
+        }
+        if !turn.is_ended() {
+            if self.ephemeral.len() >= EPHEMERAL {
+                self.ephemeral.clear();
+            }
+            self.ephemeral.insert(id, turn);
+        }
+        Ok(())
+    }
+}
+
+fn rendered(event: &Event, cursor: Option<Cursor>) -> Result<sse::Event> {
+    let rendered = sse::Event::default().event(&event.event).data(json::write(event)?);
+    Ok(match cursor {
+        Some(cursor) => rendered.id(cursor.to_string()),
+        None => rendered,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_the_id_of_an_event_and_reads_from_within_its_commit() {
+        let cursor: Cursor = "12-3".parse().unwrap();
+        assert_eq!((cursor.after(), cursor.seen, cursor.to_string()), (Position(11), 3, "12-3".to_owned()));
+        assert_eq!("12".parse::<Cursor>().unwrap().after(), Position(12));
+        assert_eq!(Cursor::START.after(), Position(0));
+        for wrong in ["-", "1-", "-1", "+1-1", "1-1-1", "1-x", "99999999999999999999"] {
+            assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
+        }
+    }
+}

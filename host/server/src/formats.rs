@@ -1,0 +1,164 @@
+//! The formats of models' providers, in both directions: what tools there are, what a model asked for, and what it gets
+//! back. One file per provider; each reads and writes that provider's documented JSON and nothing else.
+//!
+//! A model's answer can be submitted as it came. What it says about calls is taken; everything else of it (texts, usage,
+//! reasoning) is ignored, as these formats grow without notice.
+
+mod anthropic;
+mod mcp;
+mod openai;
+mod toolgate;
+
+use std::sync::Arc;
+
+use dispatch::CallRequest;
+use dispatch::ports::LiveTool;
+use domain::{CallId, Executor, Json, Turn};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+
+use crate::error::{Error, Result};
+use crate::json;
+use crate::wire::Rejection;
+
+/// In which form tools are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ToolFormat {
+    /// Everything that is known of them.
+    #[default]
+    Toolgate,
+    /// The `tools` of OpenAI's Chat Completions.
+    Openai,
+    /// The `tools` of OpenAI's Responses.
+    OpenaiResponses,
+    /// The `tools` of Anthropic's Messages.
+    Anthropic,
+    /// The result of MCP's `tools/list`.
+    Mcp,
+}
+
+/// In which form a turn is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TurnFormat {
+    /// The turn with everything that is known of it.
+    #[default]
+    Toolgate,
+    /// The messages to append for OpenAI's Chat Completions.
+    Openai,
+    /// The items to append for OpenAI's Responses.
+    OpenaiResponses,
+    /// The message to append for Anthropic's Messages.
+    Anthropic,
+}
+
+/// Tools in some format, as a JSON text.
+pub(crate) struct Listed {
+    pub(crate) text: String,
+    /// The provider tools, where the format leaves them out: the provider offers them itself.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// The live tools in a format. Schemas are the plugins' own texts.
+pub(crate) fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
+    if format == ToolFormat::Toolgate {
+        return Ok(Listed { text: toolgate::tools(tools)?, left_out: Vec::new() });
+    }
+    let is_provider = |live: &&Arc<LiveTool>| live.tool.executor == Executor::Provider;
+    let left_out = tools.iter().filter(is_provider).map(|live| live.tool.name.to_string()).collect();
+    let offered: Vec<&LiveTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
+    let text = match format {
+        ToolFormat::Toolgate => toolgate::tools(tools),
+        ToolFormat::Openai => openai::chat::tools(&offered),
+        ToolFormat::OpenaiResponses => openai::responses::tools(&offered),
+        ToolFormat::Anthropic => anthropic::tools(&offered),
+        ToolFormat::Mcp => mcp::tools(&offered),
+    }?;
+    Ok(Listed { text, left_out })
+}
+
+/// What an ended turn gives back to the model. Calls that the provider carried out are not among it: the provider has
+/// their results, and refuses to be told them.
+pub(crate) fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
+    match format {
+        TurnFormat::Toolgate => toolgate::turn(turn, replayed, ephemeral),
+        TurnFormat::Openai => openai::chat::results(turn),
+        TurnFormat::OpenaiResponses => openai::responses::results(turn),
+        TurnFormat::Anthropic => anthropic::results(turn),
+    }
+}
+
+/// The ended calls of a turn that the model expects results of, with the JSON text of each.
+fn expected(turn: &Turn) -> Result<Vec<(&domain::Call, String, bool)>> {
+    let by_provider = |call: &domain::Call| match &call.pinned {
+        Some(pinned) => pinned.executor == Executor::Provider,
+        // A provider's call that never got as far as being pinned still has the provider's kind of id.
+        None => call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
+    };
+    let ended = turn.calls.iter().filter(|call| !by_provider(call));
+    let ended = ended.filter_map(|call| call.outcome().map(|outcome| (call, crate::wire::Content::from(outcome))));
+    ended.map(|(call, content)| Ok((call, json::write(&content)?, content.ok))).collect()
+}
+
+/// A submitted body.
+pub(crate) struct Submitted {
+    pub(crate) calls: Vec<CallRequest>,
+    /// What toolgate's own form says beside the calls. The other forms have no place for it.
+    pub(crate) own: Option<Own>,
+}
+
+/// What a body in toolgate's own form says beside the calls.
+pub(crate) struct Own {
+    pub(crate) context: Option<Json>,
+    pub(crate) rejection: Option<Rejection>,
+    pub(crate) ephemeral: bool,
+}
+
+/// The members by which the forms are told apart.
+#[derive(Deserialize)]
+struct Shape {
+    calls: Option<IgnoredAny>,
+    choices: Option<IgnoredAny>,
+    output: Option<IgnoredAny>,
+    tool_calls: Option<IgnoredAny>,
+    content: Option<IgnoredAny>,
+    role: Option<IgnoredAny>,
+}
+
+/// Reads a submitted body, whichever of the forms it has. `is_provider` says whether a live tool of this name is carried
+/// out by the provider.
+pub(crate) fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
+    let shape: Shape = json::parse(body)?;
+    let calls = match shape {
+        Shape { calls: Some(_), .. } => return toolgate::submitted(body),
+        Shape { choices: Some(_), .. } => openai::chat::response(body)?,
+        Shape { output: Some(_), .. } => openai::responses::response(body)?,
+        Shape { tool_calls: Some(_), .. } => openai::chat::message(body)?,
+        Shape { content: Some(_), .. } => anthropic::message(body, is_provider)?,
+        // An assistant message of Chat Completions that says nothing and asks for nothing.
+        Shape { role: Some(_), .. } => Vec::new(),
+        _ => {
+            let message = "a turn is `{\"calls\":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or \
+                           an Anthropic message";
+            return Err(Error::invalid_at("", message));
+        }
+    };
+    Ok(Submitted { calls, own: None })
+}
+
+/// A call id at a place of the body.
+fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
+    text.parse().map_err(|error: domain::InvalidId| Error::invalid_at(pointer(), error.to_string()))
+}
+
+/// The arguments of a call that came as a text. Models write texts that are not JSON; such a text is kept as a JSON
+/// string, which no tool's schema accepts, so that the call fails with `invalid_arguments` and the turn goes on. For a
+/// function without parameters some models write nothing at all.
+fn arguments(text: &str) -> Json {
+    if text.trim().is_empty() {
+        return Json::new("{}");
+    }
+    json::embedded(text).unwrap_or_else(|| json::string(text))
+}

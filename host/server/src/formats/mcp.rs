@@ -1,0 +1,69 @@
+//! The result of MCP's `tools/list`. <https://modelcontextprotocol.io/specification>
+
+use dispatch::ports::LiveTool;
+use domain::Json;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::json;
+use crate::wire::Verbatim;
+
+#[derive(Serialize)]
+struct List<'a> {
+    tools: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: Verbatim,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Verbatim>,
+    annotations: Annotations,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_world_hint: Option<bool>,
+}
+
+pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
+    let tools = tools.iter().map(|live| {
+        let options = &live.tool.options;
+        Tool {
+            name: live.tool.name.as_str(),
+            title: options.title.as_deref(),
+            description: &live.tool.description,
+            input_schema: (&live.tool.parameters).into(),
+            output_schema: options.result.as_ref().filter(|schema| is_object(schema)).map(Verbatim::from),
+            annotations: Annotations {
+                read_only_hint: options.hints.read_only,
+                destructive_hint: options.hints.destructive,
+                idempotent_hint: options.hints.idempotent,
+                open_world_hint: options.hints.open_world,
+            },
+        }
+    });
+    json::write(&List { tools: tools.collect() })
+}
+
+/// MCP's structured results are objects; a schema for anything else has no place there.
+fn is_object(schema: &Json) -> bool {
+    #[derive(Deserialize)]
+    struct Root {
+        r#type: Option<String>,
+    }
+    serde_json::from_str(schema.as_str()).is_ok_and(|root: Root| root.r#type.as_deref() == Some("object"))
+}

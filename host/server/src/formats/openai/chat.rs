@@ -1,0 +1,134 @@
+//! Chat Completions: `tool_calls` of an assistant message, and `tool` messages back.
+//! <https://platform.openai.com/docs/api-reference/chat/create>
+
+use dispatch::CallRequest;
+use dispatch::ports::LiveTool;
+use domain::Turn;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::formats::{arguments, call_id, expected};
+use crate::json;
+use crate::wire::Verbatim;
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Verbatim,
+}
+
+pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
+    // `strict` is off unless said: it would narrow what a schema may say, and schemas are handed on verbatim.
+    let tools = tools.iter().map(|live| Tool {
+        r#type: "function",
+        function: Function {
+            name: live.tool.name.as_str(),
+            description: &live.tool.description,
+            parameters: (&live.tool.parameters).into(),
+        },
+    });
+    json::write(&tools.collect::<Vec<_>>())
+}
+
+#[derive(Deserialize)]
+struct Completion {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    tool_calls: Option<Vec<ToolCall>>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    id: String,
+    function: Option<Called>,
+    custom: Option<Custom>,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Custom {
+    name: String,
+    input: String,
+}
+
+/// The calls of a whole completion.
+pub(in crate::formats) fn response(body: &[u8]) -> Result<Vec<CallRequest>> {
+    let completion: Completion = json::parse(body)?;
+    match completion.choices.as_slice() {
+        [choice] => calls(&choice.message, "/choices/0/message"),
+        _ => {
+            Err(Error::invalid_at("/choices", "a turn is one answer: submit the message of the choice that was taken"))
+        }
+    }
+}
+
+/// The calls of an assistant message.
+pub(in crate::formats) fn message(body: &[u8]) -> Result<Vec<CallRequest>> {
+    calls(&json::parse(body)?, "")
+}
+
+fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
+    let calls = message.tool_calls.iter().flatten().enumerate();
+    calls
+        .map(|(index, call)| {
+            let at = format!("{at}/tool_calls/{index}");
+            let (tool, arguments) = match call {
+                ToolCall { function: Some(function), .. } => (&function.name, text_of(function)?),
+                // Free text for a tool of another kind: no schema accepts a string, so the call fails and says why.
+                ToolCall { custom: Some(custom), .. } => (&custom.name, json::string(&custom.input)),
+                _ => return Err(Error::invalid_at(at, "a tool call has a `function`")),
+            };
+            let id = call_id(&call.id, || format!("{at}/id"))?;
+            Ok(CallRequest { id, tool: tool.as_str().into(), arguments, result: None })
+        })
+        .collect()
+}
+
+/// Arguments are documented to be a JSON text in a string. Some who speak this format send the object itself.
+fn text_of(function: &Called) -> Result<domain::Json> {
+    let Some(raw) = &function.arguments else { return Ok(arguments("")) };
+    if raw.get().starts_with('"') {
+        return Ok(arguments(&json::parse::<String>(raw.get().as_bytes())?));
+    }
+    Ok(domain::Json::new(raw.get()))
+}
+
+#[derive(Serialize)]
+struct ToolMessage<'a> {
+    role: &'static str,
+    tool_call_id: &'a str,
+    content: String,
+}
+
+pub(in crate::formats) fn results(turn: &Turn) -> Result<String> {
+    let expected = expected(turn)?;
+    let messages = expected.into_iter().map(|(call, content, _)| ToolMessage {
+        role: "tool",
+        tool_call_id: call.id.as_str(),
+        content,
+    });
+    json::write(&messages.collect::<Vec<_>>())
+}

@@ -1,0 +1,46 @@
+//! Toolgate's own form: the types of [`crate::wire`].
+
+use std::sync::Arc;
+
+use dispatch::ports::LiveTool;
+use dispatch::{CallRequest, ProviderResult};
+use domain::Turn;
+
+use super::{Own, Submitted, call_id};
+use crate::error::{Error, Result};
+use crate::{json, wire};
+
+pub(super) fn tools(tools: &[Arc<LiveTool>]) -> Result<String> {
+    let tools = tools.iter().map(|live| wire::Tool::from(live.as_ref())).collect();
+    json::write(&wire::ToolList { tools })
+}
+
+pub(super) fn turn(turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
+    json::write(&wire::Turn { replayed, ephemeral, ..turn.into() })
+}
+
+pub(super) fn submitted(body: &[u8]) -> Result<Submitted> {
+    let submit: wire::Submit = json::parse(body)?;
+    let calls =
+        submit.calls.into_iter().enumerate().map(|(index, call)| request(index, call)).collect::<Result<_>>()?;
+    let own = Own {
+        context: submit.context.map(|context| context.0),
+        rejection: submit.rejection,
+        ephemeral: submit.ephemeral,
+    };
+    Ok(Submitted { calls, own: Some(own) })
+}
+
+fn request(index: usize, call: wire::SubmitCall) -> Result<CallRequest> {
+    let id = call_id(&call.id, || format!("/calls/{index}/id"))?;
+    let result = match (call.result, call.error) {
+        (None, None) => None,
+        (Some(value), None) => Some(ProviderResult::Value(value.0)),
+        (None, Some(error)) => Some(ProviderResult::Error(error)),
+        (Some(_), Some(_)) => {
+            let message = "a provider's call has a result or an error, not both";
+            return Err(Error::invalid_at(format!("/calls/{index}"), message));
+        }
+    };
+    Ok(CallRequest { id, tool: call.tool.into(), arguments: call.arguments.0, result })
+}

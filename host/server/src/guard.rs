@@ -1,0 +1,55 @@
+//! What holds for every request: the names under which the server answers, and headers that keep an answer from being
+//! stored or taken for a page.
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::doors::Hosts;
+use crate::error::{Code, Error};
+use crate::http::App;
+
+/// Names that only this machine resolves to itself.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Refuses requests for names that the server does not have. A page whose own name was pointed at this machine sends that
+/// name, and gets nothing but this refusal.
+pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Hosts::Local { also } = &app.doors.settings.hosts else { return next.run(request).await };
+    let known = asked_for(&request).is_some_and(|asked| {
+        let same = |name: &str| asked.host().eq_ignore_ascii_case(name);
+        LOCAL.into_iter().any(same) || also.iter().any(|name| same(name))
+    });
+    if known {
+        return next.run(request).await;
+    }
+    let detail =
+        "this server is for its own machine and does not answer under this name; its operator can add the name";
+    Error::new(Code::UnknownHost, detail).into_response()
+}
+
+/// The name that a request is for: in its target (RFC 9112 section 3.2.2) or its only `Host` header.
+fn asked_for(request: &Request) -> Option<Authority> {
+    if let Some(authority) = request.uri().authority() {
+        return Some(authority.clone());
+    }
+    let mut values = request.headers().get_all(header::HOST).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    Authority::try_from(value.as_bytes()).ok()
+}
+
+/// Nothing of an answer is kept by a cache, sniffed, framed or loaded by another page.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    );
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    response
+}

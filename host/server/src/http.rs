@@ -1,0 +1,147 @@
+//! The doors, one file per resource, and what they share: their state, what they read of a path and a query, and how
+//! they answer.
+
+mod audit;
+mod events;
+mod health;
+mod plugins;
+mod suspensions;
+mod tools;
+mod turns;
+
+use std::fmt::Display;
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::doors::Doors;
+use crate::error::{Code, Error, Result};
+use crate::metrics::{self, Meters};
+use crate::{guard, json, openapi};
+
+/// What every door holds.
+pub(crate) type App = Arc<State>;
+
+/// See [`App`].
+pub(crate) struct State {
+    pub(crate) doors: Doors,
+    pub(crate) meters: Meters,
+    pub(crate) document: String,
+}
+
+/// Every door. The paths and the OpenAPI document come from the same declarations.
+pub(crate) fn doors() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(turns::submit))
+        .routes(routes!(turns::read))
+        .routes(routes!(turns::cancel))
+        .routes(routes!(events::conversation))
+        .routes(routes!(events::host))
+        .routes(routes!(suspensions::pending))
+        .routes(routes!(suspensions::read))
+        .routes(routes!(suspensions::resolve))
+        .routes(routes!(tools::list))
+        .routes(routes!(plugins::list))
+        .routes(routes!(plugins::put, plugins::remove))
+        .routes(routes!(audit::list))
+        .routes(routes!(health::health))
+        .routes(routes!(health::metrics))
+        .routes(routes!(health::openapi))
+}
+
+/// The router over a host. Principals come from `Authorization: Bearer …`; see [`crate::Authenticate`].
+pub fn router(doors: Doors) -> Router {
+    let (router, document) = self::doors().split_for_parts();
+    let document = openapi::finished(document).to_json().unwrap_or_default();
+    let app = Arc::new(State { doors, meters: Meters::new(), document });
+    router
+        .fallback(async |uri: Uri| Error::new(Code::NotFound, format!("there is nothing at {}", uri.path())))
+        .method_not_allowed_fallback(async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"))
+        .layer(from_fn_with_state(app.clone(), guard::host))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(app.clone(), metrics::requests))
+        .layer(from_fn(guard::headers))
+        .with_state(app)
+}
+
+/// A panic is our fault and costs one request.
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind");
+    Error::fault(&format_args!("panic: {text}")).into_response()
+}
+
+/// The parts of a path. A part that is not what its place calls for is a 400 that says what is.
+pub(crate) struct Segments<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        match Path::from_request_parts(parts, app).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(PathRejection::FailedToDeserializePathParams(failed)) => {
+                Err(Error::new(Code::BadRequest, failed.body_text()))
+            }
+            Err(other) => Err(Error::fault(&other)),
+        }
+    }
+}
+
+/// The query. A parameter that the door does not know is a 400: a misspelt one must not be taken for an absent one.
+pub(crate) struct Params<T>(pub(crate) T);
+
+/// The query of a door that knows no parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParams {}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(failed) => Err(Error::new(Code::BadRequest, failed.body_text())),
+        }
+    }
+}
+
+/// An id in a path or a query, parsed where it enters.
+pub(crate) struct Id<T>(pub(crate) T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Answers with JSON.
+pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Result<Response> {
+    Ok(verbatim(status, json::write(value)?))
+}
+
+/// Answers with a text that is JSON already.
+pub(crate) fn verbatim(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response()
+}
+
+/// Carries something through to its end although the one who asked for it may hang up: what has begun to be written is
+/// also performed.
+pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    tokio::spawn(work).await.map_err(|error| Error::fault(&error))
+}

@@ -1,0 +1,186 @@
+//! `/v1/conversations/{conversation}/events` and `/v1/events`: following what happens.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use dispatch::ports::Filter;
+use domain::{ConversationId, Kind, Principal, ToolName};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, Params, Segments};
+use crate::auth::{Admin, By};
+use crate::error::{Code, Error, Result};
+use crate::events::{Cursor, Stream};
+use crate::serve::Closing;
+use crate::wire;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct InConversation {
+    /// The conversation.
+    #[param(value_type = String)]
+    conversation: Id<ConversationId>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Follow {
+    /// Attach as the client that carries out these tools, their names separated by commas.
+    client: Option<String>,
+    /// The id of the event after which to begin, or `now`. The header `last-event-id` goes before it.
+    after: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FollowHost {
+    /// The id of the event after which to begin, or `now`. The header `last-event-id` goes before it.
+    after: Option<String>,
+}
+
+/// Where a stream begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Cursor(Cursor),
+    Now,
+}
+
+/// Where a stream is asked to begin, if it is.
+fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
+    let wrong = |error: String| Error::new(Code::BadRequest, error);
+    if let Some(last) = headers.get("last-event-id") {
+        let cursor = last.to_str().unwrap_or_default().parse().map_err(wrong)?;
+        return Ok(Some(From::Cursor(cursor)));
+    }
+    match after {
+        None => Ok(None),
+        Some("now") => Ok(Some(From::Now)),
+        Some(after) => Ok(Some(From::Cursor(after.parse().map_err(wrong)?))),
+    }
+}
+
+/// Follows a conversation
+///
+/// What was committed is told with an `id`, and a stream that comes back with it as `last-event-id` goes on exactly there.
+/// `call.progress`, `call.log` and the events of ephemeral turns are live only and have no id. Without a place to begin,
+/// the stream begins with the first event of the conversation.
+///
+/// With `client=`, the connection is a client that carries out these tools for as long as it lasts. It is first told what
+/// waits for it, as `call.suspended` with `"snapshot":true`, and then what happens from now on. A client that comes back
+/// is told again what still waits, and knows by the suspension's id what it has taken on already.
+#[utoipa::path(
+    get, path = "/v1/conversations/{conversation}/events", tag = "events", params(InConversation, Follow),
+    responses(
+        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`: a client without the role `client`"),
+        (status = 404, description = "`not-found`: the conversation is somebody else's"),
+    )
+)]
+pub(crate) async fn conversation(
+    State(app): State<App>,
+    By(by): By,
+    Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
+    Params(query): Params<Follow>,
+    closing: Option<Extension<Closing>>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let tools = query.client.as_deref().map(tool_names).transpose()?;
+    let begin = match (asked(&headers, query.after.as_deref())?, &tools) {
+        (Some(begin), _) => begin,
+        // A client acts on what it is told, and so it is not told what was done long ago.
+        (None, Some(_)) => From::Now,
+        (None, None) => From::Cursor(Cursor::START),
+    };
+    let cursor = cursor(begin);
+    let handle = &app.doors.handle;
+    let follower = handle.follow(&by, &conversation, cursor.after()).await?;
+    let attached = match &tools {
+        Some(tools) => Some(handle.attach(&by, &conversation, tools.clone()).await?),
+        None => None,
+    };
+    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
+    let mut stream = Stream::new(&app, by.clone(), Some(conversation.clone()), follower, cursor, closing);
+    if begin == From::Now {
+        stream.from_now().await?;
+    }
+    if let (Some(attached), Some(tools)) = (attached, tools) {
+        stream.tell_open(attached, open(&app, &by, conversation, &tools).await?)?;
+    }
+    Ok(sent(&app, stream))
+}
+
+/// Follows the host
+///
+/// What becomes of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "events", params(FollowHost),
+    responses(
+        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn host(
+    State(app): State<App>,
+    Admin(by): Admin,
+    Params(query): Params<FollowHost>,
+    closing: Option<Extension<Closing>>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
+    let cursor = cursor(begin);
+    let follower = app.doors.handle.follow_host(&by, cursor.after())?;
+    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
+    let mut stream = Stream::new(&app, by, None, follower, cursor, closing);
+    if begin == From::Now {
+        stream.from_now().await?;
+    }
+    Ok(sent(&app, stream))
+}
+
+fn cursor(begin: From) -> Cursor {
+    match begin {
+        From::Cursor(cursor) => cursor,
+        From::Now => Cursor::START,
+    }
+}
+
+fn tool_names(text: &str) -> Result<Vec<ToolName>> {
+    let names = text.split(',').map(|name| ToolName::new(name.trim()));
+    names.collect::<std::result::Result<_, _>>().map_err(|error| Error::new(Code::BadRequest, error.to_string()))
+}
+
+/// What waits for a client of these tools.
+async fn open(
+    app: &App,
+    by: &Principal,
+    conversation: ConversationId,
+    tools: &[ToolName],
+) -> Result<Vec<wire::Suspension>> {
+    let (open, kind) = (Some(true), Some(Kind::ClientExec));
+    let filter = Filter { open, conversation: Some(conversation), kind, ..Filter::default() };
+    let mut suspensions = Vec::new();
+    let mut after = None;
+    loop {
+        let (items, next) = app.doors.handle.suspensions(by, filter.clone(), after, 500).await?;
+        let for_client = items.iter().filter(|item| tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
+        suspensions.extend(for_client.map(wire::Suspension::from));
+        after = next;
+        if after.is_none() {
+            return Ok(suspensions);
+        }
+    }
+}
+
+fn sent(app: &App, stream: Stream) -> Response {
+    let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
+    Sse::new(stream.into_events()).keep_alive(alive).into_response()
+}

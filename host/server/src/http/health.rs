@@ -1,0 +1,57 @@
+//! `/healthz`, `/metrics` and `/openapi.json`: the server about itself.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{App, NoParams, Params, answer, verbatim};
+use crate::auth::Admin;
+use crate::error::Result;
+
+/// That the server answers.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub(crate) struct Health {
+    /// Always `ok`.
+    status: String,
+}
+
+/// Says that the server answers
+///
+/// Needs no token, and says nothing of what the host does.
+#[utoipa::path(
+    get, path = "/healthz", tag = "host", security(()),
+    responses((status = 200, description = "It does", body = Health), (status = 400, description = "`bad-request`"))
+)]
+pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Response> {
+    answer(StatusCode::OK, &Health { status: "ok".to_owned() })
+}
+
+/// Counts, in the text form of Prometheus
+///
+/// For admins: how much is called, and when, is not everybody's business. A scraper sends the token as any client does.
+#[utoipa::path(
+    get, path = "/metrics", tag = "host",
+    responses(
+        (status = 200, description = "Prometheus text", content_type = "text/plain", body = String),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn metrics(State(app): State<App>, _by: Admin, Params(NoParams {}): Params<NoParams>) -> Response {
+    let text = app.meters.render(&app.doors.handle);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+/// This document
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "host", security(()),
+    responses(
+        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = serde_json::Value),
+        (status = 400, description = "`bad-request`"),
+    )
+)]
+pub(crate) async fn openapi(State(app): State<App>, Params(NoParams {}): Params<NoParams>) -> Response {
+    verbatim(StatusCode::OK, app.document.clone())
+}

@@ -1,0 +1,93 @@
+//! `/v1/plugins`: what is loaded, for the operator.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::PluginName;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use crate::auth::Admin;
+use crate::error::{Code, Error, Result};
+use crate::{json, wire};
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OnePlugin {
+    /// The plugin's name.
+    #[param(value_type = String)]
+    name: Id<PluginName>,
+}
+
+/// Lists the plugins
+#[utoipa::path(
+    get, path = "/v1/plugins", tag = "plugins",
+    responses(
+        (status = 200, description = "Every plugin that is live or was refused", body = wire::PluginList),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    _by: Admin,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    answer(StatusCode::OK, &wire::PluginList { plugins: app.doors.plugins.list() })
+}
+
+/// Loads a plugin
+///
+/// The body is the component. It takes the place of whatever is live under the name, or is refused with everything that is
+/// wrong with it; then what was live still is. Calls that wait keep the component that they were submitted to.
+#[utoipa::path(
+    put, path = "/v1/plugins/{name}", tag = "plugins", params(OnePlugin),
+    request_body(content = Vec<u8>, content_type = "application/wasm"),
+    responses(
+        (status = 200, description = "The plugin, live", body = wire::PluginView),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 413, description = "`too-large`"),
+        (status = 422, description = "`plugin-refused`: with all `findings`"),
+    )
+)]
+pub(crate) async fn put(
+    State(app): State<App>,
+    Admin(by): Admin,
+    Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
+    Params(NoParams {}): Params<NoParams>,
+    body: Body,
+) -> Result<Response> {
+    let component = json::bytes(body, app.doors.settings.component_bytes).await?;
+    let plugins = app.doors.plugins.clone();
+    let plugin = to_the_end(async move { plugins.put(name, component, by.id).await }).await??;
+    answer(StatusCode::OK, &plugin)
+}
+
+/// Unloads a plugin
+///
+/// Its tools can no longer be called. Calls that wait keep waiting, and run when they are answered.
+#[utoipa::path(
+    delete, path = "/v1/plugins/{name}", tag = "plugins", params(OnePlugin),
+    responses(
+        (status = 200, description = "It is no longer live", body = wire::Removed),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`"),
+    )
+)]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Admin(by): Admin,
+    Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let (plugins, removed) = (app.doors.plugins.clone(), name.to_string());
+    if to_the_end(async move { plugins.remove(name, by.id).await }).await?? {
+        answer(StatusCode::OK, &wire::Removed { removed })
+    } else {
+        Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
+    }
+}

@@ -1,0 +1,165 @@
+//! `/v1/pending` and `/v1/suspensions/{suspension}`: what waits for somebody, and the answers.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use dispatch::ports::Filter;
+use dispatch::{Answer, Replayed};
+use domain::{ConversationId, Digest, PrincipalId, Refusal, SuspensionId};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use crate::auth::By;
+use crate::error::{Code, Error, Result};
+use crate::{json, wire};
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OneSuspension {
+    /// The suspension.
+    #[param(value_type = String)]
+    suspension: Id<SuspensionId>,
+}
+
+/// Which suspensions.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Which {
+    /// Those that wait.
+    #[default]
+    Open,
+    /// Those that ended.
+    Closed,
+    /// Both.
+    All,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pending {
+    /// Only those of this conversation.
+    #[param(value_type = Option<String>)]
+    conversation: Option<Id<ConversationId>>,
+    /// Only those of turns that this principal submitted.
+    #[param(value_type = Option<String>)]
+    caller: Option<Id<PrincipalId>>,
+    /// Only those of calls of this tool.
+    tool: Option<String>,
+    /// Only those of this kind.
+    #[param(inline)]
+    kind: Option<wire::Kind>,
+    /// Only those that wait (if absent), only those that ended, or all.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    state: Which,
+    /// Only those after this one: the `next` of the page before.
+    #[param(value_type = Option<String>)]
+    after: Option<Id<SuspensionId>>,
+    /// At most so many: 1 to 500, 100 if absent.
+    limit: Option<usize>,
+}
+
+/// How many to list.
+pub(super) fn page(limit: Option<usize>) -> Result<usize> {
+    match limit.unwrap_or(100) {
+        limit @ 1..=500 => Ok(limit),
+        _ => Err(Error::new(Code::BadRequest, "limit is 1 to 500")),
+    }
+}
+
+/// Lists what waits
+///
+/// Suspensions that this principal may see, oldest first. What waits for the outside is here and nothing else: a guest
+/// that runs is not.
+#[utoipa::path(
+    get, path = "/v1/pending", tag = "suspensions", params(Pending),
+    responses(
+        (status = 200, description = "A page", body = wire::PendingPage),
+        (status = 400, description = "`bad-request`"),
+    )
+)]
+pub(crate) async fn pending(State(app): State<App>, By(by): By, Params(query): Params<Pending>) -> Result<Response> {
+    let filter = Filter {
+        open: match query.state {
+            Which::Open => Some(true),
+            Which::Closed => Some(false),
+            Which::All => None,
+        },
+        conversation: query.conversation.map(|id| id.0),
+        caller: query.caller.map(|id| id.0),
+        tool: query.tool,
+        kind: query.kind.map(Into::into),
+    };
+    let after = query.after.map(|id| id.0);
+    let (items, next) = app.doors.handle.suspensions(&by, filter, after, page(query.limit)?).await?;
+    let suspensions = items.iter().map(wire::Suspension::from).collect();
+    answer(StatusCode::OK, &wire::PendingPage { suspensions, next: next.map(|id| id.to_string()) })
+}
+
+/// Reads a suspension
+#[utoipa::path(
+    get, path = "/v1/suspensions/{suspension}", tag = "suspensions", params(OneSuspension),
+    responses(
+        (status = 200, description = "The suspension, open or ended", body = wire::Suspension),
+        (status = 400, description = "`bad-request`"),
+        (status = 404, description = "`not-found`"),
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    By(by): By,
+    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let item = app.doors.handle.suspension(&by, suspension.0).await.map_err(|error| match error {
+        // To one who answers, a question that does not exist is stale; to one who reads, it is not there.
+        dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension"),
+        error => error,
+    })?;
+    answer(StatusCode::OK, &wire::Suspension::from(&item))
+}
+
+/// Answers a suspension
+///
+/// When the reply comes, the answer is on disk and the call goes on; the reply never waits for that. The first answer
+/// stands; the same one again by the same principal is `ok` with `replayed`. A refused answer changes nothing.
+#[utoipa::path(
+    post, path = "/v1/suspensions/{suspension}/resolve", tag = "suspensions", params(OneSuspension),
+    request_body = wire::Resolve,
+    responses(
+        (status = 200, description = "The answer stands", body = wire::Resolved),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the `digest` as it is"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+    )
+)]
+pub(crate) async fn resolve(
+    State(app): State<App>,
+    By(by): By,
+    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let body = json::text(&headers, body, app.doors.settings.answer_bytes).await?;
+    let resolve: wire::Resolve = json::parse(&body)?;
+    let expect_digest = resolve.expect_digest.as_deref().map(str::parse::<Digest>).transpose();
+    let given = Answer {
+        suspension: suspension.0,
+        decision: resolve.decision,
+        data: resolve.data.map(|data| data.0),
+        arguments: resolve.arguments.map(|arguments| arguments.0),
+        comment: resolve.comment,
+        expect_digest: expect_digest.map_err(|error| Error::invalid_at("/expect_digest", error.to_string()))?,
+    };
+    let handle = app.doors.handle.clone();
+    let Replayed(replayed) = to_the_end(async move { handle.resolve(&by, given).await }).await??;
+    app.meters.answered(if replayed { "replayed" } else { "new" });
+    answer(StatusCode::OK, &wire::Resolved { ok: true, replayed, suspension: suspension.0.to_string() })
+}

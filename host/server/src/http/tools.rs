@@ -1,0 +1,46 @@
+//! `/v1/tools`: what can be called.
+
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Params, verbatim};
+use crate::auth::By;
+use crate::error::Result;
+use crate::formats::{self, ToolFormat};
+use crate::wire;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// The form of the answer.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    format: ToolFormat,
+}
+
+/// Lists the live tools
+///
+/// In a provider's form the answer can be pasted into a request to its models. Provider tools are left out there, as the
+/// provider offers them itself; the header `toolgate-left-out` names them. Schemas are the plugins' own texts.
+#[utoipa::path(
+    get, path = "/v1/tools", tag = "tools", params(List),
+    responses(
+        (status = 200, description = "The tools", body = wire::ToolList, headers(
+            ("toolgate-left-out" = Option<String>, description = "The provider tools that the form leaves out, separated by commas")
+        )),
+        (status = 400, description = "`bad-request`"),
+    )
+)]
+pub(crate) async fn list(State(app): State<App>, _by: By, Params(query): Params<List>) -> Result<Response> {
+    let listed = formats::tools(query.format, &app.doors.handle.tools())?;
+    let mut response = verbatim(StatusCode::OK, listed.text);
+    if !listed.left_out.is_empty() {
+        let names = HeaderValue::try_from(listed.left_out.join(",")).ok();
+        response.headers_mut().extend(names.map(|names| (HeaderName::from_static("toolgate-left-out"), names)));
+    }
+    Ok(response)
+}

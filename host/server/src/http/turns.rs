@@ -1,0 +1,287 @@
+//! `/v1/conversations/{conversation}/turns`: submitting, reading and cancelling turns.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use dispatch::{Submitted, TurnRequest, Until};
+use domain::{ConversationId, Executor, Principal, Span, Turn, TurnId};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{App, Id, NoParams, Params, Segments, answer, to_the_end, verbatim};
+use crate::auth::By;
+use crate::error::{Code, Error, Result};
+use crate::formats::{self, Own, TurnFormat};
+use crate::serve::Closing;
+use crate::{json, wire};
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct InConversation {
+    /// The conversation, named by its caller.
+    #[param(value_type = String)]
+    conversation: Id<ConversationId>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OneTurn {
+    /// The conversation.
+    #[param(value_type = String)]
+    conversation: Id<ConversationId>,
+    /// The turn.
+    #[param(value_type = String)]
+    turn: Id<TurnId>,
+}
+
+/// Until when to wait.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum WaitUntil {
+    /// Until every call has its outcome.
+    Settled,
+    /// Until nothing of the turn runs: it has ended, or all that is left waits for the outside.
+    Quiet,
+}
+
+impl From<WaitUntil> for Until {
+    fn from(until: WaitUntil) -> Self {
+        match until {
+            WaitUntil::Settled => Self::Settled,
+            WaitUntil::Quiet => Self::Quiet,
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Read {
+    /// How long to wait at most; 0 if absent, and never longer than the host's bound (60 s by default).
+    wait_ms: Option<u64>,
+    /// Until when to wait: `settled` if absent.
+    #[param(inline)]
+    until: Option<WaitUntil>,
+    /// The form of the answer.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    format: TurnFormat,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Submit {
+    /// How long to wait at most; 0 if absent, and never longer than the host's bound (60 s by default).
+    wait_ms: Option<u64>,
+    /// Until when to wait: `quiet` if absent.
+    #[param(inline)]
+    until: Option<WaitUntil>,
+    /// The form of the answer. The form of the body is told by its members.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    format: TurnFormat,
+    /// For bodies in a provider's form: a JSON object for tools and people.
+    context: Option<String>,
+    /// For bodies in a provider's form: what a denial does to the other calls.
+    #[param(inline)]
+    rejection: Option<wire::Rejection>,
+    /// For bodies in a provider's form: not to be written down as long as nothing of it waits.
+    ephemeral: Option<bool>,
+}
+
+/// Submits a turn
+///
+/// The calls of one model answer, in toolgate's own form or exactly as the model's provider returned them: an OpenAI chat
+/// completion or its assistant message (`tool_calls`), an OpenAI response (`output`), an Anthropic message (`content` with
+/// `tool_use`; a `server_tool_use` and its `…_tool_result` make a provider's call with its result). A call of an unknown
+/// tool, or with arguments that are not JSON or do not fit, is that call's failure and not the turn's.
+///
+/// Submitting the same calls again under the same ids is the same turn, however often and from wherever it comes: 200
+/// instead of 201. When the answer comes, the turn is on disk.
+#[utoipa::path(
+    post, path = "/v1/conversations/{conversation}/turns", tag = "turns", params(InConversation, Submit),
+    request_body(content = wire::Submit, description = "Or a model's answer in its provider's form."),
+    responses(
+        (status = 201, description = "The turn, new", body = wire::Turn),
+        (status = 200, description = "The turn, recorded before", body = wire::Turn),
+        (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = wire::Turn),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`: without the role `caller`"),
+        (status = 404, description = "`not-found`: the conversation is somebody else's"),
+        (status = 409, description = "`call-id-taken`: submitted before, as another call or among others"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: which members are wrong"),
+    )
+)]
+pub(crate) async fn submit(
+    State(app): State<App>,
+    By(by): By,
+    Segments(InConversation { conversation }): Segments<InConversation>,
+    Params(query): Params<Submit>,
+    closing: Option<Extension<Closing>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let body = json::text(&headers, body, app.doors.settings.turn_bytes).await?;
+    let request = request(&app, conversation.0, &query, &body)?;
+    let submitted = hand_over(&app, &by, request).await?;
+    app.meters.submitted(match &submitted {
+        Submitted { replayed: true, .. } => "replayed",
+        Submitted { ephemeral: true, .. } => "ephemeral",
+        _ => "new",
+    });
+    let Submitted { turn, replayed, ephemeral } = submitted;
+    let turn = if ephemeral {
+        turn
+    } else {
+        let until = query.until.map_or(Until::Quiet, Until::from);
+        waited(&app, &by, turn, until, query.wait_ms, closing).await?
+    };
+    let mut response = match query.format {
+        format if format != TurnFormat::Toolgate && !turn.is_ended() => {
+            verbatim(StatusCode::ACCEPTED, formats::results(TurnFormat::Toolgate, &turn, replayed, ephemeral)?)
+        }
+        format => {
+            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
+            verbatim(status, formats::results(format, &turn, replayed, ephemeral)?)
+        }
+    };
+    if !ephemeral {
+        let location = format!("/v1/conversations/{}/turns/{}", turn.conversation, turn.id);
+        response.headers_mut().extend(HeaderValue::try_from(location).ok().map(|value| (header::LOCATION, value)));
+    }
+    Ok(stated(response, &turn))
+}
+
+/// The request that a body and a query make together.
+fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8]) -> Result<TurnRequest> {
+    let is_provider = |name: &str| {
+        let tools = app.doors.handle.tools();
+        tools.iter().any(|live| live.tool.name.as_str() == name && live.tool.executor == Executor::Provider)
+    };
+    let submitted = formats::submitted(body, &is_provider)?;
+    let beside = query.context.is_some() || query.rejection.is_some() || query.ephemeral.is_some();
+    let own = match submitted.own {
+        Some(_) if beside => {
+            let detail = "context, rejection and ephemeral are members of the body here, not parameters of the query";
+            return Err(Error::new(Code::BadRequest, detail));
+        }
+        Some(own) => own,
+        None => {
+            let context = query.context.as_deref().map(|text| {
+                json::embedded(text).ok_or_else(|| Error::new(Code::BadRequest, "the parameter context is not JSON"))
+            });
+            let ephemeral = query.ephemeral.unwrap_or_default();
+            Own { context: context.transpose()?, rejection: query.rejection, ephemeral }
+        }
+    };
+    if own.context.as_ref().is_some_and(|context| !context.as_str().trim_start().starts_with('{')) {
+        return Err(Error::invalid_at("/context", "the context is a JSON object"));
+    }
+    Ok(TurnRequest {
+        conversation,
+        calls: submitted.calls,
+        context: own.context,
+        rejection: own.rejection.map(Into::into).unwrap_or_default(),
+        ephemeral: own.ephemeral,
+    })
+}
+
+/// Submits to the end although the caller may hang up. An ephemeral turn is different: it is of use to nobody but the one
+/// who waits for it, and ends with the connection.
+async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Submitted> {
+    if request.ephemeral {
+        return Ok(app.doors.handle.submit(by, request).await?);
+    }
+    let (handle, by) = (app.doors.handle.clone(), by.clone());
+    Ok(to_the_end(async move { handle.submit(&by, request).await }).await??)
+}
+
+/// The turn as it is once it has come so far, or when the time is over, or when the server closes.
+async fn waited(
+    app: &App,
+    by: &Principal,
+    turn: Turn,
+    until: Until,
+    wait_ms: Option<u64>,
+    closing: Option<Extension<Closing>>,
+) -> Result<Turn> {
+    let at_most = wait_ms.unwrap_or(0).min(app.doors.settings.max_wait.millis());
+    if at_most == 0 || turn.is_ended() {
+        return Ok(turn);
+    }
+    let mut closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
+    let handle = &app.doors.handle;
+    tokio::select! {
+        turn = handle.wait(by, &turn.conversation, turn.id, until, Span::from_millis(at_most)) => Ok(turn?),
+        () = closing.wait() => Ok(turn),
+    }
+}
+
+/// Says in the headers, too, which turn it is and how it stands: providers' forms have no place for it, and an aborted
+/// turn is not to be handed to the model.
+fn stated(mut response: Response, turn: &Turn) -> Response {
+    let state = wire::TurnState::from(&turn.state).as_str();
+    let id = HeaderValue::try_from(turn.id.to_string()).ok();
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static("toolgate-turn-state"), HeaderValue::from_static(state));
+    headers.extend(id.map(|id| (HeaderName::from_static("toolgate-turn"), id)));
+    response
+}
+
+/// Reads a turn
+///
+/// In a provider's form the answer holds what is to be appended to the model's messages. Calls that the provider carried
+/// out are not among it: the provider has their results.
+#[utoipa::path(
+    get, path = "/v1/conversations/{conversation}/turns/{turn}", tag = "turns", params(OneTurn, Read),
+    responses(
+        (status = 200, description = "The turn, or what it gives back to the model", body = wire::Turn),
+        (status = 400, description = "`bad-request`"),
+        (status = 404, description = "`not-found`"),
+        (status = 409, description = "`not-settled`: in a provider's form a turn can be read once it has ended"),
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    By(by): By,
+    Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
+    Params(query): Params<Read>,
+    closing: Option<Extension<Closing>>,
+) -> Result<Response> {
+    let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
+    let until = query.until.map_or(Until::Settled, Until::from);
+    let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
+    if query.format != TurnFormat::Toolgate && !turn.is_ended() {
+        let detail = "results are handed over all at once when the turn has ended; wait for it with wait_ms";
+        return Err(Error::new(Code::NotSettled, detail));
+    }
+    Ok(stated(verbatim(StatusCode::OK, formats::results(query.format, &turn, false, false)?), &turn))
+}
+
+/// Cancels a turn
+///
+/// Every call of it that has not ended ends `cancelled`. A turn that has ended stays as it is.
+#[utoipa::path(
+    post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", tag = "turns", params(OneTurn),
+    responses(
+        (status = 200, description = "The turn as it is now", body = wire::Turn),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`: neither its caller nor an admin"),
+        (status = 404, description = "`not-found`"),
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    By(by): By,
+    Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let handle = app.doors.handle.clone();
+    let turn = to_the_end(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
+    answer(StatusCode::OK, &wire::Turn::from(&turn))
+}

@@ -1,0 +1,69 @@
+//! The OpenAPI document. It comes from the declarations at the doors; what holds for all of them is added here once.
+
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::{http, wire};
+
+/// What the paragraphs at the doors do not say.
+const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz` and `/openapi.json` carries a bearer token, \
+    and who asks is known from it alone. Problems are `application/problem+json` (RFC 9457); their `code` is stable. \
+    Unknown members and parameters of a request are refused; answers may grow. Times are RFC 3339 in UTC. Nothing may be \
+    cached.";
+
+/// The document that `/openapi.json` serves.
+#[must_use]
+pub fn document() -> OpenApi {
+    finished(http::doors().into_openapi())
+}
+
+/// Adds what holds for every door.
+pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
+    document.info = InfoBuilder::new()
+        .title("toolgate")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(ABOUT))
+        .license(None)
+        .build();
+    let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+    let mut components = document.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
+    components.add_security_scheme("token", bearer);
+    let mut schemas = vec![(wire::Problem::name().into_owned(), wire::Problem::schema())];
+    wire::Problem::schemas(&mut schemas);
+    components.schemas.extend(schemas);
+    document.components = Some(components);
+    document.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        operations.into_iter().flatten().for_each(problems);
+    }
+    document
+}
+
+/// Gives a door's problems their form, and adds those that every door has.
+fn problems(operation: &mut Operation) {
+    let open = operation.security.is_some();
+    let mut everywhere = vec![
+        ("421", "`unknown-host`: the server does not answer under this name"),
+        ("500", "`fault`: the host failed, with an id to look for in its log"),
+    ];
+    if !open {
+        everywhere.push(("401", "`unauthorized`"));
+    }
+    let responses = &mut operation.responses.responses;
+    for (status, description) in everywhere {
+        let response = ResponseBuilder::new().description(description).build();
+        responses.insert(status.to_owned(), RefOr::T(response));
+    }
+    for (status, response) in responses {
+        if let RefOr::T(response) = response
+            && status.as_str() >= "400"
+        {
+            let schema = Ref::from_schema_name(wire::Problem::name());
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            response.content.insert("application/problem+json".to_owned(), content);
+        }
+    }
+}

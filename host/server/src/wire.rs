@@ -1,0 +1,27 @@
+//! The public JSON: one type for each shape that enters or leaves, and nothing that decides.
+//!
+//! Times are RFC 3339 texts in UTC with milliseconds. Requests refuse unknown members; answers may grow, so whoever reads
+//! them ignores what it does not know. Arguments, results and schemas are embedded verbatim and never re-encoded.
+
+mod audit;
+mod event;
+mod plugin;
+mod problem;
+mod suspension;
+mod time;
+mod tool;
+mod turn;
+mod verbatim;
+mod words;
+
+pub use self::time::rfc3339;
+pub use audit::{AuditEntry, AuditPage};
+pub use event::{Detail, Event};
+pub use plugin::{FindingView, PluginList, PluginState, PluginView, Removed};
+pub use problem::{Pointed, Problem};
+pub use suspension::{Closed, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension};
+pub use tool::{Hints, Retention, Tool, ToolList};
+pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn};
+pub use verbatim::Verbatim;
+pub(crate) use verbatim::present;
+pub use words::{Approval, Executor, Kind, Outcome, Rejection, Rule, Status, TurnState};

@@ -1,0 +1,236 @@
+//! Events, as they are followed. Ids keep one name in every event: `turn`, `call` and `suspension` are always ids.
+
+use dispatch::ports::Progress;
+use domain::{Event as Fact, PluginChange, PluginEvent, TurnId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::turn::trusted;
+use super::{Approval, Content, Executor, Outcome, Rejection, Status, Suspension, TurnState, Verbatim, rfc3339};
+
+/// One event: its name and time, and what is told of it beside them in the same object.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Event {
+    /// Its name, `call.suspended` for instance.
+    pub event: String,
+    /// When it became true; absent for what is live only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// True where it is told again because a client has just attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<bool>,
+    /// What is told of it.
+    #[serde(flatten)]
+    pub detail: Detail,
+}
+
+/// What is told of an event.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(
+    missing_docs,
+    reason = "the members have the names and meanings that they have in a turn, a call or a suspension"
+)]
+pub enum Detail {
+    /// `turn.started`
+    Started {
+        turn: String,
+        conversation: String,
+        caller: String,
+        rejection: Rejection,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context: Option<Verbatim>,
+    },
+    /// `call.requested`
+    Requested {
+        turn: String,
+        call: String,
+        tool: String,
+        arguments: Verbatim,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        executor: Option<Executor>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        plugin: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        component: Option<String>,
+    },
+    /// `call.suspended`
+    Suspended(Box<Suspension>),
+    /// `call.resolved`
+    Resolved {
+        turn: String,
+        call: String,
+        suspension: String,
+        by: String,
+        decision: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Verbatim>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<Verbatim>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    },
+    /// `suspension.expired`
+    Expired { turn: String, call: String, suspension: String },
+    /// `call.started`
+    Running { turn: String, call: String, tool: String, attempt: u32 },
+    /// `call.settled`
+    Settled {
+        turn: String,
+        call: String,
+        tool: String,
+        status: Status,
+        outcome: Outcome,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trusted: Option<bool>,
+        content: Content,
+    },
+    /// `turn.cancelled`
+    Cancelled { turn: String, by: String },
+    /// `turn.settled`
+    Ended { turn: String, state: TurnState },
+    /// `call.progress`, live only
+    Progress {
+        turn: String,
+        call: String,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fraction: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Verbatim>,
+    },
+    /// `call.log`, live only
+    Log { turn: String, call: String, level: String, message: String },
+    /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
+    Plugin {
+        plugin: String,
+        component: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<String>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        findings: Option<Vec<String>>,
+    },
+}
+
+impl Event {
+    /// A fact about a turn, told with what the turn says of its calls. `None` for facts that are the host's own.
+    ///
+    /// The turn may be a later state of itself: only what never changes is read of it, and the rest is in the fact.
+    #[must_use]
+    pub fn of(fact: &Fact, turn: &domain::Turn) -> Option<Self> {
+        let name = fact.name()?;
+        let id = turn.id.to_string();
+        let call = |index: domain::CallIndex| turn.calls.get(index.get());
+        let (at, detail) = match fact {
+            Fact::TurnStarted { conversation, caller, rejection, context, at, .. } => {
+                let context = context.as_ref().map(Verbatim::from);
+                let (conversation, caller) = (conversation.to_string(), caller.to_string());
+                (*at, Detail::Started { turn: id, conversation, caller, rejection: rejection.into(), context })
+            }
+            Fact::CallRequested { id: call, tool, arguments, pinned, .. } => {
+                let pinned = pinned.as_deref();
+                let detail = Detail::Requested {
+                    turn: id,
+                    call: call.to_string(),
+                    tool: tool.to_string(),
+                    arguments: arguments.into(),
+                    executor: pinned.map(|pinned| (&pinned.executor).into()),
+                    approval: pinned.map(|pinned| (&pinned.approval).into()),
+                    plugin: pinned.map(|pinned| pinned.plugin.to_string()),
+                    component: pinned.map(|pinned| pinned.component.to_string()),
+                };
+                (turn.started_at, detail)
+            }
+            Fact::CallSuspended { call: index, suspension } => {
+                let told = Suspension::new(turn, call(*index)?, suspension, None);
+                (suspension.created_at, Detail::Suspended(Box::new(told)))
+            }
+            Fact::CallResolved { call: index, suspension, resolution, by, at, .. } => {
+                let detail = Detail::Resolved {
+                    turn: id,
+                    call: call(*index)?.id.to_string(),
+                    suspension: suspension.to_string(),
+                    by: by.to_string(),
+                    decision: resolution.decision.as_str().to_owned(),
+                    data: resolution.data.as_ref().map(Verbatim::from),
+                    arguments: resolution.arguments.as_ref().map(Verbatim::from),
+                    comment: resolution.comment.clone(),
+                };
+                (*at, detail)
+            }
+            Fact::SuspensionExpired { call: index, suspension, at, .. } => {
+                let call = call(*index)?.id.to_string();
+                (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
+            }
+            Fact::CallStarted { call: index, running, at } => {
+                let call = call(*index)?;
+                let (tool, call) = (call.tool.to_string(), call.id.to_string());
+                (*at, Detail::Running { turn: id, call, tool, attempt: running.attempt })
+            }
+            Fact::CallSettled { call: index, outcome, at } => (*at, settled(id, call(*index)?, outcome)),
+            Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),
+            Fact::TurnSettled { end, at } => {
+                let state = (&domain::TurnState::Ended(*end, *at)).into();
+                (*at, Detail::Ended { turn: id, state })
+            }
+            Fact::ClientAwaited { .. } | Fact::LeaseExtended { .. } => return None,
+        };
+        Some(Self { event: name.to_owned(), at: Some(rfc3339(at)), snapshot: None, detail })
+    }
+
+    /// An open suspension, told to a client that has just attached.
+    #[must_use]
+    pub fn snapshot(suspension: Suspension) -> Self {
+        let (at, detail) = (suspension.created_at.clone(), Detail::Suspended(Box::new(suspension)));
+        Self { event: "call.suspended".to_owned(), at: Some(at), snapshot: Some(true), detail }
+    }
+
+    /// What a guest reports of its progress.
+    #[must_use]
+    pub fn progress(turn: TurnId, call: &domain::CallId, progress: &Progress) -> Self {
+        let detail = Detail::Progress {
+            turn: turn.to_string(),
+            call: call.to_string(),
+            message: progress.message.clone(),
+            fraction: progress.fraction,
+            data: progress.data.as_ref().map(Verbatim::from),
+        };
+        Self { event: "call.progress".to_owned(), at: None, snapshot: None, detail }
+    }
+
+    /// A line that a guest logs.
+    #[must_use]
+    pub fn log(turn: TurnId, call: &domain::CallId, level: &str, line: &str) -> Self {
+        let (level, message) = (level.to_owned(), line.to_owned());
+        let detail = Detail::Log { turn: turn.to_string(), call: call.to_string(), level, message };
+        Self { event: "call.log".to_owned(), at: None, snapshot: None, detail }
+    }
+
+    /// What became of a plugin.
+    #[must_use]
+    pub fn plugin(fact: &PluginEvent) -> Self {
+        let (tools, findings) = match &fact.change {
+            PluginChange::Loaded { tools } => (Some(tools.iter().map(ToString::to_string).collect()), None),
+            PluginChange::Rejected { findings } => (None, Some(findings.clone())),
+            PluginChange::Unloaded => (None, None),
+        };
+        let (plugin, component) = (fact.plugin.to_string(), fact.component.to_string());
+        let detail = Detail::Plugin { plugin, component, tools, findings };
+        Self { event: fact.change.name().to_owned(), at: Some(rfc3339(fact.at)), snapshot: None, detail }
+    }
+}
+
+fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome) -> Detail {
+    let ok = matches!(outcome, domain::Outcome::Ok { .. });
+    Detail::Settled {
+        turn,
+        call: call.id.to_string(),
+        tool: call.tool.to_string(),
+        status: if ok { Status::Resolved } else { Status::Errored },
+        outcome: outcome.into(),
+        trusted: trusted(Some(outcome)),
+        content: outcome.into(),
+    }
+}

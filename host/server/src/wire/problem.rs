@@ -1,0 +1,68 @@
+//! Problems: how a request that was not carried out is answered (RFC 9457).
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::FindingView;
+
+/// Why a request was not carried out. Nothing of it happened. `code` is stable; the sentences are not.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// `/problems/` and the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the code means, the same every time.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What was wrong this time, and what to do about it.
+    pub detail: String,
+    /// The stable name of the problem.
+    pub code: String,
+    /// Where in the body something is wrong (`invalid`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Pointed>,
+    /// How the question ended (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Who ended it (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What the digest is (`digest-mismatch`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The call id that is taken (`call-id-taken`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Everything that is wrong with the plugin (`plugin-refused`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingView>,
+    /// What to look for in the host's log (`fault`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// Something that is wrong at one place of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pointed {
+    /// JSON Pointer (RFC 6901) into the body; empty for the whole.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Pointed {
+    /// What is wrong at a place.
+    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), message: message.into() }
+    }
+}
+
+impl From<&domain::Violation> for Pointed {
+    fn from(violation: &domain::Violation) -> Self {
+        Self::new(&violation.pointer, &violation.message)
+    }
+}

@@ -1,0 +1,270 @@
+//! Suspensions: what waits for the outside, and the answers to it.
+
+use dispatch::PendingItem;
+use domain::ClosedAs;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Executor, Kind, Verbatim, present, rfc3339};
+
+/// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
+///
+/// What a plugin or a model wrote (`prompt`, `arguments`, `context`) is text: whoever shows it escapes it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Suspension {
+    /// Its id.
+    pub suspension: String,
+    /// Its conversation.
+    pub conversation: String,
+    /// Its turn.
+    pub turn: String,
+    /// Its call.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// The plugin that offers the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// Who produces the result of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<Executor>,
+    /// What is waited for.
+    pub kind: Kind,
+    /// `open`; or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent exactly while it is open.
+    pub state: String,
+    /// What people are asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The arguments that the question is about.
+    pub arguments: Verbatim,
+    /// What the caller passed along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Verbatim>,
+    /// Who submitted the turn.
+    pub caller: String,
+    /// The decisions to choose from.
+    pub allowed: Vec<String>,
+    /// JSON Schema of the data that comes with the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_schema: Option<Verbatim>,
+    /// Which arguments the answer may change.
+    pub editable: Editable,
+    /// When the wait began.
+    pub created_at: String,
+    /// When it ends by itself.
+    pub expires_at: String,
+    /// What becomes of it then.
+    pub on_expiry: OnExpiry,
+    /// Digest over arguments, component and declaration: what an answer is an answer to.
+    pub digest: String,
+    /// The digest of the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// The digest of the tool's declaration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<String>,
+    /// The attempt that was running when a host was killed, where the question is whether to run it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_doubt_attempt: Option<u32>,
+    /// How it ended, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Closed>,
+}
+
+/// How a suspension ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Closed {
+    /// The decision, `expired` or `withdrawn`.
+    pub state: String,
+    /// By whom; `system` for an expiry.
+    pub by: String,
+    /// When.
+    pub at: String,
+    /// The decision, where somebody answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// What came with it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Verbatim>,
+    /// The arguments that took the place of the submitted ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Verbatim>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// Which arguments an answer may change: `"none"`, `"all"`, or the names of some.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Editable {
+    /// None or all.
+    Word(EditableWord),
+    /// Only these top-level members.
+    Fields(Vec<String>),
+}
+
+/// None or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EditableWord {
+    /// None.
+    None,
+    /// All.
+    All,
+}
+
+/// What becomes of a wait that ran out: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExpiry {
+    /// The call ends `expired`.
+    Error,
+    /// The call ends `denied`.
+    Deny,
+    /// The approval is taken as given.
+    Approve,
+    /// This value is the answer.
+    Answer(Verbatim),
+}
+
+/// A page of suspensions.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct PendingPage {
+    /// The suspensions, oldest first.
+    pub suspensions: Vec<Suspension>,
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one.
+    pub next: Option<String>,
+}
+
+/// An answer. Who gives it is known from the transport and never from here.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// One of the allowed decisions.
+    pub decision: String,
+    /// What comes with it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Verbatim>,
+    /// Arguments to take the place of the submitted ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Verbatim>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The digest of what was shown. With it, an answer to anything else is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_digest: Option<String>,
+}
+
+/// That an answer stands.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Resolved {
+    /// Always true; an answer that does not stand is a problem.
+    pub ok: bool,
+    /// Whether the same principal had given the same answer before.
+    pub replayed: bool,
+    /// The suspension that was answered.
+    pub suspension: String,
+}
+
+impl Suspension {
+    /// A suspension of a call of a turn.
+    #[must_use]
+    pub fn new(
+        turn: &domain::Turn,
+        call: &domain::Call,
+        suspension: &domain::Suspension,
+        closed: Option<&domain::Closed>,
+    ) -> Self {
+        let pinned = call.pinned.as_deref();
+        Self {
+            suspension: suspension.id.to_string(),
+            conversation: turn.conversation.to_string(),
+            turn: turn.id.to_string(),
+            call: call.id.to_string(),
+            tool: call.tool.to_string(),
+            plugin: pinned.map(|pinned| pinned.plugin.to_string()),
+            executor: pinned.map(|pinned| (&pinned.executor).into()),
+            kind: (&suspension.kind).into(),
+            state: closed.map_or("open", domain::Closed::state).to_owned(),
+            prompt: suspension.prompt.clone(),
+            arguments: asked_about(call, suspension).into(),
+            context: turn.context.as_ref().map(Verbatim::from),
+            caller: turn.caller.to_string(),
+            allowed: suspension.allowed().into_iter().map(str::to_owned).collect(),
+            response_schema: suspension.response.as_ref().map(Verbatim::from),
+            editable: (&suspension.editable).into(),
+            created_at: rfc3339(suspension.created_at),
+            expires_at: rfc3339(suspension.expires_at),
+            on_expiry: (&suspension.on_expiry).into(),
+            digest: suspension.digest.to_string(),
+            component: pinned.map(|pinned| pinned.component.to_string()),
+            declaration: pinned.map(|pinned| pinned.declaration.to_string()),
+            in_doubt_attempt: suspension.in_doubt,
+            closed: closed.map(Closed::from),
+        }
+    }
+}
+
+/// The arguments that a question was about. An approver may have edited them since; the digest says which they were.
+fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
+    let about_submitted =
+        || call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == suspension.digest);
+    if call.submitted != call.arguments && about_submitted() { &call.submitted } else { &call.arguments }
+}
+
+impl From<&PendingItem> for Suspension {
+    fn from(item: &PendingItem) -> Self {
+        let turn = domain::Turn {
+            id: item.turn,
+            conversation: item.conversation.clone(),
+            caller: item.caller.clone(),
+            context: item.context.clone(),
+            rejection: domain::Rejection::default(),
+            started_at: item.suspension.created_at,
+            calls: Vec::new(),
+            state: domain::TurnState::Open,
+        };
+        Self::new(&turn, &item.call, &item.suspension, item.closed.as_ref())
+    }
+}
+
+impl From<&domain::Closed> for Closed {
+    fn from(closed: &domain::Closed) -> Self {
+        let answer = match &closed.how {
+            ClosedAs::Resolved(answer) => Some(answer),
+            ClosedAs::Expired | ClosedAs::Withdrawn => None,
+        };
+        Self {
+            state: closed.state().to_owned(),
+            by: closed.by.to_string(),
+            at: rfc3339(closed.at),
+            decision: answer.map(|answer| answer.decision.as_str().to_owned()),
+            data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
+            arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
+            comment: answer.and_then(|answer| answer.comment.clone()),
+        }
+    }
+}
+
+impl From<&domain::Editable> for Editable {
+    fn from(editable: &domain::Editable) -> Self {
+        match editable {
+            domain::Editable::Nothing => Self::Word(EditableWord::None),
+            domain::Editable::All => Self::Word(EditableWord::All),
+            domain::Editable::Fields(fields) => Self::Fields(fields.to_vec()),
+        }
+    }
+}
+
+impl From<&domain::OnExpiry> for OnExpiry {
+    fn from(on_expiry: &domain::OnExpiry) -> Self {
+        match on_expiry {
+            domain::OnExpiry::Error => Self::Error,
+            domain::OnExpiry::Deny => Self::Deny,
+            domain::OnExpiry::Approve => Self::Approve,
+            domain::OnExpiry::Answer(value) => Self::Answer(value.into()),
+        }
+    }
+}

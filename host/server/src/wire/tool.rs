@@ -1,0 +1,126 @@
+//! Tools in toolgate's own form.
+
+use dispatch::ports::LiveTool;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Approval, Editable, Executor, OnExpiry, Rule, Verbatim};
+
+/// Every live tool.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ToolList {
+    /// Sorted by name.
+    pub tools: Vec<Tool>,
+}
+
+/// A live tool. Its schemas are the plugin's own texts.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Tool {
+    /// Unique across the host.
+    pub name: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// For the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Verbatim,
+    /// JSON Schema of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Verbatim>,
+    /// Who produces the result.
+    pub executor: Executor,
+    /// What gates a call, the operator's policy applied.
+    pub approval: Approval,
+    /// What the operator's policy says of it.
+    pub rule: Rule,
+    /// Whether it reports progress.
+    pub streaming: bool,
+    /// The decisions that a person may choose from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<Vec<String>>,
+    /// JSON Schema of the data that comes with a decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Verbatim>,
+    /// Which arguments an approver may change.
+    pub editable: Editable,
+    /// What becomes of a wait that ran out.
+    pub on_expiry: OnExpiry,
+    /// How long a result is worth keeping in a model's context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
+    /// What it says of its effects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Hints>,
+    /// The plugin that offers it.
+    pub plugin: String,
+    /// The digest of the component.
+    pub component: String,
+    /// The digest of the declaration.
+    pub declaration: String,
+}
+
+/// How long a result is worth keeping. For whoever keeps the context; the host does not act upon it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Retention {
+    /// Drop results that are older than this many turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_age_turns: Option<u32>,
+    /// Keep at most this many results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_count: Option<u32>,
+    /// Never drop one.
+    pub never_evict: bool,
+}
+
+/// What a tool says of its effects. No decision of the host reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Hints {
+    /// It changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// What it changes may be lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+    /// A second call with the same arguments changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// It deals with a world beyond the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world: Option<bool>,
+}
+
+impl From<&LiveTool> for Tool {
+    fn from(live: &LiveTool) -> Self {
+        let (tool, options) = (&live.tool, &live.tool.options);
+        Self {
+            name: tool.name.to_string(),
+            title: options.title.clone(),
+            description: tool.description.clone(),
+            parameters: (&tool.parameters).into(),
+            result: options.result.as_ref().map(Verbatim::from),
+            executor: (&tool.executor).into(),
+            approval: (&live.pinned.approval).into(),
+            rule: (&live.rule).into(),
+            streaming: tool.streaming,
+            responses: options.responses.as_ref().map(|responses| responses.to_vec()),
+            response: options.response.as_ref().map(Verbatim::from),
+            editable: (&options.editable).into(),
+            on_expiry: (&options.on_expiry).into(),
+            retention: options.retention.map(|retention| Retention {
+                max_age_turns: retention.max_age_turns,
+                max_count: retention.max_count,
+                never_evict: retention.never_evict,
+            }),
+            hints: hints(options.hints),
+            plugin: tool.plugin.to_string(),
+            component: tool.component.to_string(),
+            declaration: tool.declaration.to_string(),
+        }
+    }
+}
+
+fn hints(hints: domain::Hints) -> Option<Hints> {
+    let domain::Hints { read_only, destructive, idempotent, open_world } = hints;
+    (hints != domain::Hints::default()).then_some(Hints { read_only, destructive, idempotent, open_world })
+}

@@ -1,0 +1,226 @@
+//! Turns and calls, as they are submitted and as they are read.
+
+use domain::TurnState as State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Approval, Executor, Outcome, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339};
+
+/// A turn to submit, in toolgate's own form.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Submit {
+    /// The calls, in the order in which the model asked for them.
+    pub calls: Vec<SubmitCall>,
+    /// A JSON object for tools and people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Verbatim>,
+    /// What a denial does to the other calls; `continue_siblings` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+    /// Not to be written down as long as nothing of it waits.
+    #[serde(default)]
+    pub ephemeral: bool,
+}
+
+/// One call to submit.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitCall {
+    /// Unique in the conversation. The same id with the same content is the same call, however often it is submitted.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments: an object. Anything else is that call's failure, not the turn's.
+    pub arguments: Verbatim,
+    /// The result of a provider tool, from the provider's stream.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub result: Option<Verbatim>,
+    /// Why a provider tool failed, from the provider's stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A turn.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Turn {
+    /// Its id.
+    pub turn: String,
+    /// Where it belongs.
+    pub conversation: String,
+    /// Who submitted it.
+    pub caller: String,
+    /// Whether it goes on, or how it ended.
+    pub state: TurnState,
+    /// Whether a guest of it runs at this moment.
+    pub running: bool,
+    /// What a denial does to the other calls.
+    pub rejection: Rejection,
+    /// What the caller passed along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Verbatim>,
+    /// When it was submitted.
+    pub started_at: String,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// Its calls, in the order in which the model asked for them.
+    pub calls: Vec<Call>,
+    /// What of it waits for the outside.
+    pub pending: Vec<Suspension>,
+    /// What the model is to see, in the order of the calls; there once the turn has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Vec<CallResult>>,
+    /// Whether this submission had been made before, and the turn is the recorded one.
+    pub replayed: bool,
+    /// Whether it was carried out without being written down, so that it cannot be read again.
+    pub ephemeral: bool,
+}
+
+/// One call of a turn.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Call {
+    /// The caller's id.
+    pub id: String,
+    /// The tool as it was asked for.
+    pub tool: String,
+    /// The arguments as they run: an approver may have edited them.
+    pub arguments: Verbatim,
+    /// The arguments as submitted, where they were edited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<Verbatim>,
+    /// Who produces the result; absent where the call ended before that was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<Executor>,
+    /// What gates it, the operator's policy applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// The plugin that offers the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The digest of the component that the call is pinned to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// How far it has come.
+    pub status: Status,
+    /// How it ended; `null` until then.
+    pub outcome: Option<Outcome>,
+    /// With a result: false where it was made by somebody whom the host does not control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+    /// What the model is to see; `null` until the call ended.
+    pub content: Option<Content>,
+    /// How often it was dispatched.
+    pub attempt: u32,
+    /// Who approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approver: Option<String>,
+    /// The suspension that it waits for now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<String>,
+}
+
+/// What the model is to see of one call.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CallResult {
+    /// The call's id.
+    pub id: String,
+    /// `{"ok":true,"result":…}` or `{"ok":false,"error":{"code":…,"message":…}}`.
+    pub content: Content,
+}
+
+/// What a model reads: a result, or an error that it can act on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Content {
+    /// Whether there is a result.
+    pub ok: bool,
+    /// The result, where `ok` is true.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub result: Option<Verbatim>,
+    /// Why there is none, where `ok` is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorContent>,
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ErrorContent {
+    /// An outcome, or the code of a failure.
+    pub code: String,
+    /// A sentence for the model.
+    pub message: String,
+}
+
+impl From<&domain::Outcome> for Content {
+    fn from(outcome: &domain::Outcome) -> Self {
+        let error = outcome.error().map(|(code, message)| ErrorContent { code: code.to_owned(), message });
+        match outcome {
+            domain::Outcome::Ok { value, .. } => Self { ok: true, result: Some(value.into()), error },
+            _ => Self { ok: false, result: None, error },
+        }
+    }
+}
+
+impl From<&domain::Call> for Call {
+    fn from(call: &domain::Call) -> Self {
+        let pinned = call.pinned.as_deref();
+        let outcome = call.outcome();
+        Self {
+            id: call.id.to_string(),
+            tool: call.tool.to_string(),
+            arguments: (&call.arguments).into(),
+            submitted: (call.submitted != call.arguments).then(|| (&call.submitted).into()),
+            executor: pinned.map(|pinned| (&pinned.executor).into()),
+            approval: pinned.map(|pinned| (&pinned.approval).into()),
+            plugin: pinned.map(|pinned| pinned.plugin.to_string()),
+            component: pinned.map(|pinned| pinned.component.to_string()),
+            status: (&call.status()).into(),
+            outcome: outcome.map(Outcome::from),
+            trusted: trusted(outcome),
+            content: outcome.map(Content::from),
+            attempt: call.attempts,
+            approver: call.approver.as_ref().map(ToString::to_string),
+            suspension: call.open().map(|open| open.id.to_string()),
+        }
+    }
+}
+
+/// Whether the host vouches for who made a result; `None` where there is none.
+pub(super) fn trusted(outcome: Option<&domain::Outcome>) -> Option<bool> {
+    match outcome {
+        Some(domain::Outcome::Ok { trusted, .. }) => Some(*trusted),
+        _ => None,
+    }
+}
+
+impl From<&domain::Turn> for Turn {
+    fn from(turn: &domain::Turn) -> Self {
+        let ended_at = match turn.state {
+            State::Open => None,
+            State::Ended(_, at) => Some(rfc3339(at)),
+        };
+        Self {
+            turn: turn.id.to_string(),
+            conversation: turn.conversation.to_string(),
+            caller: turn.caller.to_string(),
+            state: (&turn.state).into(),
+            running: turn.is_running(),
+            rejection: (&turn.rejection).into(),
+            context: turn.context.as_ref().map(Verbatim::from),
+            started_at: rfc3339(turn.started_at),
+            ended_at,
+            calls: turn.calls.iter().map(Call::from).collect(),
+            pending: turn.pending().map(|(_, call, open)| Suspension::new(turn, call, open, None)).collect(),
+            results: turn.is_ended().then(|| turn.calls.iter().filter_map(CallResult::of).collect()),
+            replayed: false,
+            ephemeral: false,
+        }
+    }
+}
+
+impl CallResult {
+    /// What the model is to see of a call, once it ended.
+    fn of(call: &domain::Call) -> Option<Self> {
+        call.outcome().map(|outcome| Self { id: call.id.to_string(), content: outcome.into() })
+    }
+}

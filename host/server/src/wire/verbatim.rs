@@ -1,0 +1,50 @@
+//! JSON that passes through as it came.
+
+use domain::Json;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+/// Any JSON value, byte for byte as somebody else wrote it: number forms, the order of members and white space included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verbatim(pub Json);
+
+impl From<&Json> for Verbatim {
+    fn from(json: &Json) -> Self {
+        Self(json.clone())
+    }
+}
+
+/// A text that is not JSON would break every value around it, so it fails alone.
+impl Serialize for Verbatim {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.0.as_str()).map_err(ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Verbatim {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Json::new(raw.get())))
+    }
+}
+
+impl PartialSchema for Verbatim {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some("Any JSON value, verbatim.")).into()
+    }
+}
+
+impl ToSchema for Verbatim {}
+
+/// For optional members in which `null` is a value: an absent one is `None`, and a `null` is there.
+pub(crate) fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
