@@ -176,6 +176,20 @@ fn links_between_documents_lead_somewhere() {
 }
 
 #[test]
+fn documents_name_files_that_exist() {
+    // How-tos speak of what is yet to be made.
+    let documents = files("md").filter(|(path, _)| !path.starts_with("docs/how-to/"));
+    let mut findings = Vec::new();
+    for (path, text) in documents {
+        let folder = Path::new(&path).parent().unwrap_or(Path::new(""));
+        let named = text.split('`').skip(1).step_by(2).filter(|words| words.contains('/'));
+        let plain = named.filter(|words| words.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b)));
+        findings.extend(plain.filter(|named| !is_known(folder, named)).map(|named| format!("{path}: {named}")));
+    }
+    report("the file was moved, or never was there", findings);
+}
+
+#[test]
 fn ci_runs_what_the_readme_says() {
     let command = "cargo xtask test";
     let script = read(".ci/run");
@@ -235,6 +249,19 @@ fn sources(wrong: impl Fn(&String) -> bool) -> Vec<String> {
 fn places(path: &str, text: &str, word: &str) -> Vec<String> {
     let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains(word));
     numbered.map(|(line, number)| format!("{path}:{number}: {}", line.trim())).collect()
+}
+
+/// Whether a path in a document leads to a file: from the root, from `host/`, or, without `src` and `.rs`, into a crate.
+/// What begins with no folder of ours is no path to a file of ours.
+fn is_known(folder: &Path, named: &str) -> bool {
+    let (first, rest) = named.split_once('/').unwrap_or((named, ""));
+    let (ours, ours_in_host) = (root().join(first).is_dir(), root().join("host").join(first).is_dir());
+    if first.is_empty() || first == "target" || !(ours || ours_in_host) {
+        return true;
+    }
+    let module = format!("host/{first}/src/{rest}");
+    let places = [format!("host/{named}"), format!("{module}.rs"), module, named.to_owned()];
+    places.iter().any(|place| root().join(place).exists()) || root().join(folder).join(named).exists()
 }
 
 /// The names in the section `[dependencies]`.

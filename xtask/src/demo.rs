@@ -30,7 +30,10 @@ pub(crate) struct Options {
 /// The conversation that the demo's turns belong to.
 const CONVERSATION: &str = "demo";
 
-/// How each call of `demo/turn.openai.json` ends when nobody says no.
+/// The model's answer: a file of the folder `demo/`.
+const TURN: &str = "turn.openai.json";
+
+/// How each call of it ends when nobody says no.
 const EXPECTED: [(&str, &str); 5] = [
     ("text_stats", "ok"),
     ("cluster", "ok"),
@@ -64,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "A model's answer with five tool calls: demo/turn.openai.json, in the form in which the API returned it",
     );
     let events = Events::follow(&agent)?;
-    let before = agent.submit("turn.openai.json")?;
+    let before = agent.submit(TURN)?;
     before.show();
     ensure!(before.waiting().len() == 2, "two calls should wait for a person; see {}", folder.log().display());
 
@@ -89,13 +92,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             "\nPaste one command for each into another terminal, in this folder. Results appear here; Ctrl-C ends the demo.",
         );
     }
-    let settled = agent.wait(&after)?;
+    let settled = agent.wait(TURN, &after)?;
     events.stop();
 
     console::headline("The turn has settled");
     settled.show();
     console::headline("What goes back to the model");
-    console::line(agent.messages("turn.openai.json")?.trim_end());
+    console::line(agent.messages(TURN)?.trim_end());
     check(options, &settled, &agent)?;
     if let Some(watchdog) = watchdog {
         watchdog.stop();

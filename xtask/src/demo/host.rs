@@ -1,6 +1,7 @@
 //! The host as a process of its own, which can be killed.
 
 use std::fs::OpenOptions;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) struct Process(Arc<Mutex<Child>>);
 impl Host {
     /// Starts a host on the demo's folder and returns once it answers and knows its tools.
     pub(crate) fn start(operator: &Toolgate, folder: &Folder, port: u16) -> Result<Self> {
+        let port = if port == 0 { free_port()? } else { port };
         let host = Self { process: Process(Arc::new(Mutex::new(spawn(operator, folder, port)?))), port };
         host.ready(operator, folder)?;
         Ok(host)
@@ -85,6 +87,13 @@ impl Drop for Host {
         // A host that is gone already is what this is for.
         let _ = self.process.kill();
     }
+}
+
+/// A port that was free just now. The host could take one by itself; but who follows its events finds it again only where it
+/// was before the kill.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("there is no free port")?;
+    Ok(listener.local_addr().context("there is no free port")?.port())
 }
 
 fn spawn(operator: &Toolgate, folder: &Folder, port: u16) -> Result<Child> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::CONVERSATION;
 use super::folder::{Folder, relative};
@@ -45,19 +45,14 @@ impl Toolgate {
         Turn::parse(&self.run(&["show", turn.id(), "--conversation", CONVERSATION, "--json"])?)
     }
 
-    /// Waits for the end of a turn that was submitted from `demo/turn.openai.json`: submitting the same calls again gives
-    /// the recorded turn.
-    pub(crate) fn wait(&self, turn: &Turn) -> Result<Turn> {
-        loop {
-            let words = ["submit", "demo/turn.openai.json", "--conversation", CONVERSATION, "--wait", "--json"];
-            let now = Turn::parse(&self.run(&words)?)?;
-            if now.id() != turn.id() {
-                bail!("the same calls were taken for another turn");
-            }
-            if now.has_ended() {
-                return Ok(now);
-            }
-        }
+    /// Waits for the end of a turn that was submitted from this file: submitting the same calls again gives the recorded
+    /// turn.
+    pub(crate) fn wait(&self, file: &str, turn: &Turn) -> Result<Turn> {
+        let file = format!("demo/{file}");
+        let settled =
+            Turn::parse(&self.run(&["submit", &file, "--conversation", CONVERSATION, "--wait", "--json"])?)?;
+        ensure!(settled.id() == turn.id(), "the same calls were taken for another turn");
+        Ok(settled)
     }
 
     /// The results of a turn as messages for the API that its calls came from.

@@ -13,7 +13,6 @@ const EXCERPT: usize = 96;
 /// A turn.
 pub(crate) struct Turn {
     id: String,
-    ended: bool,
     calls: Vec<Call>,
     waiting: Vec<Waiting>,
 }
@@ -44,7 +43,6 @@ impl Turn {
         let list = |name: &str| turn[name].as_array().cloned().unwrap_or_default();
         Ok(Self {
             id: turn["turn"].as_str().context("the turn has no id")?.to_owned(),
-            ended: turn["state"] != "open",
             calls: list("calls").iter().map(Call::read).collect(),
             waiting: list("pending").iter().map(Waiting::read).collect(),
         })
@@ -52,10 +50,6 @@ impl Turn {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended
     }
 
     pub(crate) fn calls(&self) -> &[Call] {
@@ -158,7 +152,6 @@ mod tests {
     #[test]
     fn a_turn_is_shown_with_a_line_for_each_call() {
         let turn = Turn::parse(TURN).unwrap();
-        assert!(!turn.has_ended());
         assert_eq!(turn.waiting()[0].suspension, "susp_1");
         let shown = turn.to_string();
         let words: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
