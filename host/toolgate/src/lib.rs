@@ -1,1 +1,37 @@
-//! The library face and the binary.
+//! toolgate as a library: a host for agent tools that are WebAssembly components, inside of your own program.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = toolgate::Host::builder().plugins("plugins").data("toolgate-data").open().await?;
+//! for tool in host.handle().tools() {
+//!     println!("{}", tool.tool.name);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! [`Host`] opens everything; [`Handle`] is what one asks it for: submit a turn, wait, answer what waits, follow what
+//! happens, each in the name of a [`domain::Principal`]. `examples/embed.rs` shows a whole program. The binary `toolgate`
+//! is this library with the doors of `server` in front: [`doors`] puts them there.
+//!
+//! This crate alone names concrete types: the store, the sandbox, the registry and the server know each other only through
+//! the ports of `dispatch`.
+
+mod buckets;
+mod clock;
+pub mod config;
+pub mod doors;
+mod folder;
+mod host;
+mod record;
+pub mod tokens;
+mod wire_up;
+
+pub use clock::{WallClock, mint};
+pub use dispatch::{
+    Answer, CallRequest, Error, Follower, Handle, Item, Live, PendingItem, ProviderResult, Submitted, TurnRequest,
+    Until,
+};
+pub use domain;
+pub use folder::private as private_folder;
+pub use host::{Builder, Host};
+pub use wire_up::{OpenError, checking_sandbox};

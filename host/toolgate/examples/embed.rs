@@ -1,0 +1,41 @@
+//! A host inside of a program: submit what a model asked for, answer what waits, hand the results back.
+//!
+//! `cargo run --example embed -- PLUGINS_FOLDER TOOL ARGUMENTS`
+
+use anyhow::Context as _;
+use toolgate::domain::{CallId, ConversationId, Json, Rejection, Span};
+use toolgate::{Answer, CallRequest, Host, TurnRequest, Until};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, tool, arguments] = arguments.as_slice() else { anyhow::bail!("PLUGINS_FOLDER TOOL ARGUMENTS") };
+    let host = Host::builder().plugins(folder).memory().approve_own_calls().open().await?;
+    let (me, conversation) = (Host::principal("me")?, ConversationId::new("demo")?);
+
+    let call = CallRequest {
+        id: CallId::new("call_1")?,
+        tool: tool.as_str().into(),
+        arguments: Json::new(arguments.as_str()),
+        result: None,
+    };
+    let request = TurnRequest {
+        conversation: conversation.clone(),
+        calls: vec![call],
+        context: None,
+        rejection: Rejection::default(),
+        ephemeral: false,
+    };
+    let turn = host.handle().submit(&me, request).await?.turn;
+    for (waiting, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
+        let (suspension, expect_digest) = (waiting.id, Some(waiting.digest));
+        let decision = waiting.allowed().first().context("a wait that can be answered")?.to_string();
+        let answer = Answer { suspension, decision, expect_digest, data: None, arguments: None, comment: None };
+        host.handle().resolve(&me, answer).await?;
+    }
+    let turn = host.handle().wait(&me, &conversation, turn.id, Until::Settled, Span::from_secs(60)).await?;
+    for call in &turn.calls {
+        println!("{}: {:?}", call.tool, call.outcome());
+    }
+    Ok(host.close(std::time::Duration::from_secs(1)).await?)
+}

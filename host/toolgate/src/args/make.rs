@@ -1,0 +1,96 @@
+//! Commands that make things: plugins and tokens.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use domain::{ConversationId, PrincipalId, Role};
+
+use super::Data;
+use super::look::conversation;
+
+/// Write a plugin to start from: one tool in Rust, with a test.
+///
+/// The folder stands alone: it carries the SDK and the interface, and builds with nothing but crates.io.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  toolgate new hello && cd hello && cargo test
+  cargo build --release --target wasm32-wasip2
+  toolgate check target/wasm32-wasip2/release/hello.wasm")]
+pub(crate) struct New {
+    /// The plugin's name: letters, digits and `_` or `-`, beginning with a letter
+    pub(crate) name: String,
+    /// The folder to write [default: ./NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Make, list and revoke bearer tokens.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+}
+
+/// What to do with tokens. Works on the data folder; a host that runs on it notices.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it, once
+    #[command(after_help = "\
+Examples:
+  toolgate token create --name agent --role caller
+  toolgate token create --name alice --role approver
+  toolgate token create --name page-42 --role client --conversation support:42")]
+    Create {
+        /// Whose it is, as the audit will show it
+        #[arg(long)]
+        name: PrincipalId,
+        /// What its holder may do; may be given several times
+        #[arg(long = "role", required = true, value_enum, value_name = "ROLE")]
+        roles: Vec<RoleName>,
+        /// The only conversation that it opens
+        #[arg(long, value_name = "ID", value_parser = conversation)]
+        conversation: Option<ConversationId>,
+        #[command(flatten)]
+        data: Data,
+    },
+    /// List who holds tokens
+    List {
+        /// Print JSON: one object a line
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        data: Data,
+    },
+    /// Revoke a token: it counts no more from the next request on
+    Revoke {
+        /// Whose
+        name: PrincipalId,
+        #[command(flatten)]
+        data: Data,
+    },
+}
+
+/// What a token's holder may do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RoleName {
+    /// Submit turns, read and cancel its own
+    Caller,
+    /// Answer approvals and questions
+    Approver,
+    /// Carry out client tools
+    Client,
+    /// Everything, plugins and the audit included
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Caller => Self::Caller,
+            RoleName::Approver => Self::Approver,
+            RoleName::Client => Self::Client,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What plugins keep in `wasi:keyvalue` goes into the host's store: the sandbox's trait, over the store's key-value data.
+
+use dispatch::ports::StoreFault;
+use domain::PluginName;
+use sandbox::{BucketError, Buckets, Place, Swapped};
+use store::{KeyValue, KeyValueError};
+
+/// Each plugin is a namespace of its own.
+pub(crate) struct StoredBuckets(pub(crate) KeyValue);
+
+impl Buckets for StoredBuckets {
+    fn get(&self, place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+        self.0.get(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
+    }
+
+    fn set(&self, place: Place<'_>, value: &[u8]) -> Result<(), BucketError> {
+        self.0.set(place.plugin.as_str(), place.bucket, place.key.as_bytes(), value).map_err(error)
+    }
+
+    fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
+        self.0.delete(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
+    }
+
+    fn list(
+        &self,
+        plugin: &PluginName,
+        bucket: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, BucketError> {
+        let mut keys = Vec::new();
+        let mut cursor = after.map(|after| after.as_bytes().to_vec());
+        // The store lists no more at a time than it likes; fewer than were asked for means that there are no more.
+        while keys.len() < limit {
+            let page =
+                self.0.list(plugin.as_str(), bucket, b"", cursor.as_deref(), limit - keys.len()).map_err(error)?;
+            for key in page.keys {
+                keys.push(
+                    String::from_utf8(key).map_err(|key| BucketError::Fault(format!("a key is damaged: {key}")))?,
+                );
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(keys)
+    }
+
+    fn compare_and_swap(&self, place: Place<'_>, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
+        let (plugin, key) = (place.plugin.as_str(), place.key.as_bytes());
+        if self.0.compare_and_swap(plugin, place.bucket, key, seen, Some(value)).map_err(error)? {
+            return Ok(Swapped::Done);
+        }
+        Ok(Swapped::Stale(self.get(place)?))
+    }
+}
+
+fn error(error: KeyValueError) -> BucketError {
+    match error {
+        KeyValueError::TooLarge { .. } => BucketError::Refused(error.to_string()),
+        KeyValueError::Fault(StoreFault { attempted, reason }) => BucketError::Fault(format!("{attempted}: {reason}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_as_long_as_asked_for_and_of_one_plugin_alone() {
+        let buckets = StoredBuckets(KeyValue::in_memory());
+        let [one, two] = ["one", "two"].map(|name| PluginName::new(name).expect("a name"));
+        for number in 0..2_500 {
+            let key = format!("{number:04}");
+            buckets.set(Place { plugin: &one, bucket: "b", key: &key }, b"x").expect("a write");
+        }
+        let all = buckets.list(&one, "b", None, 5_000).expect("a listing");
+        assert_eq!((all.len(), all[2_499].as_str()), (2_500, "2499"));
+        assert_eq!(buckets.list(&one, "b", Some("0009"), 2).expect("a listing"), ["0010", "0011"]);
+        assert!(buckets.list(&two, "b", None, 10).expect("a listing").is_empty());
+    }
+
+    #[test]
+    fn a_swap_that_comes_late_is_told_what_is_there() {
+        let buckets = StoredBuckets(KeyValue::in_memory());
+        let plugin = PluginName::new("p").expect("a name");
+        let place = Place { plugin: &plugin, bucket: "b", key: "k" };
+        assert_eq!(buckets.compare_and_swap(place, None, b"1"), Ok(Swapped::Done));
+        assert_eq!(buckets.compare_and_swap(place, None, b"2"), Ok(Swapped::Stale(Some(b"1".to_vec()))));
+        assert_eq!(buckets.increment(place, 41), Ok(42));
+    }
+}

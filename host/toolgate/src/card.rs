@@ -1,0 +1,133 @@
+//! What a person is shown of turns and suspensions, in full and escaped: whoever decides sees everything that is decided.
+
+use crate::escape;
+use crate::terminal::{Ink, Terminal};
+use crate::wire::{Call, Suspension, Turn};
+
+/// A suspension with all that is needed to answer it.
+pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
+    let open = item.state == "open";
+    let (tool, plugin) = (escape::line(&item.tool), item.plugin.as_deref().map(escape::line).unwrap_or_default());
+    let mut text = format!(
+        "{}  {}  {} ({plugin})\n",
+        terminal.ink(Ink::Strong, &escape::line(&item.suspension)),
+        terminal.ink(if open { Ink::Open } else { Ink::Faint }, &escape::line(&item.kind)),
+        terminal.ink(Ink::Strong, &tool),
+    );
+    if let Some(prompt) = &item.prompt {
+        text.push_str(&escape::block(prompt, "  | "));
+    }
+    if let Some(attempt) = item.in_doubt_attempt {
+        text.push_str(&format!(
+            "  The host was killed while attempt {attempt} ran: it may have taken effect. Approving runs it again.\n"
+        ));
+    }
+    row(&mut text, "arguments", &escape::json(item.arguments.get()));
+    if let Some(context) = &item.context {
+        row(&mut text, "context", &escape::json(context.get()));
+    }
+    if let Some(schema) = &item.response_schema {
+        row(&mut text, "answer fits", &escape::json(schema.get()));
+    }
+    if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && open) {
+        row(&mut text, "editable", &escape::json(&editable.to_string()));
+    }
+    row(&mut text, "asked by", &format!("{}, call {}", escape::line(&item.caller), escape::line(&item.call)));
+    row(&mut text, "turn", &format!("{} of {}", escape::line(&item.turn), escape::line(&item.conversation)));
+    row(&mut text, "digest", &escape::line(&item.digest));
+    if open {
+        let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
+        row(&mut text, "expires", &format!("{}{}", escape::line(&item.expires_at), escape::json(&then)));
+        for command in ways(item) {
+            row(&mut text, "answer with", &terminal.ink(Ink::Good, &command));
+        }
+    }
+    if let Some(closed) = &item.closed {
+        let said = format!("{} by {} at {}", closed.state, closed.by, closed.at);
+        row(&mut text, "ended", &escape::line(&said));
+        if let Some(comment) = &closed.comment {
+            text.push_str(&escape::block(comment, "  | "));
+        }
+    }
+    text
+}
+
+/// The commands that answer a suspension, to paste.
+fn ways(item: &Suspension) -> Vec<String> {
+    let id = escape::line(&item.suspension);
+    match item.kind.as_str() {
+        "approval" => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
+        "client_exec" => {
+            vec![format!("toolgate answer {id} 'RESULT AS JSON'"), format!("toolgate answer {id} --error 'why not'")]
+        }
+        _ if item.allowed.len() > 1 => {
+            item.allowed.iter().map(|choice| format!("toolgate answer {id} --decision {}", quoted(choice))).collect()
+        }
+        _ => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+    }
+}
+
+/// A word for a shell, so that a plugin's choice can be pasted and runs nothing.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
+        return word.to_owned();
+    }
+    format!("'{}'", escape::line(word).replace('\'', "'\\''"))
+}
+
+/// A turn: what became of each call, and what waits.
+pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
+    let state = escape::line(&turn.state);
+    let ink = if turn.ended() { Ink::Good } else { Ink::Open };
+    let mut text = format!(
+        "{}  {}  in {}{}\n",
+        terminal.ink(Ink::Strong, &escape::line(&turn.turn)),
+        terminal.ink(ink, &state),
+        escape::line(&turn.conversation),
+        if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
+    );
+    for each in &turn.calls {
+        text.push_str(&call(each, terminal));
+    }
+    if !turn.pending.is_empty() {
+        text.push_str("\nWaiting:\n");
+        for item in &turn.pending {
+            text.push_str(&suspension(item, terminal));
+        }
+    }
+    text
+}
+
+fn call(call: &Call, terminal: &Terminal) -> String {
+    let ink = match call.status.as_str() {
+        "resolved" => Ink::Good,
+        "errored" => Ink::Bad,
+        _ => Ink::Open,
+    };
+    let state = call.outcome.as_deref().unwrap_or(&call.status);
+    let by = call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {by}"));
+    let trust =
+        if call.trusted == Some(false) { ", not checked by the host: the client or provider says so" } else { "" };
+    let mut text = format!(
+        "  {}  {}  {}{}{trust}\n",
+        escape::line(&call.id),
+        terminal.ink(Ink::Strong, &escape::line(&call.tool)),
+        terminal.ink(ink, &escape::line(state)),
+        escape::line(&by),
+    );
+    text.push_str(&format!("      {}\n", escape::json(call.arguments.get())));
+    if let Some(content) = &call.content {
+        text.push_str(&format!("   => {}\n", escape::json(content.get())));
+    }
+    text
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    text.push_str(&format!("  {name:<11} {value}\n"));
+}
+
+/// A JSON string without its quotes, anything else as it is.
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

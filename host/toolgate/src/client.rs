@@ -1,0 +1,188 @@
+//! Speaks to a host: one request, one answer, and problems (RFC 9457) as reports.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toolgate::config::{Config, LISTEN};
+use toolgate::tokens::Tokens;
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body};
+
+use crate::args::{self, Connection};
+use crate::report::{Exit, Report};
+
+/// The longest answer that is read.
+const MOST: u64 = 256 << 20;
+
+/// What a query is made of; absent values are left out.
+pub(crate) type Query<'a> = &'a [(&'a str, Option<&'a str>)];
+
+/// A host, and who we are to it.
+pub(crate) struct Client {
+    agent: Agent,
+    url: String,
+    token: Option<String>,
+}
+
+/// What a host says of a request that it did not carry out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Problem {
+    code: String,
+    title: String,
+    detail: Option<String>,
+    state: Option<String>,
+    by: Option<String>,
+    at: Option<String>,
+    digest: Option<String>,
+    errors: Vec<Violation>,
+    findings: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Violation {
+    #[serde(default)]
+    pointer: String,
+    message: String,
+}
+
+impl Client {
+    /// Finds out where the host is, and with which token to speak to it.
+    pub(crate) fn new(connection: &Connection) -> Result<Self, Report> {
+        let config = Config::read(connection.data.config.as_deref())?;
+        let folder = connection.data.folder.clone().unwrap_or_else(|| config.data_folder());
+        let running =
+            || std::fs::read_to_string(folder.join(super::ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
+        let url = connection.url.clone().or_else(running).unwrap_or_else(|| format!("http://{LISTEN}"));
+        let uri: ureq::http::Uri = url.parse().map_err(|error| {
+            Report::new(Exit::Usage, format!("{url:?} is not the address of a host")).because(error)
+        })?;
+        // The admin token is never sent to another machine unless somebody says so.
+        let here = uri.host().is_some_and(|host| {
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            host == "localhost" || host.parse().is_ok_and(args::is_private)
+        });
+        let kept = || std::fs::read_to_string(Tokens::admin_file(&folder)).ok().filter(|_| here);
+        let token = connection.token.clone().or_else(kept).map(|token| token.trim().to_owned());
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(Duration::from_secs(5)))
+            .build()
+            .new_agent();
+        Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// Reads something, as the text that came.
+    pub(crate) fn get(&self, path: &str, query: Query<'_>) -> Result<String, Report> {
+        let request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
+        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+        text(self.answer(self.signed(request).call())?)
+    }
+
+    /// Reads something of a known form.
+    pub(crate) fn read<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, Report> {
+        understand(&self.get(path, query)?)
+    }
+
+    /// Posts JSON.
+    pub(crate) fn post(&self, path: &str, query: Query<'_>, body: &[u8]) -> Result<String, Report> {
+        let request = self.agent.post(format!("{}{path}", self.url)).query_pairs(pairs(query));
+        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+        text(self.answer(self.signed(request).content_type("application/json").send(body))?)
+    }
+
+    /// Opens a stream of events.
+    pub(crate) fn stream(
+        &self,
+        path: &str,
+        query: Query<'_>,
+        after: Option<&str>,
+    ) -> Result<impl BufRead + use<>, Report> {
+        let mut request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        let answer = self.answer(self.signed(request).call())?;
+        Ok(BufReader::new(answer.into_body().into_with_config().limit(u64::MAX).reader()))
+    }
+
+    fn signed<T>(&self, request: ureq::RequestBuilder<T>) -> ureq::RequestBuilder<T> {
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Report> {
+        let mut answer = answer.map_err(|error| {
+            Report::new(Exit::Unreachable, format!("cannot reach a host at {}", self.url))
+                .because(error)
+                .hint("start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL")
+        })?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let problem = answer.body_mut().read_to_string().unwrap_or_default();
+        Err(report(status, &problem, self.token.is_some()))
+    }
+}
+
+fn pairs<'a>(query: Query<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    query.iter().filter_map(|(name, value)| value.map(|value| (*name, value)))
+}
+
+fn text(answer: Response<Body>) -> Result<String, Report> {
+    answer
+        .into_body()
+        .into_with_config()
+        .limit(MOST)
+        .read_to_string()
+        .map_err(|error| Report::new(Exit::Unreachable, "the host's answer broke off").because(error))
+}
+
+/// An answer of a known form.
+pub(crate) fn understand<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
+    serde_json::from_str(text).map_err(|error| {
+        Report::new(Exit::HostFault, "the host's answer is not of the form that this version of toolgate knows")
+            .because(error)
+            .hint("is the host of the same version as this binary?")
+    })
+}
+
+/// What a problem means to whoever gave the command.
+fn report(status: StatusCode, text: &str, signed: bool) -> Report {
+    let problem: Problem = serde_json::from_str(text).unwrap_or_default();
+    let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
+    let said = problem.detail.filter(|detail| !detail.is_empty()).unwrap_or(problem.title);
+    let mut report = Report::new(exit, if said.is_empty() { format!("the host answered {status}") } else { said });
+    for violation in problem.errors {
+        let place = if violation.pointer.is_empty() { String::new() } else { format!("at {}: ", violation.pointer) };
+        report = report.because(format!("{place}{}", violation.message));
+    }
+    for finding in problem.findings {
+        report = report.because(finding);
+    }
+    match (problem.code.as_str(), status) {
+        ("stale", _) => {
+            let state = problem.state.unwrap_or_else(|| "closed".into());
+            let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
+            let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
+            report.because(format!("it is {state}{by}{at}")).hint("`toolgate pending` lists what waits")
+        }
+        ("digest-mismatch", _) => {
+            let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
+            report.hint(format!("look at it again with `toolgate show`{digest}"))
+        }
+        (_, StatusCode::UNAUTHORIZED) if signed => {
+            report.hint("the token is not one of this host's; `toolgate token list` shows who holds one")
+        }
+        (_, StatusCode::UNAUTHORIZED) => report.hint(
+            "give a token with --token or TOOLGATE_TOKEN, or the host's own folder with --data: it holds the admin's",
+        ),
+        _ => report,
+    }
+}

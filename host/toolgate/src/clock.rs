@@ -1,0 +1,39 @@
+//! The host's time and its ids. The only file of this crate that asks what time it is.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use dispatch::ports::Clock;
+use domain::Timestamp;
+
+/// The longest sleep at a stretch. The wall clock may be set while somebody sleeps, and this is how soon that is noticed.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// The wall clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WallClock;
+
+#[async_trait]
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        // A clock before 1970 is not set at all; time then begins in 1970.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        loop {
+            let left = (at - self.now()).millis();
+            if left == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(left).min(LOOK_AGAIN)).await;
+        }
+    }
+}
+
+/// 128 bits that were never made before and sort by time: a version 7 UUID (RFC 9562).
+#[must_use]
+pub fn mint() -> u128 {
+    uuid::Uuid::now_v7().as_u128()
+}

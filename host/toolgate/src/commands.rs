@@ -1,0 +1,42 @@
+//! Every command of the binary, one file each.
+
+mod answer;
+mod audit;
+mod call;
+mod check;
+mod config;
+mod events;
+mod export;
+mod new;
+mod pending;
+mod serve;
+mod show;
+mod submit;
+mod token;
+mod tools;
+
+use crate::args::Command;
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// Carries a command out.
+pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
+    match command {
+        Command::Serve(args) => serve::run(args, terminal),
+        Command::Check(args) => check::run(&args, terminal),
+        Command::Call(args) => call::run(&args, terminal),
+        Command::Tools(args) => tools::run(&args, terminal),
+        Command::Submit(args) => submit::run(&args, terminal),
+        Command::Pending(args) => pending::run(&args, terminal),
+        Command::Show(args) => show::run(&args, terminal),
+        Command::Approve(args) => answer::approve(&args, terminal),
+        Command::Deny(args) => answer::deny(&args, terminal),
+        Command::Answer(args) => answer::answer(&args, terminal),
+        Command::Events(args) => events::run(&args, terminal),
+        Command::Audit(args) => audit::run(&args, terminal),
+        Command::New(args) => new::run(&args, terminal),
+        Command::Token(args) => token::run(args.command, terminal),
+        Command::Config(args) => config::run(&args, terminal),
+        Command::Export(args) => export::run(&args, terminal),
+    }
+}

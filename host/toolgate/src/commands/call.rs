@@ -1,0 +1,193 @@
+//! `call`: one call, in this process, on a host that exists for it alone.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use anyhow::Context as _;
+use dispatch::ports::{LiveTool, Position};
+use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
+use domain::{Approval, CallId, ConversationId, Executor, Json, Outcome, Principal, Rejection, Rule, Span, Turn};
+use registry::NotLoaded;
+use serde_json::value::RawValue;
+use toolgate::Host;
+use toolgate::config::Config;
+
+use super::check::plugin_name;
+use crate::args::Call;
+use crate::escape;
+use crate::report::{Exit, Report};
+use crate::terminal::{Ink, Terminal};
+
+/// Longer than any call may take, and than anybody waits for one.
+const LONG: Span = Span::from_secs(7 * 24 * 60 * 60);
+
+pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
+    let (tool, arguments) = parse(&args.rest)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let called = runtime.block_on(async {
+        let host = open(args).await?;
+        let tool = find(&host, args, tool)?;
+        callable(&tool, args.approve)?;
+        call(&host, &tool, arguments, terminal).await
+    });
+    runtime.shutdown_background();
+    let outcome = called?;
+    if let Outcome::Ok { value, .. } = &outcome {
+        terminal.line(escape::json(value.as_str()))?;
+        return Ok(());
+    }
+    let (code, message) = outcome.error().unwrap_or_default();
+    Err(Report::new(Exit::Refused, format!("{code}: {message}")))
+}
+
+/// What follows the target: a tool, arguments, both or none.
+fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
+    let (tool, arguments) = match rest {
+        [tool, arguments] => (Some(tool.as_str()), arguments.as_str()),
+        [one] if one.trim_start().starts_with('{') => (None, one.as_str()),
+        [one] => (Some(one.as_str()), "{}"),
+        _ => (None, "{}"),
+    };
+    let arguments: &RawValue = serde_json::from_str(arguments).map_err(|error| {
+        Report::new(Exit::Usage, "the arguments are not JSON").because(error).hint("as in '{\"text\":\"to be\"}'")
+    })?;
+    Ok((tool, Json::new(arguments.get())))
+}
+
+/// A host with the one component, or with a folder of them.
+async fn open(args: &Call) -> Result<Host, Report> {
+    let mut config = Config::read(args.config.as_deref())?;
+    let file = Path::new(&args.target);
+    let named = is_file(&args.target).then(|| plugin_name(file)).transpose()?;
+    if let Some(name) = &named {
+        for grant in &args.grant {
+            config.grant(name.clone(), *grant);
+        }
+    }
+    let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
+    (config.data, config.plugins) = (None, None);
+    // A guest or a few are all that this host will ever run.
+    config.pool = NonZeroU32::new(16);
+    let builder = Host::builder().config(config).memory().approve_own_calls();
+    let Some(name) = named else {
+        if !folder.is_dir() {
+            return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
+                .hint("name one with --plugins, or a component's file in the place of the tool"));
+        }
+        return Ok(builder.plugins(folder).open().await.map_err(anyhow::Error::from)?);
+    };
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let host = builder.open().await.map_err(anyhow::Error::from)?;
+    match host.registry().load(name, bytes).await {
+        Ok(_) => Ok(host),
+        Err(NotLoaded::Rejected { findings, .. }) => {
+            let report = Report::new(Exit::Refused, format!("{} was refused", file.display()));
+            Err(findings.iter().fold(report, |report, finding| report.because(finding)))
+        }
+        Err(error) => Err(anyhow::Error::from(error).into()),
+    }
+}
+
+fn is_file(target: &str) -> bool {
+    Path::new(target).extension().is_some_and(|extension| extension == "wasm")
+}
+
+fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<std::sync::Arc<LiveTool>, Report> {
+    let live = host.handle().tools();
+    let wanted = if is_file(&args.target) { tool } else { Some(args.target.as_str()) };
+    let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
+    let found = match (wanted, live.as_slice()) {
+        (Some(wanted), _) => live.iter().find(|tool| tool.tool.name.as_str() == wanted),
+        (None, [only]) => Some(only),
+        (None, _) => {
+            return Err(Report::new(Exit::Usage, "the component has several tools")
+                .hint(format!("name one of: {}", names.join(", "))));
+        }
+    };
+    found.cloned().ok_or_else(|| {
+        Report::new(Exit::Usage, format!("there is no tool {:?}", wanted.unwrap_or_default()))
+            .hint(format!("there are: {}", names.join(", ")))
+    })
+}
+
+/// Whether a call can be made here, or why not and how else.
+fn callable(tool: &LiveTool, approve: bool) -> Result<(), Report> {
+    let name = &tool.tool.name;
+    let elsewhere = match tool.tool.executor {
+        Executor::Server => None,
+        Executor::Human => Some("a person answers it"),
+        Executor::Client => Some("the program at the user's end carries it out"),
+        Executor::Provider => Some("the model's provider carries it out in its own stream"),
+    };
+    if let Some(who) = elsewhere {
+        return Err(Report::new(Exit::Refused, format!("{name} has no function to call: {who}"))
+            .hint("submit a turn to a host (`toolgate serve`, `toolgate submit`) and answer with `toolgate answer`"));
+    }
+    if tool.rule == Rule::Deny {
+        return Err(Report::new(Exit::Refused, format!("the configuration's policy denies every call of {name}")));
+    }
+    if tool.rule.tighten(tool.tool.approval) == Approval::RequiresApproval && !approve {
+        return Err(
+            Report::new(Exit::Refused, format!("{name} requires approval")).hint("approve the call with --approve")
+        );
+    }
+    Ok(())
+}
+
+async fn call(host: &Host, tool: &LiveTool, arguments: Json, terminal: &Terminal) -> Result<Outcome, Report> {
+    let (by, handle) = (Host::principal("cli").map_err(anyhow::Error::from)?, host.handle());
+    let conversation = ConversationId::new("call").map_err(anyhow::Error::from)?;
+    let id = CallId::new("call").map_err(anyhow::Error::from)?;
+    let mut follower = handle.follow(&by, &conversation, Position::default()).await.map_err(anyhow::Error::from)?;
+    let request = TurnRequest {
+        conversation: conversation.clone(),
+        calls: vec![CallRequest { id, tool: tool.tool.name.as_str().into(), arguments, result: None }],
+        context: None,
+        rejection: Rejection::default(),
+        ephemeral: false,
+    };
+    let turn = handle.submit(&by, request).await.map_err(anyhow::Error::from)?.turn;
+    approve(host, &by, &turn).await?;
+    let settled = handle.wait(&by, &conversation, turn.id, Until::Settled, LONG);
+    tokio::pin!(settled);
+    loop {
+        // What was reported before the end is told before the end.
+        tokio::select! {
+            biased;
+            item = follower.next() => tell(&item.map_err(anyhow::Error::from)?, terminal),
+            turn = &mut settled => {
+                let turn = turn.map_err(anyhow::Error::from)?;
+                let outcome = turn.calls.first().and_then(|call| call.outcome()).cloned();
+                return outcome.ok_or_else(|| Report::new(Exit::HostFault, "the call has no outcome"));
+            }
+        }
+    }
+}
+
+/// Approves what the command line approved: the call with exactly the arguments that were given.
+async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report> {
+    for (suspension, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
+        let answer = Answer {
+            suspension: suspension.id,
+            decision: "approve".into(),
+            data: None,
+            arguments: None,
+            comment: None,
+            expect_digest: Some(suspension.digest),
+        };
+        host.handle().resolve(by, answer).await.map_err(anyhow::Error::from)?;
+    }
+    Ok(())
+}
+
+fn tell(item: &Item, terminal: &Terminal) {
+    let text = match item {
+        Item::Live(Live::Progress { progress, .. }) => {
+            let part = progress.fraction.map_or_else(String::new, |part| format!("{:3.0} % ", part * 100.0));
+            format!("{part}{}", progress.message)
+        }
+        Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
+        _ => return,
+    };
+    terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &escape::line(&text))));
+}

@@ -1,0 +1,114 @@
+//! `check`: what keeps components from being loaded, as a host would find it.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use anyhow::Context as _;
+use domain::PluginName;
+use registry::{CheckReport, Finding, LoadRule, Registry, Settings};
+use sandbox::Sandbox;
+use serde_json::json;
+use toolgate::config::Config;
+
+use crate::args::Check;
+use crate::escape;
+use crate::report::{Exit, Report};
+use crate::terminal::{Ink, Terminal};
+
+pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
+    let mut config = Config::read(args.config.as_deref())?;
+    let sandbox = toolgate::checking_sandbox(NonZeroU32::new(4)).map_err(anyhow::Error::from)?;
+    let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
+    let mut refused = false;
+    for file in &args.files {
+        let name = plugin_name(file)?;
+        for grant in &args.grant {
+            config.grant(name.clone(), *grant);
+        }
+        let report = check(&sandbox, &config.registry(Path::new("")), &name, file, &mut owners)?;
+        refused |= !report.findings.is_empty();
+        terminal.line(if args.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
+    }
+    if refused { Err(Report::said(Exit::Refused)) } else { Ok(()) }
+}
+
+/// The name that a host would give the plugin: that of its file.
+pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    PluginName::new(&stem).map_err(|error| {
+        Report::new(Exit::Usage, format!("{} cannot be a plugin's file", file.display()))
+            .because(error)
+            .hint("a plugin is named after its file; rename the file")
+    })
+}
+
+fn check(
+    sandbox: &Sandbox,
+    settings: &Settings,
+    name: &PluginName,
+    file: &Path,
+    owners: &mut BTreeMap<String, PluginName>,
+) -> anyhow::Result<CheckReport> {
+    let failed = || format!("cannot read {}", file.display());
+    let bytes = std::fs::read(file).with_context(failed)?;
+    let mut report = Registry::check(sandbox, settings, name, &bytes).context("the host failed to check it")?;
+    for tool in &report.tools {
+        if let Some(owner) = owners.get(tool.name.as_str()).filter(|owner| *owner != name) {
+            report.findings.push(Finding {
+                tool: Some(tool.name.to_string()),
+                rule: LoadRule::ToolNameTaken,
+                message: format!("the plugin {owner}, checked with it, has a tool of this name"),
+                remedy: "rename one of the two".into(),
+            });
+        } else {
+            owners.insert(tool.name.to_string(), name.clone());
+        }
+    }
+    Ok(report)
+}
+
+fn as_json(file: &Path, report: &CheckReport) -> String {
+    let findings: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "tool": finding.tool,
+                "rule": finding.rule.as_str(),
+                "message": finding.message,
+                "remedy": finding.remedy,
+            })
+        })
+        .collect();
+    let tools: Vec<_> = report.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let value = json!({
+        "file": file.to_string_lossy(),
+        "component": report.component.to_string(),
+        "ok": findings.is_empty(),
+        "tools": tools,
+        "findings": findings,
+    });
+    escape::json(&value.to_string())
+}
+
+fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
+    let file = escape::line(&file.to_string_lossy()).into_owned();
+    if report.findings.is_empty() {
+        let tools: Vec<_> = report
+            .tools
+            .iter()
+            .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
+            .collect();
+        return format!("{} {file}: {}", terminal.ink(Ink::Good, "fine"), tools.join(", "));
+    }
+    let mut text = format!("{} {file}: {} findings\n", terminal.ink(Ink::Bad, "refused"), report.findings.len());
+    for finding in &report.findings {
+        let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
+        let rule = terminal.ink(Ink::Strong, finding.rule.as_str());
+        text.push_str(&format!("  [{rule}] {}\n", escape::line(&format!("{about}{}", finding.message))));
+        text.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

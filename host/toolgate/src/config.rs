@@ -1,0 +1,247 @@
+//! What the operator writes down: `toolgate.toml`. The only place that reads the file and the environment.
+//!
+//! The file is strict: a key that means nothing is an error with its line, its column and the key that was probably meant.
+//! Paths in it are relative to the file. What is given on the command line stands over it.
+
+mod error;
+mod limits;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use domain::{Limits, PluginName, Rule, Rules, Span, ToolName};
+pub use error::ConfigError;
+pub use limits::LimitsTable;
+use registry::{Pattern, PluginSettings};
+use sandbox::Grants;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+
+/// The file that is read if none is named.
+pub const FILE: &str = "toolgate.toml";
+
+/// Where the host listens if nobody says otherwise: nobody but this machine can reach it.
+pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
+
+/// The folder of plugins if nobody says otherwise.
+pub const PLUGINS: &str = "plugins";
+
+/// The host's own folder if nobody says otherwise.
+pub const DATA: &str = "toolgate-data";
+
+/// The configuration of a host. Everything has a default.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "toolgate.toml")]
+pub struct Config {
+    /// The address to listen on. Default: "127.0.0.1:7420", which only this machine reaches.
+    #[schemars(with = "Option<String>")]
+    pub listen: Option<SocketAddr>,
+    /// The watched folder of plugins. Default: "plugins".
+    pub plugins: Option<PathBuf>,
+    /// The host's own folder: turns, components, compiled code, tokens. Default: "toolgate-data".
+    pub data: Option<PathBuf>,
+    /// Names under which the host is reached besides its own address, those of a proxy in front for instance. While it
+    /// listens for this machine alone, requests under any other name are refused: they come from a web page that points its
+    /// own name here.
+    pub hosts: Vec<String>,
+    /// Whether a caller may answer for its own calls.
+    pub approve_own_calls: bool,
+    /// The tools whose approval is taken as given when nobody answers and the tool asks for that.
+    #[serde(deserialize_with = "tool_names")]
+    #[schemars(with = "Vec<String>")]
+    pub approve_on_expiry: BTreeSet<ToolName>,
+    /// How long a call waits for a client to attach, in milliseconds. Default: 5000.
+    pub client_grace_ms: Option<u64>,
+    /// How long a wait takes at most where the tool does not say, in milliseconds. Default: 86400000, a day.
+    pub expires_ms: Option<NonZeroU64>,
+    /// How long a call waits for a free place to run in, in milliseconds. Default: 30000.
+    pub queue_ms: Option<NonZeroU64>,
+    /// The most attempts at one call that a kill of the host interrupts. Default: 5.
+    pub max_attempts: Option<NonZeroU32>,
+    /// The most calls of one turn. Default: 128.
+    pub max_calls: Option<NonZeroUsize>,
+    /// How many guests may exist at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
+    pub pool: Option<NonZeroU32>,
+    /// What one call of a guest may spend.
+    pub limits: LimitsTable,
+    /// What differs for single plugins, by name.
+    #[schemars(with = "BTreeMap<String, PluginTable>")]
+    pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
+    /// What gates tools beyond their declarations. Where several patterns fit, the strictest rule stands.
+    pub policy: Vec<PolicyTable>,
+}
+
+/// What the operator decides about one plugin.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginTable {
+    /// What it may use. Nothing is granted that is not listed.
+    pub grants: BTreeSet<Grant>,
+    /// What a call of it may spend, where that differs from the others.
+    pub limits: LimitsTable,
+}
+
+/// An access that can be granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Grant {
+    /// wasi:keyvalue: buckets of the plugin's own that outlast its calls.
+    KeyValue,
+}
+
+impl FromStr for Grant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "keyvalue" => Ok(Self::KeyValue),
+            _ => Err("there is one access to grant: keyvalue".into()),
+        }
+    }
+}
+
+/// One rule over tools.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyTable {
+    /// A pattern over tool names: `*` stands for any characters, `?` for one.
+    #[schemars(with = "String")]
+    pub tools: Parsed<Pattern>,
+    /// What it says of them.
+    pub rule: RuleName,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleName {
+    /// As the tool declares.
+    Allow,
+    /// A person must approve.
+    Ask,
+    /// Every call ends denied.
+    Deny,
+}
+
+impl From<RuleName> for Rule {
+    fn from(name: RuleName) -> Self {
+        match name {
+            RuleName::Allow => Self::Allow,
+            RuleName::Ask => Self::Ask,
+            RuleName::Deny => Self::Deny,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the named file; without a name, `toolgate.toml` if there is one.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the file cannot be read or says something that means nothing.
+    pub fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let path = file.unwrap_or(Path::new(FILE));
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => return Ok(Self::default()),
+            Err(reason) => return Err(ConfigError::Unreadable { file: path.to_owned(), reason }),
+        };
+        let mut config = Self::parse(&text, path)?;
+        let beside = path.parent().unwrap_or(Path::new(""));
+        for path in [&mut config.plugins, &mut config.data].into_iter().flatten() {
+            *path = beside.join(&*path);
+        }
+        Ok(config)
+    }
+
+    /// Reads a text; `file` is named in what is wrong with it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the place of what is wrong.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::at(file, text, &error))
+    }
+
+    /// The JSON Schema of the file.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).into()
+    }
+
+    /// The folder of plugins.
+    #[must_use]
+    pub fn plugins_folder(&self) -> PathBuf {
+        self.plugins.clone().unwrap_or_else(|| PLUGINS.into())
+    }
+
+    /// The host's own folder.
+    #[must_use]
+    pub fn data_folder(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| DATA.into())
+    }
+
+    /// The rules of the core.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        let default = Rules::default();
+        Rules {
+            own_calls: self.approve_own_calls,
+            grace: self.client_grace_ms.map_or(default.grace, Span::from_millis),
+            queue: self.queue_ms.map_or(default.queue, |queue| Span::from_millis(queue.get())),
+            max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
+            max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
+        }
+    }
+
+    /// The settings of the registry, without its folders.
+    #[must_use]
+    pub fn registry(&self, data: &Path) -> registry::Settings {
+        let mut settings = registry::Settings::new(data);
+        settings.limits = self.limits.over(Limits::default());
+        settings.plugins = self
+            .plugin
+            .iter()
+            .map(|(name, table)| {
+                let grants = Grants { keyvalue: table.grants.contains(&Grant::KeyValue) };
+                let limits = Some(table.limits.over(settings.limits));
+                (name.0.clone(), PluginSettings { grants, limits })
+            })
+            .collect();
+        settings.rules = self.policy.iter().map(|policy| (policy.tools.0.clone(), policy.rule.into())).collect();
+        settings.approve_on_expiry = self.approve_on_expiry.clone();
+        settings.default_expires =
+            self.expires_ms.map_or(settings.default_expires, |most| Span::from_millis(most.get()));
+        settings.queue = self.rules().queue;
+        settings
+    }
+
+    /// Grants an access to a plugin.
+    pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
+        self.plugin.entry(Parsed(plugin)).or_default().grants.insert(grant);
+    }
+}
+
+/// Whether the reader of a terminal asked for no colours (no-color.org).
+#[must_use]
+pub fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// A value that is written as a text and checked as it is read, so that what is wrong with it has a line and a column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Parsed<T>(pub T);
+
+impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<ToolName>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    names.iter().map(|name| ToolName::new(name).map_err(de::Error::custom)).collect()
+}

@@ -1,0 +1,99 @@
+//! Puts the server's doors in front of a host: implements what the server asks of plugins and of tokens.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{PluginName, Principal, PrincipalId};
+use registry::{Finding, NotLoaded, PluginStatus, Registry};
+use server::wire::{FindingView, PluginState, PluginView};
+use server::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
+
+use crate::host::Host;
+use crate::record::Actors;
+use crate::tokens::Tokens;
+
+/// The doors of a host, open to whoever holds one of these tokens.
+///
+/// `listen` is where they will be: only an address that other machines reach is answered under every name, and `hosts` are
+/// the names that count besides while it is not.
+#[must_use]
+pub fn open(host: &Host, tokens: Tokens, listen: SocketAddr, hosts: Vec<String>) -> Doors {
+    let loopback = listen.ip().to_canonical().is_loopback();
+    let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
+    Doors {
+        handle: host.handle.clone(),
+        plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
+        auth: Arc::new(Bearers(tokens)),
+        settings: Settings { hosts, ..Settings::default() },
+    }
+}
+
+struct Bearers(Tokens);
+
+impl Authenticate for Bearers {
+    fn principal(&self, token: &str) -> Option<Principal> {
+        self.0.principal(token)
+    }
+}
+
+struct LivePlugins {
+    registry: Registry,
+    actors: Actors,
+}
+
+impl LivePlugins {
+    fn one(&self, name: &PluginName) -> Option<PluginView> {
+        self.registry.plugins().iter().find(|status| status.name == *name).and_then(view)
+    }
+}
+
+#[async_trait]
+impl Plugins for LivePlugins {
+    fn list(&self) -> Vec<PluginView> {
+        self.registry.plugins().iter().filter_map(view).collect()
+    }
+
+    async fn put(
+        &self,
+        name: PluginName,
+        component: axum::body::Bytes,
+        by: PrincipalId,
+    ) -> Result<PluginView, PutError> {
+        let _acting = self.actors.acting(&name, by);
+        match self.registry.put(name.clone(), component.to_vec()).await {
+            Ok(_) => self.one(&name).ok_or_else(|| PluginFault(format!("{name} was unloaded as it was loaded")).into()),
+            Err(NotLoaded::Rejected { findings, .. }) => Err(PutError::Refused(findings.iter().map(finding).collect())),
+            Err(NotLoaded::Fault(error)) => Err(fault(&error).into()),
+        }
+    }
+
+    async fn remove(&self, name: PluginName, by: PrincipalId) -> Result<bool, PluginFault> {
+        let _acting = self.actors.acting(&name, by);
+        self.registry.remove(name).await.map_err(|error| fault(&error))
+    }
+}
+
+fn fault(error: &std::io::Error) -> PluginFault {
+    PluginFault(error.to_string())
+}
+
+/// What is live of a plugin, with what was refused last; of one that is not live, what was refused.
+fn view(status: &PluginStatus) -> Option<PluginView> {
+    let findings = status.rejected.iter().flat_map(|(_, findings)| findings.iter().map(finding)).collect();
+    let (state, digest, tools) = match (&status.live, &status.rejected) {
+        (Some((digest, tools)), _) => (PluginState::Live, digest, tools.iter().map(ToString::to_string).collect()),
+        (None, Some((digest, _))) => (PluginState::Rejected, digest, Vec::new()),
+        (None, None) => return None,
+    };
+    Some(PluginView { name: status.name.to_string(), digest: digest.to_string(), tools, state, findings })
+}
+
+fn finding(finding: &Finding) -> FindingView {
+    FindingView {
+        tool: finding.tool.clone(),
+        rule: finding.rule.as_str().to_owned(),
+        message: finding.message.clone(),
+        remedy: finding.remedy.clone(),
+    }
+}

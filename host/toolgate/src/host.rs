@@ -1,0 +1,173 @@
+//! A host inside of a program: what opens it, and what it is asked through.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dispatch::Handle;
+use dispatch::ports::{Store, StoreFault};
+use domain::{Principal, PrincipalId, Role};
+use registry::Registry;
+use tokio::runtime;
+use tokio::task::JoinHandle;
+
+use crate::config::{Config, Grant};
+use crate::folder::Claim;
+use crate::record::Actors;
+use crate::wire_up::{OpenError, Plan, wire_up};
+
+/// How often a host that closes looks whether its calls have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A running host. Dropping it stops it as a kill would: what was acknowledged is kept, and what ran is carried out again by
+/// the next one. [`Host::close`] lets calls end first.
+pub struct Host {
+    pub(crate) handle: Handle,
+    pub(crate) registry: Registry,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) actors: Actors,
+    pub(crate) data: PathBuf,
+    pub(crate) running: Running,
+}
+
+/// What runs, in the order in which it must end.
+pub(crate) struct Running {
+    pub(crate) _core: dispatch::Host,
+    pub(crate) tasks: Vec<JoinHandle<()>>,
+    pub(crate) guests: Option<runtime::Runtime>,
+    pub(crate) _claim: Claim,
+    pub(crate) _temporary: Option<tempfile::TempDir>,
+}
+
+impl Host {
+    /// A host to be opened.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Everything that can be asked of the host. Cheap to clone.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The live plugins: load, replace and remove them.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The host's own folder.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The threads that guests run on. Whoever submits many small turns does so from a task that lives there, with
+    /// [`Handle::submit_here`], and spares two hops between threads for each.
+    #[must_use]
+    pub fn guests(&self) -> Option<&runtime::Handle> {
+        self.running.guests.as_ref().map(runtime::Runtime::handle)
+    }
+
+    /// A principal with every role but that of answering for itself: the program that embeds the host, by any name.
+    ///
+    /// # Errors
+    /// When the name is none: see [`PrincipalId::new`].
+    pub fn principal(name: &str) -> Result<Principal, domain::InvalidId> {
+        Ok(Principal::new(PrincipalId::new(name)?, Role::ALL))
+    }
+
+    /// Waits until no call runs, but no longer than this; then everything that was written is on disk and the host has ended.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when the disk failed at the last moment.
+    pub async fn close(self, at_most: Duration) -> Result<(), StoreFault> {
+        let quiet = async {
+            while self.handle.turns_in_memory() > 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        if tokio::time::timeout(at_most, quiet).await.is_err() {
+            tracing::warn!("some calls still ran; they are carried out again at the next start");
+        }
+        self.store.sync().await
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        // Waiting for guests here could take as long as they like, and is not allowed in async code.
+        if let Some(guests) = self.guests.take() {
+            guests.shutdown_background();
+        }
+    }
+}
+
+/// How a host is opened. Without a word it watches no folder, and keeps what it has in a temporary one.
+#[derive(Debug, Default)]
+pub struct Builder {
+    config: Config,
+    plugins: Option<PathBuf>,
+    data: Option<PathBuf>,
+    memory: bool,
+}
+
+impl Builder {
+    /// Everything that `toolgate.toml` can say. Its folders count unless others are named here.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Watches this folder for plugins.
+    #[must_use]
+    pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.plugins = Some(folder.into());
+        self
+    }
+
+    /// Keeps everything in this folder, which no other host may use meanwhile.
+    #[must_use]
+    pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data = Some(folder.into());
+        self
+    }
+
+    /// Keeps turns and the plugins' key-value data in memory: they end with the host.
+    #[must_use]
+    pub fn memory(mut self) -> Self {
+        self.memory = true;
+        self
+    }
+
+    /// Lets callers answer for their own calls: right where the program that submits also asks the person.
+    #[must_use]
+    pub fn approve_own_calls(mut self) -> Self {
+        self.config.approve_own_calls = true;
+        self
+    }
+
+    /// Grants a plugin an access.
+    #[must_use]
+    pub fn grant(mut self, plugin: domain::PluginName, grant: Grant) -> Self {
+        self.config.grant(plugin, grant);
+        self
+    }
+
+    /// Opens the host. Must be called in a tokio runtime, which it uses for everything but the guests.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(self) -> Result<Host, OpenError> {
+        let Self { config, plugins, data, memory } = self;
+        let plugins = plugins.or_else(|| config.plugins.clone());
+        let data = data.or_else(|| config.data.clone());
+        wire_up(Plan { config, plugins, data, memory }).await
+    }
+}

@@ -1,0 +1,145 @@
+//! The file of tokens: a JSON object with a version, replaced as a whole and readable by its owner alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use domain::{ConversationId, Digest, PrincipalId, Role, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::TokenError;
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// Who holds a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The name, as the audit shows it; no two tokens have the same.
+    pub name: PrincipalId,
+    /// What the holder may do.
+    pub roles: Vec<Role>,
+    /// The only conversation that the holder may see.
+    pub conversation: Option<ConversationId>,
+    /// When the token was made.
+    pub created_at: Timestamp,
+}
+
+/// What the file says: each holder with the SHA-256 of the token.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) tokens: Vec<(Holder, [u8; 32])>,
+}
+
+/// What tells one state of the file from another without reading it: a file that is replaced has another inode.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    modified: Option<std::time::SystemTime>,
+    inode: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    tokens: Vec<Row>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    roles: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<String>,
+    created_at_ms: u64,
+    sha256: String,
+}
+
+impl Stamp {
+    /// `None`: there is no file.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(found) => Ok(Some(Self { length: found.len(), modified: found.modified().ok(), inode: inode(&found) })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn inode(found: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(found)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+impl Content {
+    /// What the file says; no file says nothing.
+    pub(super) fn read(path: &Path) -> Result<Self, TokenError> {
+        let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(reason) => return Err(TokenError::Io { attempted: "read", path: path.to_owned(), reason }),
+        };
+        let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+        if written.version != VERSION {
+            return Err(unreadable(format!("it is of version {}, and this is version {VERSION}", written.version)));
+        }
+        let tokens = written.tokens.into_iter().map(Row::read).collect::<Result<_, _>>().map_err(unreadable)?;
+        Ok(Self { tokens })
+    }
+
+    /// Replaces the file. It is on disk when this returns.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let tokens = self.tokens.iter().map(|(holder, digest)| Row::written(holder, *digest)).collect();
+        let text = serde_json::to_vec_pretty(&Written { version: VERSION, tokens })?;
+        let beside: PathBuf = path.with_extension("json.new");
+        let mut file = private(&beside)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    }
+}
+
+impl Row {
+    fn written(holder: &Holder, digest: [u8; 32]) -> Self {
+        Self {
+            name: holder.name.to_string(),
+            roles: holder.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+            conversation: holder.conversation.as_ref().map(ToString::to_string),
+            created_at_ms: holder.created_at.millis(),
+            sha256: Digest::from_bytes(digest).hex(),
+        }
+    }
+
+    fn read(self) -> Result<(Holder, [u8; 32]), String> {
+        let digest: Digest = self.sha256.parse().map_err(|error| format!("{error}"))?;
+        let holder = Holder {
+            name: self.name.parse().map_err(|error| format!("{error}"))?,
+            roles: self.roles.iter().map(|role| role.parse()).collect::<Result<_, _>>().map_err(|e| format!("{e}"))?,
+            conversation: self.conversation.map(|id| id.parse()).transpose().map_err(|error| format!("{error}"))?,
+            created_at: Timestamp::from_millis(self.created_at_ms),
+        };
+        Ok((holder, *digest.as_bytes()))
+    }
+}
+
+/// A new, empty file that nobody but its owner can read, in the place of one that may be there.
+pub(super) fn private(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

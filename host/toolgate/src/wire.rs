@@ -1,0 +1,122 @@
+//! What a host answers, as far as the commands read it. Members that they do not know are passed over; arguments and
+//! results stay texts, so that no number of them loses a digit on the way to an approver.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A turn.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) turn: String,
+    pub(crate) conversation: String,
+    pub(crate) state: String,
+    pub(crate) calls: Vec<Call>,
+    #[serde(default)]
+    pub(crate) pending: Vec<Suspension>,
+    #[serde(default)]
+    pub(crate) replayed: bool,
+}
+
+impl Turn {
+    /// Whether every call has its outcome.
+    pub(crate) fn ended(&self) -> bool {
+        self.state != "open"
+    }
+}
+
+/// A call.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) status: String,
+    pub(crate) outcome: Option<String>,
+    pub(crate) trusted: Option<bool>,
+    pub(crate) content: Option<Box<RawValue>>,
+    pub(crate) approver: Option<String>,
+}
+
+/// A suspension.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Suspension {
+    pub(crate) suspension: String,
+    pub(crate) conversation: String,
+    pub(crate) turn: String,
+    pub(crate) call: String,
+    pub(crate) tool: String,
+    pub(crate) plugin: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) state: String,
+    pub(crate) prompt: Option<String>,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) context: Option<Box<RawValue>>,
+    pub(crate) caller: String,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) response_schema: Option<Box<RawValue>>,
+    pub(crate) editable: Option<serde_json::Value>,
+    pub(crate) expires_at: String,
+    pub(crate) on_expiry: Option<serde_json::Value>,
+    pub(crate) digest: String,
+    pub(crate) in_doubt_attempt: Option<u32>,
+    pub(crate) closed: Option<Closed>,
+}
+
+/// How a suspension ended.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Closed {
+    pub(crate) state: String,
+    pub(crate) by: String,
+    pub(crate) at: String,
+    pub(crate) comment: Option<String>,
+}
+
+/// A page of suspensions.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) suspensions: Vec<Box<RawValue>>,
+    pub(crate) next: Option<String>,
+}
+
+/// The answer to an answer.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Resolved {
+    #[serde(default)]
+    pub(crate) replayed: bool,
+}
+
+/// A page of the audit.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditPage {
+    pub(crate) entries: Vec<Box<RawValue>>,
+    pub(crate) next: Option<u64>,
+}
+
+/// An entry of the audit.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditEntry {
+    pub(crate) at: String,
+    pub(crate) by: String,
+    pub(crate) action: String,
+    pub(crate) call: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) suspension: Option<String>,
+    pub(crate) edited: Option<Box<RawValue>>,
+    pub(crate) comment: Option<String>,
+}
+
+/// The live tools.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Tools {
+    pub(crate) tools: Vec<Tool>,
+}
+
+/// A live tool.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) executor: String,
+    pub(crate) approval: String,
+    pub(crate) plugin: String,
+}

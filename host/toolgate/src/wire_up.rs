@@ -1,0 +1,139 @@
+//! Builds a host: which store, which sandbox, which threads. The only place that chooses.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dispatch::ports::{Clock, Store};
+use dispatch::{Bounds, Parts};
+use registry::Registry;
+use sandbox::Sandbox;
+use store::{KeyValue, MemoryStore};
+
+use crate::buckets::StoredBuckets;
+use crate::clock::{WallClock, mint};
+use crate::config::Config;
+use crate::folder::{self, Claim};
+use crate::host::{Host, Running};
+use crate::record::{self, Actors};
+
+/// Guests at once, if nobody says otherwise.
+const POOL: u32 = 1000;
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its folder cannot be used.
+    #[error("the data folder {} cannot be used", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        reason: std::io::Error,
+    },
+    /// Another host uses it.
+    #[error("another host runs on the data folder {}; stop that one, or choose another folder", .0.display())]
+    InUse(PathBuf),
+    /// The store cannot be opened.
+    #[error("the store cannot be opened")]
+    Store(#[from] store::OpenError),
+    /// The plugins cannot be looked after.
+    #[error("the plugins cannot be looked after")]
+    Registry(#[from] registry::OpenError),
+    /// The sandbox cannot be set up.
+    #[error("the sandbox cannot be set up: {0}")]
+    Sandbox(String),
+    /// The threads of guests cannot be started.
+    #[error("the threads for guests cannot be started")]
+    Threads(#[source] std::io::Error),
+}
+
+/// What a host is built from.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    /// The watched folder, if there is one.
+    pub(crate) plugins: Option<PathBuf>,
+    /// The host's own folder; without one, a temporary one that ends with the host.
+    pub(crate) data: Option<PathBuf>,
+    /// Whether turns end with the host.
+    pub(crate) memory: bool,
+}
+
+/// Builds a host and starts it. Recovers what a killed one left.
+pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
+    let temporary = if plan.data.is_none() { Some(temporary()?) } else { None };
+    let data = match (&plan.data, &temporary) {
+        (Some(data), _) => data.clone(),
+        (None, Some(folder)) => folder.path().to_owned(),
+        (None, None) => PathBuf::from(crate::config::DATA),
+    };
+    let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
+    folder::private(&data).map_err(unusable)?;
+    let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
+    let (store, key_value) = open_store(plan.memory, data.join("store")).await?;
+    let sandbox = sandbox(plan.config.pool, Some(&data), StoredBuckets(key_value))?;
+
+    let clock: Arc<dyn Clock> = Arc::new(WallClock);
+    let mut settings = plan.config.registry(&data);
+    settings.folder = plan.plugins;
+    let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
+    let arguments = arguments.fold(settings.limits.arguments, usize::max);
+    let actors = Actors::default();
+    let (events, told) = record::events(actors.clone());
+    let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
+
+    let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+    let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
+    let core = dispatch::Host::start(Parts {
+        store: store.clone(),
+        tools: Arc::new(registry.clone()),
+        clock,
+        guests: guests.handle().clone(),
+        mint: Arc::new(mint),
+        rules: plan.config.rules(),
+        bounds: Bounds { arguments, ..Bounds::default() },
+    });
+    let handle = core.handle();
+    let tasks = vec![
+        tokio::spawn(record::record(told, handle.clone())),
+        tokio::spawn(record::collect(store.clone(), registry.clone())),
+    ];
+    let running = Running { _core: core, tasks, guests: Some(guests), _claim: claim, _temporary: temporary };
+    Ok(Host { handle, registry, store, actors, data, running })
+}
+
+/// A sandbox that is set up as a host's is and keeps nothing, for checking components.
+///
+/// # Errors
+/// [`OpenError::Sandbox`].
+pub fn checking_sandbox(pool: Option<NonZeroU32>) -> Result<Sandbox, OpenError> {
+    sandbox(pool, None, StoredBuckets(KeyValue::in_memory()))
+}
+
+/// A sandbox with its code kept in the data folder, if there is one.
+fn sandbox(pool: Option<NonZeroU32>, data: Option<&Path>, buckets: StoredBuckets) -> Result<Sandbox, OpenError> {
+    let settings = sandbox::Settings {
+        cache: data.map(|data| data.join("compiled")),
+        pool: pool.map_or(POOL, NonZeroU32::get),
+        keyvalue: Some(Arc::new(buckets)),
+        ..sandbox::Settings::default()
+    };
+    Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
+}
+
+fn temporary() -> Result<tempfile::TempDir, OpenError> {
+    let folder = tempfile::Builder::new().prefix("toolgate-").tempdir();
+    folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })
+}
+
+async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyValue), OpenError> {
+    if memory {
+        return Ok((Arc::new(MemoryStore::new()), KeyValue::in_memory()));
+    }
+    let at = path.clone();
+    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::Settings::default())).await;
+    let store = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
+    let key_value = store.key_value();
+    Ok((Arc::new(store), key_value))
+}

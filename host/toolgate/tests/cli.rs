@@ -1,0 +1,125 @@
+//! The binary without a plugin and without a host: what it refuses, how it says so, and with which exit code.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use expect_test::{Expect, expect};
+
+fn toolgate(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TOOLGATE_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").output().expect("the binary runs")
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn check(arguments: &[&str], code: i32, expect: &Expect) {
+    let output = toolgate(folder().path(), arguments);
+    expect.assert_eq(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code));
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let commands = [
+        "serve", "check", "call", "tools", "submit", "pending", "show", "approve", "deny", "answer", "events", "audit",
+        "new", "token", "config", "export",
+    ];
+    let folder = folder();
+    let help = String::from_utf8(toolgate(folder.path(), &["--help"]).stdout).expect("text");
+    for command in commands {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}");
+        let output = toolgate(folder.path(), &[command, "--help"]);
+        assert!(output.status.success() && output.stdout.len() > 200, "{command}");
+    }
+}
+
+#[test]
+fn a_host_that_is_not_there_is_said_to_be_not_there() {
+    check(&["pending", "--url", "http://127.0.0.1:1"], 3, &expect![[""]]);
+    check(&["pending", "--url", "nonsense url"], 2, &expect![[""]]);
+}
+
+#[test]
+fn mistakes_are_told_with_what_would_be_right() {
+    check(&["show", "call_1"], 2, &expect![[""]]);
+    check(&["new", "Hello World"], 2, &expect![[""]]);
+    check(&["call", "word_count", "{}"], 2, &expect![[""]]);
+    check(&["call", "x.wasm", "{not json"], 2, &expect![[""]]);
+    check(&["check", "missing.wasm"], 1, &expect![[""]]);
+    check(&["export"], 1, &expect![[""]]);
+    check(&["token", "revoke", "nobody", "--data", "."], 1, &expect![[""]]);
+    assert_eq!(toolgate(folder().path(), &["approve", "susp_1"]).status.code(), Some(2));
+    assert_eq!(
+        toolgate(folder().path(), &["answer", "susp_01935a7c000070008000000000000001", "yes"]).status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_configuration_that_means_nothing_is_a_mistake_with_a_place() {
+    let folder = folder();
+    std::fs::write(folder.path().join("toolgate.toml"), "polcy = []\n").expect("a file");
+    let output = toolgate(folder.path(), &["serve"]);
+    assert_eq!(output.status.code(), Some(2));
+    expect![[""]].assert_eq(&String::from_utf8_lossy(&output.stderr));
+    std::fs::write(folder.path().join("toolgate.toml"), "listen = \"0.0.0.0:0\"\n").expect("a file");
+    let output = toolgate(folder.path(), &["serve"]);
+    assert_eq!(output.status.code(), Some(2));
+    expect![[""]].assert_eq(&String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let folder = folder();
+    let run = |arguments: &[&str]| {
+        let output = toolgate(folder.path(), arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let token =
+        run(&["token", "create", "--name", "alice", "--role", "approver", "--role", "client", "--conversation", "c"]);
+    assert!(token.starts_with("tg_") && token.trim().len() == 46, "{token}");
+    let list = run(&["token", "list"]);
+    assert!(list.starts_with("alice  approver, client  only c  since 20"), "{list}");
+    let row: serde_json::Value = serde_json::from_str(&run(&["token", "list", "--json"])).expect("JSON");
+    assert_eq!((&row["name"], &row["roles"][0]), (&"alice".into(), &"approver".into()));
+    run(&["token", "revoke", "alice"]);
+    assert_eq!(run(&["token", "list"]), "");
+}
+
+#[test]
+fn a_new_plugin_stands_alone() {
+    let folder = folder();
+    let output = toolgate(folder.path(), &["new", "hello"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let plugin = folder.path().join("hello");
+    for file in [
+        "Cargo.toml",
+        "src/lib.rs",
+        "README.md",
+        ".gitignore",
+        ".cargo/config.toml",
+        "toolgate/sdk/rust/Cargo.toml",
+        "toolgate/sdk/rust/src/lib.rs",
+        "toolgate/wit/v0.1/plugin.wit",
+        "toolgate/wit/v0.1/deps/keyvalue/store.wit",
+    ] {
+        assert!(plugin.join(file).is_file(), "{file}");
+    }
+    let manifest = std::fs::read_to_string(plugin.join("Cargo.toml")).expect("a file");
+    assert!(manifest.contains("name = \"hello\"") && manifest.contains("path = \"toolgate/sdk/rust\""), "{manifest}");
+    assert!(!manifest.contains("{{"), "{manifest}");
+    assert_eq!(toolgate(folder.path(), &["new", "hello"]).status.code(), Some(1), "an existing folder is left alone");
+}
+
+#[test]
+fn the_schema_of_the_configuration_is_json() {
+    let output = toolgate(folder().path(), &["config", "--schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(schema["title"], "toolgate.toml");
+}

@@ -1,0 +1,121 @@
+//! What the configuration may say, and what is said of what it may not.
+
+use std::path::Path;
+
+use domain::{Limits, PluginName, Rule, Span};
+use expect_test::{Expect, expect};
+use toolgate::config::{Config, ConfigError};
+
+fn check(text: &str, expect: &Expect) {
+    let said = match Config::parse(text, Path::new("toolgate.toml")) {
+        Ok(_) => "fine".to_owned(),
+        Err(error) => format!("{error}{}", error.hint().map_or_else(String::new, |hint| format!("\n{hint}"))),
+    };
+    expect.assert_eq(&said);
+}
+
+#[test]
+fn nothing_is_a_configuration() {
+    check("", &expect!["fine"]);
+    let config = Config::parse("", Path::new("")).expect("fine");
+    assert_eq!(config.registry(Path::new("d")).limits, Limits::default());
+    assert_eq!(config.rules(), domain::Rules::default());
+    assert_eq!(config.plugins_folder(), Path::new("plugins"));
+    assert_eq!(config.data_folder(), Path::new("toolgate-data"));
+}
+
+#[test]
+fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
+    check(
+        "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
+        &expect![[r#"
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `plugin`, `policy`
+            did you mean `plugins`?"#]],
+    );
+    check(
+        "[limits]\n  memory = 5\n",
+        &expect![[r#"
+            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`
+            did you mean `memory_bytes`?"#]],
+    );
+}
+
+#[test]
+fn a_value_of_another_form_is_found_with_its_place() {
+    check("listen = 7420", &expect![[""]]);
+    check("listen = \"localhost\"", &expect![[""]]);
+    check("[limits]\ntime_ms = 0", &expect![[""]]);
+    check("[plugin.ledger]\ngrants = [\"keyvalu\"]", &expect![[""]]);
+    check("[plugin.\"a.b\"]\ngrants = []", &expect![[""]]);
+    check("[[policy]]\ntools = \"pay.*\"\nrule = \"ask\"", &expect![[""]]);
+    check("[[policy]]\ntools = \"pay*\"\nrule = \"aks\"", &expect![[""]]);
+    check("[[policy]]\ntools = \"pay*\"", &expect![[""]]);
+    check("approve_on_expiry = [\"a b\"]", &expect![[""]]);
+    check("data = \"x", &expect![[""]]);
+}
+
+#[test]
+fn every_key_reaches_the_host() {
+    let text = r#"
+        listen = "127.0.0.1:8080"
+        approve_own_calls = true
+        approve_on_expiry = ["backup"]
+        client_grace_ms = 1
+        expires_ms = 2
+        queue_ms = 3
+        max_attempts = 4
+        max_calls = 5
+
+        [limits]
+        time_ms = 6
+        memory_bytes = 7
+        concurrency = 8
+
+        [plugin.ledger]
+        grants = ["keyvalue"]
+        limits.time_ms = 9
+
+        [[policy]]
+        tools = "pay*"
+        rule = "ask"
+    "#;
+    let config = Config::parse(text, Path::new("t")).expect("fine");
+    let settings = config.registry(Path::new("d"));
+    let [ledger, other] = ["ledger", "other"].map(|name| PluginName::new(name).expect("a name"));
+    assert!(settings.grants(&ledger).keyvalue && !settings.grants(&other).keyvalue);
+    let limits = Limits { time: Span::from_millis(6), memory: 7, concurrency: 8, ..Limits::default() };
+    assert_eq!(settings.limits(&other), limits);
+    assert_eq!(settings.limits(&ledger), Limits { time: Span::from_millis(9), ..limits });
+    assert_eq!((settings.rule("payment"), settings.rule("read")), (Rule::Ask, Rule::Allow));
+    assert_eq!(settings.approve_on_expiry.len(), 1);
+    assert_eq!((settings.default_expires, settings.queue), (Span::from_millis(2), Span::from_millis(3)));
+    let rules = config.rules();
+    assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
+    assert_eq!((rules.max_attempts, rules.max_calls), (4, 5));
+}
+
+#[test]
+fn folders_are_beside_the_file_and_a_named_file_must_exist() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("toolgate.toml");
+    std::fs::write(&file, "plugins = \"p\"\ndata = \"/elsewhere\"").expect("a file");
+    let config = Config::read(Some(&file)).expect("fine");
+    assert_eq!(config.plugins_folder(), folder.path().join("p"));
+    assert_eq!(config.data_folder(), Path::new("/elsewhere"));
+    let missing = Config::read(Some(&folder.path().join("no.toml")));
+    assert!(matches!(missing, Err(ConfigError::Unreadable { .. })));
+}
+
+#[test]
+fn the_schema_knows_every_key_and_no_other() {
+    let schema = Config::schema();
+    assert_eq!(schema["additionalProperties"], false);
+    let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
+    assert_eq!(keys.len(), 15, "{keys:?}");
+    for key in keys {
+        assert!(
+            schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),
+            "{key}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Tokens: made once, kept as digests, and read anew whenever the file changes.
+
+use std::path::Path;
+
+use domain::{ConversationId, PrincipalId, Role, Timestamp};
+use toolgate::tokens::{Holder, TokenError, Tokens};
+
+fn holder(name: &str, roles: &[Role]) -> Holder {
+    let name = PrincipalId::new(name).expect("a name");
+    Holder { name, roles: roles.to_vec(), conversation: None, created_at: Timestamp::from_millis(7) }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).expect("a file").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_token_is_known_by_its_holder_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    let bound = Holder { conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
+    let token = tokens.create(bound.clone()).expect("a token");
+    assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
+    let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");
+    assert!(!file.contains(&token[3..]), "the token itself is written down");
+
+    let principal = tokens.principal(&token).expect("a principal");
+    assert_eq!((principal.id, principal.conversation), (bound.name.clone(), bound.conversation.clone()));
+    assert!(principal.roles.has(Role::Client) && !principal.roles.has(Role::Caller));
+    for wrong in ["", "tg_", &token[..45], &format!("{token}x"), &token.to_lowercase()] {
+        assert_eq!(tokens.principal(wrong), None, "{wrong}");
+    }
+    assert_eq!(tokens.list().expect("a list"), [bound]);
+}
+
+#[test]
+fn another_program_makes_and_revokes_tokens_of_a_running_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let running = Tokens::open(folder.path()).expect("tokens");
+    let program = Tokens::open(folder.path()).expect("tokens");
+    let one = program.create(holder("one", &[Role::Caller])).expect("a token");
+    let two = program.create(holder("two", &[Role::Caller])).expect("a token");
+    assert!(running.principal(&one).is_some() && running.principal(&two).is_some());
+    program.revoke(&PrincipalId::new("one").expect("a name")).expect("revoked");
+    assert!(running.principal(&one).is_none() && running.principal(&two).is_some());
+    std::fs::write(folder.path().join("tokens.json"), "{}").expect("a file");
+    assert!(running.principal(&two).is_none(), "a file that means nothing lets nobody in");
+}
+
+#[test]
+fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    tokens.create(holder("one", &[Role::Caller])).expect("a token");
+    assert!(matches!(tokens.create(holder("one", &[Role::Admin])), Err(TokenError::NameTaken(_))));
+    assert!(matches!(tokens.revoke(&PrincipalId::new("two").expect("a name")), Err(TokenError::Unknown(_))));
+}
+
+#[test]
+fn two_programs_that_make_tokens_at_once_both_make_theirs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::thread::scope(|scope| {
+        for program in 0..4 {
+            let folder = folder.path();
+            scope.spawn(move || {
+                let tokens = Tokens::open(folder).expect("tokens");
+                for number in 0..10 {
+                    tokens.create(holder(&format!("{program}-{number}"), &[Role::Caller])).expect("a token");
+                }
+            });
+        }
+    });
+    assert_eq!(Tokens::open(folder.path()).expect("tokens").list().expect("a list").len(), 40);
+}
+
+#[test]
+fn a_first_start_makes_an_admin_once_and_nobody_else_reads_the_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));
+    let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).expect("a token");
+    assert!(tokens.principal(token.trim()).is_some_and(|admin| admin.roles.has(Role::Admin)));
+    assert!(!tokens.first_start(Timestamp::from_millis(2)).expect("a start"));
+    #[cfg(unix)]
+    for name in ["admin-token", "tokens.json"] {
+        assert_eq!(mode(&folder.path().join(name)), 0o600, "{name}");
+    }
+    tokens.revoke(&PrincipalId::new("admin").expect("a name")).expect("revoked");
+    assert!(!tokens.first_start(Timestamp::from_millis(3)).expect("a start"), "a host without tokens is not a new one");
+}
