@@ -1,1 +1,37 @@
-//! Loads plugins: bytes, rules, metadata, the live catalog, the watched folder.
+//! Loads plugins and offers their tools to the loop: bytes, rules, metadata, the live catalog, the watched folder.
+//!
+//! ```text
+//! NAME.wasm ─ watch ─┐
+//! PUT, library ──────┴─► load ─ examine ─ rules ─► keep the bytes ─► a new catalog, swapped whole ─► event
+//!                          │ any finding                                   │
+//!                          └─► event; what was live stays live             └─► find, pinned, list, run
+//! ```
+//!
+//! Read `load.rs` and `run.rs` first: how a plugin comes to be live, and how a call of it runs. `rules.rs` has everything
+//! that keeps a plugin from being loaded, `settings.rs` what the operator decides, `components.rs` what is kept on disk.
+
+mod catalog;
+mod component;
+mod components;
+mod files;
+mod finding;
+mod guests;
+mod json;
+mod load;
+mod registry;
+mod rules;
+mod run;
+mod schema;
+mod settings;
+mod watch;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Finding, LoadRule};
+pub use load::{Loaded, NotLoaded};
+pub use registry::{CheckReport, Events, OpenError, PluginStatus, Registry};
+pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
+pub use settings::{InvalidPattern, Pattern, PluginSettings, Settings};

@@ -1,0 +1,124 @@
+//! What is live: an immutable snapshot that is replaced as a whole, so that whoever reads it sees one state and waits for
+//! nobody.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use dispatch::ports::LiveTool;
+use domain::{Digest, PluginName};
+
+use crate::component::Component;
+
+/// The live plugins, and the components that calls are still pinned to.
+#[derive(Default, Clone)]
+pub(crate) struct Catalog {
+    plugins: BTreeMap<PluginName, Arc<Component>>,
+    tools: HashMap<String, Arc<LiveTool>>,
+    sorted: Vec<Arc<LiveTool>>,
+    components: HashMap<Digest, Arc<Component>>,
+}
+
+impl Catalog {
+    /// The live plugins, sorted by name.
+    pub(crate) fn plugins(&self) -> impl Iterator<Item = &Arc<Component>> {
+        self.plugins.values()
+    }
+
+    /// A live plugin.
+    pub(crate) fn plugin(&self, name: &PluginName) -> Option<&Arc<Component>> {
+        self.plugins.get(name)
+    }
+
+    /// A live tool.
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
+        self.tools.get(name)
+    }
+
+    /// Every live tool, sorted by name.
+    pub(crate) fn sorted(&self) -> &[Arc<LiveTool>] {
+        &self.sorted
+    }
+
+    /// A component, live or not.
+    pub(crate) fn component(&self, digest: Digest) -> Option<&Arc<Component>> {
+        self.components.get(&digest)
+    }
+
+    /// With this component live in the place of whatever was under its name.
+    pub(crate) fn with(&self, component: &Arc<Component>) -> Self {
+        let mut plugins = self.plugins.clone();
+        plugins.insert(component.plugin.clone(), component.clone());
+        let mut components = self.components.clone();
+        components.insert(component.digest, component.clone());
+        Self::index(plugins, components)
+    }
+
+    /// With this component known and not live. A known one stays: it may have its guest already.
+    pub(crate) fn knowing(&self, component: &Arc<Component>) -> Self {
+        let mut catalog = self.clone();
+        catalog.components.entry(component.digest).or_insert_with(|| component.clone());
+        catalog
+    }
+
+    /// Without this plugin. Its component stays for the calls that are pinned to it.
+    pub(crate) fn without(&self, plugin: &PluginName) -> Self {
+        let mut plugins = self.plugins.clone();
+        plugins.remove(plugin);
+        Self::index(plugins, self.components.clone())
+    }
+
+    /// Without the components that are not in the set.
+    pub(crate) fn retaining(&self, kept: &HashSet<Digest>) -> Self {
+        let mut catalog = self.clone();
+        catalog.components.retain(|digest, _| kept.contains(digest));
+        catalog
+    }
+
+    fn index(plugins: BTreeMap<PluginName, Arc<Component>>, components: HashMap<Digest, Arc<Component>>) -> Self {
+        let mut sorted: Vec<_> = plugins.values().flat_map(|component| component.tools.iter().cloned()).collect();
+        sorted.sort_unstable_by(|a, b| a.tool.name.cmp(&b.tool.name));
+        let tools = sorted.iter().map(|tool| (tool.tool.name.as_str().to_owned(), tool.clone())).collect();
+        Self { plugins, tools, sorted, components }
+    }
+}
+
+/// The name that is nearest to what was written, if one is so near that it may have been meant: at most a third of it is
+/// wrong.
+pub(crate) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Beyond the longest possible name and a third of it nothing is near, and comparing takes the product of the lengths.
+    const LONGEST: usize = 96;
+    let length = written.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let written = written.to_lowercase();
+    let distance = |name: &str| strsim::damerau_levenshtein(&written, &name.to_lowercase());
+    names
+        .into_iter()
+        .map(|name| (distance(name), name))
+        .filter(|(distance, name)| distance * 3 <= length.max(name.len()))
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn the_nearest_name_is_offered_where_one_is_near() {
+        let names = ["send_mail", "read_mail", "search", "pay"];
+        for (written, expected) in [
+            ("send_email", Some("send_mail")),
+            ("sendmail", Some("send_mail")),
+            ("Search", Some("search")),
+            ("serach", Some("search")),
+            ("pya", Some("pay")),
+            ("delete", None),
+            ("", None),
+            (&"x".repeat(1_000_000), None),
+        ] {
+            assert_eq!(nearest(written, names), expected, "{}", written.len());
+        }
+    }
+}

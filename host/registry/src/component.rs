@@ -1,0 +1,90 @@
+//! One loaded component: its tools, and its guest once somebody needs it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dispatch::ports::LiveTool;
+use domain::gate::{self, Phase, Rule};
+use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
+use sandbox::Grants;
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::Settings;
+use crate::guests::Guest;
+use crate::schema::Schemas;
+
+/// A component with the tools that it offers.
+pub(crate) struct Component {
+    pub(crate) plugin: PluginName,
+    pub(crate) digest: Digest,
+    /// In the order of their declaration.
+    pub(crate) tools: Vec<Arc<LiveTool>>,
+    by_name: HashMap<String, Arc<LiveTool>>,
+    pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    /// The places to run in. Every component that was ever loaded under the plugin's name shares them.
+    pub(crate) places: Arc<Semaphore>,
+    /// Compiled when it is first called: after a restart most plugins are not called for a long time.
+    pub(crate) guest: OnceCell<Arc<dyn Guest>>,
+}
+
+impl Component {
+    /// A component with these tools under the operator's settings.
+    pub(crate) fn new(
+        plugin: &PluginName,
+        digest: Digest,
+        tools: Vec<Tool>,
+        settings: &Settings,
+        places: Arc<Semaphore>,
+        guest: Option<Arc<dyn Guest>>,
+    ) -> Self {
+        let limits = settings.limits(plugin);
+        let tools: Vec<_> = tools.into_iter().map(|tool| Arc::new(live(tool, settings, &limits))).collect();
+        let by_name = tools.iter().map(|tool| (tool.tool.name.as_str().to_owned(), tool.clone())).collect();
+        Self {
+            plugin: plugin.clone(),
+            digest,
+            tools,
+            by_name,
+            grants: settings.grants(plugin),
+            limits,
+            places,
+            guest: OnceCell::new_with(guest),
+        }
+    }
+
+    /// The tool of this name.
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
+        self.by_name.get(name)
+    }
+}
+
+/// A tool as calls are made of it: its declaration under the operator's policy and defaults.
+fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
+    let rule = settings.rule(tool.name.as_str());
+    // A denied call ends before anything could gate it; tightening it would put a question into a cell that does not exist.
+    let approval = if rule == Rule::Ask { rule.tighten(tool.approval) } else { tool.approval };
+    let phases = gate::phases(tool.executor, approval).unwrap_or_default();
+    let options = &tool.options;
+    let wait = phases.iter().any(|phase| phase.suspends()).then(|| Wait {
+        expires: options.expires.unwrap_or(settings.default_expires),
+        on_expiry: options.on_expiry.clone(),
+        responses: options.responses.clone(),
+        response: phases.contains(&Phase::Ask).then(|| options.response.clone()).flatten(),
+        result: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
+        editable: options.editable.clone(),
+    });
+    let pinned = Pinned {
+        plugin: tool.plugin.clone(),
+        component: tool.component,
+        declaration: tool.declaration,
+        executor: tool.executor,
+        approval,
+        streaming: tool.streaming,
+        timeout: options.timeout.map_or(limits.time, |timeout| timeout.min(limits.time)),
+        recovery: options.recovery,
+        wait,
+    };
+    let checks = Arc::new(Schemas::of(&tool));
+    LiveTool { tool, pinned: Arc::new(pinned), rule, checks }
+}

@@ -1,0 +1,187 @@
+//! The exact bytes of components, kept under their digest in the host's own folder for as long as a call needs them, and
+//! beside each what it said of its tools, so that it is asked once.
+//!
+//! ```text
+//! components/<hex>.wasm    the bytes; held against the digest at every read
+//! components/<hex>.json    what it declared; can be lost, and is then asked for again
+//! ```
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::{Digest, PluginName};
+use sandbox::{Declared, Grants};
+
+use crate::files;
+
+mod record;
+
+/// The largest component that is read. A Python plugin has 18 MB.
+pub(crate) const MAX_COMPONENT: u64 = 64 << 20;
+
+/// The largest record: as many tools as one plugin may have, and their texts as long as they may be, are far below.
+const MAX_RECORD: u64 = 128 << 20;
+
+/// What is known of a component without looking at its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The plugin as which it was loaded last.
+    pub(crate) plugin: PluginName,
+    /// The grants under which it could be linked.
+    pub(crate) grants: Grants,
+    /// Whether it exports `server`.
+    pub(crate) has_server: bool,
+    /// What it said of its tools.
+    pub(crate) declared: Vec<Declared>,
+    /// Whether this very version of the host wrote it down. Another one may have linked what this one does not.
+    pub(crate) current: bool,
+}
+
+/// The folder of components.
+pub(crate) struct Components {
+    folder: PathBuf,
+}
+
+impl Components {
+    /// Opens the folder in the host's data folder, and makes it if it is missing.
+    pub(crate) fn open(data: &Path) -> io::Result<Self> {
+        let folder = data.join("components");
+        std::fs::create_dir_all(&folder)?;
+        files::remove_partial(&folder)?;
+        Ok(Self { folder })
+    }
+
+    fn bytes_path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(format!("{}.wasm", digest.hex()))
+    }
+
+    fn record_path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(format!("{}.json", digest.hex()))
+    }
+
+    /// Whether the bytes are here, as far as that can be seen without reading them.
+    pub(crate) fn has(&self, digest: Digest) -> bool {
+        self.bytes_path(digest).is_file()
+    }
+
+    /// Keeps the bytes, durably.
+    pub(crate) fn keep(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        let size = self.bytes_path(digest).metadata().map(|metadata| metadata.len());
+        if size.is_ok_and(|size| size == bytes.len() as u64) {
+            // Should they not be the bytes after all, the next read finds out and removes them.
+            return Ok(());
+        }
+        files::write(&self.folder, &format!("{}.wasm", digest.hex()), bytes)
+    }
+
+    /// The bytes. `None` where there are none of this digest; bytes of another digest are removed.
+    pub(crate) fn bytes(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        let path = self.bytes_path(digest);
+        let bytes = files::read(&path, MAX_COMPONENT)?;
+        if bytes.as_ref().is_none_or(|bytes| Digest::of(bytes) == digest) {
+            return Ok(bytes);
+        }
+        tracing::error!(component = %digest, "the bytes of a component were changed on disk and are removed");
+        files::remove(&path)?;
+        Ok(None)
+    }
+
+    /// Keeps what is known of a component.
+    pub(crate) fn describe(&self, digest: Digest, known: &Known) -> io::Result<()> {
+        files::write(&self.folder, &format!("{}.json", digest.hex()), record::write(digest, known).as_bytes())
+    }
+
+    /// What is known of a component. A record that cannot be read or is about other bytes counts as none: what it holds can
+    /// be found out again.
+    pub(crate) fn known(&self, digest: Digest) -> Option<Known> {
+        let bytes = files::read(&self.record_path(digest), MAX_RECORD).ok()??;
+        record::read(digest, &bytes)
+    }
+
+    /// Removes every component that is not in the set, and says how many.
+    pub(crate) fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
+        let mut removed = 0;
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let digest = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<Digest>().ok());
+            if digest.is_some_and(|digest| !kept.contains(&digest)) && files::remove(&path)? {
+                removed += usize::from(path.extension().is_some_and(|extension| extension == "wasm"));
+            }
+        }
+        Ok(removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let declared = Declared {
+            name: "search".into(),
+            description: "Finds \"it\".".into(),
+            parameters: r#"{ "type":"object" }"#.into(),
+            executor: domain::Executor::Client,
+            approval: domain::Approval::RequiresApproval,
+            streaming: true,
+            options: "{}".into(),
+        };
+        let plugin = PluginName::new("finder").expect("a name");
+        Known { plugin, grants: Grants { keyvalue: true }, has_server: true, declared: vec![declared], current: true }
+    }
+
+    #[test]
+    fn bytes_are_kept_under_their_digest_and_never_given_out_changed() {
+        let data = tempfile::tempdir().expect("a folder");
+        let components = Components::open(data.path()).expect("opens");
+        let digest = Digest::of("abc");
+        components.keep(digest, b"abc").expect("writes");
+        assert_eq!(components.bytes(digest).expect("reads"), Some(b"abc".to_vec()));
+        assert_eq!(components.bytes(Digest::of("other")).expect("reads"), None);
+
+        std::fs::write(components.bytes_path(digest), "abd").expect("writes");
+        assert_eq!(components.bytes(digest).expect("reads"), None);
+        assert!(!components.has(digest));
+        components.keep(digest, b"abc").expect("writes again");
+        assert!(components.has(digest));
+    }
+
+    #[test]
+    fn what_is_known_reads_back_and_a_strange_record_is_none() {
+        let data = tempfile::tempdir().expect("a folder");
+        let components = Components::open(data.path()).expect("opens");
+        let digest = Digest::of("abc");
+        components.describe(digest, &known()).expect("writes");
+        assert_eq!(components.known(digest), Some(known()));
+
+        let text = std::fs::read_to_string(components.record_path(digest)).expect("reads");
+        std::fs::write(components.record_path(digest), text.replace("\"host\":\"", "\"host\":\"9")).expect("writes");
+        assert_eq!(components.known(digest), Some(Known { current: false, ..known() }), "of another host");
+        for strange in ["", "{}", &text.replace("client", "nobody"), &text.replacen(':', ":9", 1)] {
+            std::fs::write(components.record_path(digest), strange).expect("writes");
+            assert_eq!(components.known(digest), None, "{strange}");
+        }
+        std::fs::write(components.record_path(Digest::of("other")), text).expect("writes");
+        assert_eq!(components.known(Digest::of("other")), None, "a record about other bytes");
+    }
+
+    #[test]
+    fn what_nobody_needs_is_removed_and_so_is_what_a_kill_left() {
+        let data = tempfile::tempdir().expect("a folder");
+        let components = Components::open(data.path()).expect("opens");
+        let (old, live) = (Digest::of("old"), Digest::of("live"));
+        for (digest, bytes) in [(old, b"old".as_slice()), (live, b"live")] {
+            components.keep(digest, bytes).expect("writes");
+            components.describe(digest, &known()).expect("writes");
+        }
+        assert_eq!(components.retain(&HashSet::from([live])).expect("removes"), 1);
+        assert!(components.has(live) && !components.has(old));
+        assert_eq!(components.known(old), None);
+
+        let partial = data.path().join("components/.partial-1-2-x.wasm");
+        std::fs::write(&partial, "half").expect("writes");
+        Components::open(data.path()).expect("opens");
+        assert!(!partial.exists());
+    }
+}

@@ -1,0 +1,45 @@
+//! What the registry needs of a sandbox: a seam, so that its own tests need neither an engine nor components.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{Digest, Failure, Limits};
+use sandbox::{Declared, End, Grants, Job, LoadError, Plugin, Sandbox, Sink};
+
+/// Makes guests of components.
+pub(crate) trait Guests: Send + Sync + 'static {
+    /// Compiles and links a component, or takes its compiled code from a cache. Keeps its thread meanwhile.
+    fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError>;
+}
+
+/// A component that is ready to run.
+#[async_trait]
+pub(crate) trait Guest: Send + Sync {
+    /// Whether it exports `server`.
+    fn has_server(&self) -> bool;
+    /// What it says of its tools.
+    async fn declarations(&self) -> Result<Vec<Declared>, Failure>;
+    /// Carries out one job.
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End;
+}
+
+impl Guests for Sandbox {
+    fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError> {
+        self.load(digest, bytes, grants).map(|plugin| Arc::new(plugin) as Arc<dyn Guest>)
+    }
+}
+
+#[async_trait]
+impl Guest for Plugin {
+    fn has_server(&self) -> bool {
+        self.has_server()
+    }
+
+    async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
+        self.declarations().await
+    }
+
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+        self.run(job, limits, sink).await
+    }
+}

@@ -1,0 +1,234 @@
+//! The registry as the rest of the host sees it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use dispatch::ports::Clock;
+use domain::{Digest, PluginChange, PluginEvent, PluginName, Tool, ToolName};
+use sandbox::Sandbox;
+use tokio::sync::Semaphore;
+
+use crate::catalog::Catalog;
+use crate::components::Components;
+use crate::guests::Guests;
+use crate::load::{self, Loaded, NotLoaded};
+use crate::watch;
+use crate::{Finding, Settings};
+
+/// Receives every load, refusal and unload, in the order in which they happened. Called while a load is going on: hand it
+/// on, do not wait.
+pub type Events = Arc<dyn Fn(PluginEvent) + Send + Sync>;
+
+/// The live plugins. Cheap to clone.
+#[derive(Clone)]
+pub struct Registry {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// A plugin as an operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginStatus {
+    /// Its name.
+    pub name: PluginName,
+    /// What is live of it.
+    pub live: Option<(Digest, Vec<ToolName>)>,
+    /// What was found last under its name, if that was refused.
+    pub rejected: Option<(Digest, Vec<Finding>)>,
+}
+
+/// What was found about a component without making anything of it live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport {
+    /// The digest of its bytes.
+    pub component: Digest,
+    /// Its tools, as far as they could be read.
+    pub tools: Vec<Tool>,
+    /// Everything that is wrong. Empty: it would be loaded.
+    pub findings: Vec<Finding>,
+}
+
+/// Why there is no registry.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The settings make no sense.
+    #[error("the settings contradict themselves: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Settings(Vec<Finding>),
+    /// A folder cannot be used.
+    #[error("the folder {} cannot be used", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The host failed.
+    #[error("the registry could not be started")]
+    Host(#[source] io::Error),
+}
+
+/// What all clones share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) guests: Arc<dyn Guests>,
+    pub(crate) components: Components,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    clock: Arc<dyn Clock>,
+    events: Events,
+    places: Mutex<HashMap<PluginName, Arc<Semaphore>>>,
+    rejected: Mutex<BTreeMap<PluginName, (Digest, Vec<Finding>)>>,
+    /// Held over each load, so that two loads never judge their tools' names against the same catalog. Holds the components
+    /// that were live since the last [`Registry::collect`].
+    loading: Mutex<HashSet<Digest>>,
+}
+
+impl Registry {
+    /// Opens the data folder, loads what is in the watched folder and goes on watching it. Whatever is wrong with a plugin
+    /// is an event and no error.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the settings or a folder cannot be used.
+    pub async fn open(
+        settings: Settings,
+        sandbox: Sandbox,
+        clock: Arc<dyn Clock>,
+        events: Events,
+    ) -> Result<Self, OpenError> {
+        blocking(move || Self::start(settings, Arc::new(sandbox), clock, events)).await.map_err(OpenError::Host)?
+    }
+
+    /// What [`Registry::open`] does, on any guests. Keeps its thread meanwhile.
+    pub(crate) fn start(
+        settings: Settings,
+        guests: Arc<dyn Guests>,
+        clock: Arc<dyn Clock>,
+        events: Events,
+    ) -> Result<Self, OpenError> {
+        let findings = settings.check([]);
+        if !findings.is_empty() {
+            return Err(OpenError::Settings(findings));
+        }
+        let components = Components::open(&settings.data)
+            .map_err(|source| OpenError::Folder { path: settings.data.clone(), source })?;
+        let folder = settings.folder.clone();
+        let shared = Arc::new(Shared {
+            settings,
+            guests,
+            components,
+            clock,
+            events,
+            catalog: ArcSwap::default(),
+            places: Mutex::default(),
+            rejected: Mutex::default(),
+            loading: Mutex::default(),
+        });
+        if let Some(folder) = folder {
+            watch::start(&shared, &folder).map_err(|source| OpenError::Folder { path: folder, source })?;
+        }
+        Ok(Self { shared })
+    }
+
+    /// Loads a plugin that is in no folder. It is gone after a restart; calls that wait for it are not.
+    ///
+    /// # Errors
+    /// [`NotLoaded`] with every finding; what was live under the name still is.
+    pub async fn load(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
+        let shared = self.shared.clone();
+        blocking(move || shared.load(&name, &bytes, None)).await.map_err(NotLoaded::Fault)?
+    }
+
+    /// Loads a plugin and writes it into the watched folder, once it passed every rule.
+    ///
+    /// # Errors
+    /// [`NotLoaded`] with every finding; the folder and what was live under the name are as before.
+    pub async fn put(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
+        let shared = self.shared.clone();
+        blocking(move || shared.load(&name, &bytes, shared.settings.folder.as_deref()))
+            .await
+            .map_err(NotLoaded::Fault)?
+    }
+
+    /// Unloads a plugin and removes it from the watched folder. Says whether there was one.
+    ///
+    /// # Errors
+    /// When its file cannot be removed; it is then still live.
+    pub async fn remove(&self, name: PluginName) -> io::Result<bool> {
+        let shared = self.shared.clone();
+        blocking(move || shared.remove(&name)).await?
+    }
+
+    /// Removes the components that are neither live nor in use, and says how many. One that was live since the last time is
+    /// left as well: a call that was just pinned to it may not be in the set yet.
+    ///
+    /// # Errors
+    /// When the data folder cannot be read or changed.
+    pub async fn collect(&self, in_use: HashSet<Digest>) -> io::Result<usize> {
+        let shared = self.shared.clone();
+        blocking(move || shared.collect(in_use)).await?
+    }
+
+    /// Every plugin that is live or was refused, sorted by name.
+    #[must_use]
+    pub fn plugins(&self) -> Vec<PluginStatus> {
+        let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
+        let unknown = |name: &PluginName| PluginStatus { name: name.clone(), live: None, rejected: None };
+        for component in self.shared.catalog.load().plugins() {
+            let tools = component.tools.iter().map(|tool| tool.tool.name.clone()).collect();
+            let status = all.entry(component.plugin.clone()).or_insert_with_key(unknown);
+            status.live = Some((component.digest, tools));
+        }
+        for (name, rejected) in lock(&self.shared.rejected).iter() {
+            all.entry(name.clone()).or_insert_with_key(unknown).rejected = Some(rejected.clone());
+        }
+        all.into_values().collect()
+    }
+
+    /// Everything that is wrong with a component, without a running host. Compiles it, so it keeps its thread for a while.
+    ///
+    /// # Errors
+    /// When the host failed and not the component.
+    pub fn check(sandbox: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
+        let examined = load::examine(sandbox, settings, name, Digest::of(bytes), bytes, None, &|_| None)?;
+        Ok(CheckReport { component: Digest::of(bytes), tools: examined.tools, findings: examined.findings })
+    }
+}
+
+impl Shared {
+    /// Begins a load; the next one begins when this is dropped.
+    pub(crate) fn loading(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        lock(&self.loading)
+    }
+
+    /// What was refused last, by plugin.
+    pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, (Digest, Vec<Finding>)>> {
+        lock(&self.rejected)
+    }
+
+    /// The places in which calls of a plugin run, whatever its version.
+    pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Semaphore> {
+        let count = self.settings.limits(plugin).concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        lock(&self.places).entry(plugin.clone()).or_insert_with(|| Arc::new(Semaphore::new(count))).clone()
+    }
+
+    /// Tells what became of a plugin.
+    pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange) {
+        match &change {
+            PluginChange::Rejected { findings } => tracing::warn!(%plugin, %component, ?findings, "plugin rejected"),
+            PluginChange::Loaded { tools } => tracing::info!(%plugin, %component, ?tools, "plugin loaded"),
+            PluginChange::Unloaded => tracing::info!(%plugin, %component, "plugin unloaded"),
+        }
+        (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at: self.clock.now() });
+    }
+}
+
+/// Runs what keeps its thread on one that is there for that. It runs to its end even if nobody waits for it any longer.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
+}
+
+/// A panic under one of these locks leaves values that are each whole, so the lock goes on.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

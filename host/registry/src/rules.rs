@@ -1,0 +1,201 @@
+//! Every rule that a plugin's declarations must keep. All of them are applied before any of them counts, so that an author
+//! sees everything that is wrong at once.
+
+use std::collections::HashSet;
+
+use domain::gate;
+use domain::{Digest, Executor, Json, PluginName, Tool, ToolName};
+use sandbox::Declared;
+use serde_json::Value;
+
+use crate::finding::Findings;
+use crate::json::quoted;
+use crate::{LoadRule, Settings};
+
+mod options;
+mod references;
+mod schema;
+
+/// Tools of one plugin.
+pub const MAX_TOOLS: usize = 256;
+
+/// Bytes of a tool's description.
+pub const MAX_DESCRIPTION: usize = 8 << 10;
+
+pub use options::{MAX_OPTIONS, MAX_PROMPT, MAX_TITLE};
+pub use schema::{MAX_SCHEMA, MAX_SCHEMA_DEPTH};
+
+/// What is judged.
+pub(crate) struct Subject<'a> {
+    /// The plugin's name.
+    pub(crate) plugin: &'a PluginName,
+    /// The digest of its component.
+    pub(crate) component: Digest,
+    /// Whether the component exports `server`.
+    pub(crate) has_server: bool,
+    /// What it says of its tools.
+    pub(crate) declared: &'a [Declared],
+}
+
+/// Applies every rule, and returns the tools as far as they can be read. They may be used only if nothing was found.
+///
+/// `owner` names the other live plugin that has a tool of this name.
+pub(crate) fn judge(
+    subject: &Subject<'_>,
+    settings: &Settings,
+    owner: &dyn Fn(&str) -> Option<PluginName>,
+    findings: &mut Findings,
+) -> Vec<Tool> {
+    let count = subject.declared.len();
+    if count > MAX_TOOLS {
+        findings.about_plugin();
+        findings.add(
+            LoadRule::TooManyTools,
+            format!("the plugin has {count} tools, at most {MAX_TOOLS} are taken"),
+            "split it into several plugins",
+        );
+        return Vec::new();
+    }
+    let mut names = HashSet::new();
+    let mut tools = Vec::new();
+    for (position, declared) in subject.declared.iter().enumerate() {
+        findings.about(position, &declared.name);
+        if !names.insert(declared.name.as_str()) {
+            findings.add(LoadRule::ToolNameTwice, "the plugin has two tools of this name", "rename one of them");
+        }
+        if let Some(owner) = owner(&declared.name) {
+            findings.add(
+                LoadRule::ToolNameTaken,
+                format!("the live plugin {owner} has a tool of this name"),
+                "rename the tool, or unload that plugin first",
+            );
+        }
+        tools.extend(judge_tool(subject, declared, settings, findings));
+    }
+    findings.about_plugin();
+    tools
+}
+
+/// Applies the rules about one tool. Without a valid name there is nothing to make a tool of.
+fn judge_tool(
+    subject: &Subject<'_>,
+    declared: &Declared,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Option<Tool> {
+    let name = ToolName::new(&declared.name);
+    if name.is_err() {
+        findings.add(
+            LoadRule::ToolName,
+            "a tool's name must be 1 to 64 of the characters a-z A-Z 0-9 _ -",
+            "rename the tool",
+        );
+    }
+    judge_cell(subject, declared, findings);
+    judge_description(&declared.description, findings);
+    if declared.streaming && !matches!(declared.executor, Executor::Server | Executor::Client) {
+        findings.add(
+            LoadRule::Streaming,
+            format!("a {} tool reports no progress and cannot be streaming", declared.executor.as_str()),
+            "declare it without `streaming`",
+        );
+    }
+    let parameters = parameters(&declared.parameters, findings);
+    let options = options::read(declared, parameters.as_ref(), settings, findings);
+    settings.check_policy(&declared.name, declared.executor, findings);
+    Some(Tool {
+        name: name.ok()?,
+        description: declared.description.clone(),
+        parameters: Json::new(declared.parameters.as_str()),
+        executor: declared.executor,
+        approval: declared.approval,
+        streaming: declared.streaming,
+        options,
+        plugin: subject.plugin.clone(),
+        component: subject.component,
+        declaration: digest(declared),
+    })
+}
+
+fn judge_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Findings) {
+    if let Err(cell) = gate::phases(declared.executor, declared.approval) {
+        let (rule, remedy) = match declared.executor {
+            Executor::Provider => (
+                LoadRule::GatedProvider,
+                "declare its approval `auto`, or make it a server or client tool, which the host can stop",
+            ),
+            _ => (
+                LoadRule::GatedHuman,
+                "declare its approval `auto`, and let people decline with one of its `responses`",
+            ),
+        };
+        findings.add(rule, cell.to_string(), remedy);
+    }
+    if declared.executor == Executor::Server && !subject.has_server {
+        findings.add(
+            LoadRule::NoServer,
+            "a server tool needs a function to run, and the component does not export `server`",
+            "build against the world `plugin`, or choose the executor that carries it out",
+        );
+    }
+}
+
+fn judge_description(description: &str, findings: &mut Findings) {
+    if description.trim().is_empty() {
+        findings.add(LoadRule::Description, "the description is empty", "say what the tool does and when to use it");
+    }
+    if description.len() > MAX_DESCRIPTION {
+        let size = description.len();
+        findings.add(
+            LoadRule::Description,
+            format!("the description has {size} bytes, at most {MAX_DESCRIPTION} are taken"),
+            "shorten it: every model reads it at every turn",
+        );
+    }
+}
+
+/// The schema of the arguments as a value, as far as it is JSON.
+fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
+    const WHAT: &str = "`parameters`";
+    if !schema::is_of_size(WHAT, text, findings) {
+        return None;
+    }
+    let value = match crate::json::read(text) {
+        Ok((value, twice)) => {
+            for pointer in twice {
+                let message = format!("{WHAT} has the member {} twice", quoted(&pointer));
+                findings.add(LoadRule::SchemaInvalid, message, "remove one of the two");
+            }
+            value
+        }
+        Err(error) => {
+            findings.add(LoadRule::SchemaInvalid, format!("{WHAT} is not JSON: {error}"), "write a JSON Schema");
+            return None;
+        }
+    };
+    if value.get("type").and_then(Value::as_str) != Some("object") {
+        findings.add(
+            LoadRule::SchemaNotObject,
+            format!("{WHAT} does not say `\"type\": \"object\"` at its root"),
+            "make the arguments an object, one member for each",
+        );
+    }
+    schema::judge(WHAT, &value, findings);
+    Some(value)
+}
+
+/// The digest of a declaration: everything that an approver may have been told.
+fn digest(declared: &Declared) -> Digest {
+    Digest::of_parts(&[
+        declared.name.as_bytes(),
+        declared.description.as_bytes(),
+        declared.parameters.as_bytes(),
+        declared.executor.as_str().as_bytes(),
+        declared.approval.as_str().as_bytes(),
+        if declared.streaming { b"streaming" } else { b"" },
+        declared.options.as_bytes(),
+    ])
+}
+
+#[cfg(test)]
+mod tests;

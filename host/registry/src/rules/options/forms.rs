@@ -1,0 +1,245 @@
+//! The form of each option's value, and what it must not contradict.
+
+use dispatch::Template;
+use domain::{Editable, Executor, Hints, Json, OnExpiry, Recovery, Retention, Span};
+use serde_json::{Map, Value};
+
+use super::{MAX_PROMPT, MAX_TITLE, Reader, shown};
+use crate::LoadRule;
+use crate::json::quoted;
+use crate::rules::schema;
+
+impl Reader<'_> {
+    pub(super) fn title(&mut self, key: &'static str, value: &Value) {
+        let fits = |text: &&str| (1..=MAX_TITLE).contains(&text.chars().count()) && !text.contains(char::is_control);
+        match value.as_str().filter(fits) {
+            Some(text) => self.options.title = Some(text.to_owned()),
+            None => self.malformed(key, value, &format!("a string of 1 to {MAX_TITLE} characters on one line")),
+        }
+    }
+
+    pub(super) fn schema(&mut self, key: &'static str, value: &Value) -> Option<Json> {
+        if !value.is_object() && !value.is_boolean() {
+            self.malformed(key, value, "a JSON Schema");
+            return None;
+        }
+        let (what, text) = (format!("the option `{key}`"), self.texts.get(key)?.get());
+        let usable = schema::is_of_size(&what, text, self.findings) && schema::judge(&what, value, self.findings);
+        usable.then(|| Json::new(text))
+    }
+
+    pub(super) fn span(&mut self, key: &'static str, value: &Value, most: u64) -> Option<Span> {
+        let millis = value.as_u64().filter(|millis| (1..=most).contains(millis));
+        if millis.is_none() {
+            self.malformed(key, value, &format!("an integer from 1 to {most}"));
+        }
+        millis.map(Span::from_millis)
+    }
+
+    pub(super) fn on_expiry(&mut self, key: &'static str, value: &Value) {
+        let human = self.declared.executor == Executor::Human;
+        match value {
+            Value::String(text) if text == "error" => {}
+            Value::String(text) if human && matches!(text.as_str(), "deny" | "approve") => self.contradiction(
+                format!("the option `{key}` is {}, and there is no approval that could expire", quoted(text)),
+                "write \"error\", or {\"answer\": value} with what is then taken as the answer",
+            ),
+            Value::String(text) if text == "deny" => self.options.on_expiry = OnExpiry::Deny,
+            Value::String(text) if text == "approve" => self.approve_on_expiry(),
+            Value::Object(members) if members.len() == 1 && members.contains_key("answer") => {
+                if human {
+                    self.answer_on_expiry(&members["answer"]);
+                } else {
+                    self.contradiction(
+                        format!("the option `{key}` answers a question, and the tool asks none"),
+                        "write \"error\", \"deny\" or \"approve\"",
+                    );
+                }
+            }
+            value => self.malformed(key, value, "\"error\", \"deny\", \"approve\" or {\"answer\": value}"),
+        }
+    }
+
+    /// Silence counts as consent only where the operator said so for this very tool.
+    fn approve_on_expiry(&mut self) {
+        let name = self.declared.name.as_str();
+        if self.settings.approve_on_expiry.iter().any(|allowed| allowed.as_str() == name) {
+            self.options.on_expiry = OnExpiry::Approve;
+        } else {
+            self.findings.add(
+                LoadRule::ApproveOnExpiry,
+                "the option `on_expiry` approves calls that nobody answered, and the operator does not allow that",
+                "write \"error\" or \"deny\", or name the tool under `approve_on_expiry` in the host's configuration",
+            );
+        }
+    }
+
+    fn answer_on_expiry(&mut self, answer: &Value) {
+        // The schema is read from the text and not from what was read before, because it may stand behind this key.
+        let response = self.texts.get("response").and_then(|text| serde_json::from_str::<Value>(text.get()).ok());
+        let validator = response.and_then(|schema| crate::schema::compile(&schema).ok());
+        if let Some(error) = validator.as_ref().and_then(|validator| validator.validate(answer).err()) {
+            let message = format!("the answer in `on_expiry` does not fit `response`: {}", quoted(&error.to_string()));
+            self.contradiction(message, "write an answer that a person could give");
+            return;
+        }
+        self.options.on_expiry = OnExpiry::Answer(Json::new(answer.to_string()));
+    }
+
+    pub(super) fn prompt(&mut self, key: &'static str, value: &Value) {
+        let fits = |text: &&str| (1..=MAX_PROMPT).contains(&text.len());
+        let Some(text) = value.as_str().filter(fits) else {
+            self.malformed(key, value, &format!("a template of 1 to {MAX_PROMPT} bytes"));
+            return;
+        };
+        let template = match Template::parse(text) {
+            Ok(template) => template,
+            Err(error) => {
+                let message = format!("the option `{key}` is not a template: {}", printable(&error.to_string()));
+                let remedy = "write `{name}` or `{/json/pointer}` for an argument, `{{` and `}}` for braces";
+                self.findings.add(LoadRule::Prompt, message, remedy);
+                return;
+            }
+        };
+        let unlisted: Vec<_> = template.arguments().filter(|name| !self.has_argument(name)).collect();
+        for name in unlisted {
+            let message =
+                format!("the option `{key}` names the argument {}, which `parameters` does not list", quoted(&name));
+            self.findings.add(LoadRule::Prompt, message, "correct the name, or list it under `properties`");
+        }
+        self.options.prompt = Some(text.to_owned());
+    }
+
+    /// Whether the parameters list an argument. Where they could not be read, that is a finding of its own and no other
+    /// shall follow from it.
+    fn has_argument(&self, name: &str) -> bool {
+        let listed = |schema: &Value| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+        self.parameters.is_none_or(listed)
+    }
+
+    pub(super) fn responses(&mut self, key: &'static str, value: &Value) {
+        let expected = "an array of 1 to 16 distinct strings of 1 to 64 characters";
+        let sized = |text: &String| (1..=64).contains(&text.chars().count());
+        let fits = |list: &Vec<String>| distinct(list) && (1..=16).contains(&list.len()) && list.iter().all(sized);
+        let Some(list) = texts(value).filter(fits) else {
+            self.malformed(key, value, expected);
+            return;
+        };
+        self.options.responses = Some(list.into());
+    }
+
+    pub(super) fn editable(&mut self, key: &'static str, value: &Value) {
+        self.options.editable = match (value.as_str(), texts(value).filter(|list| distinct(list))) {
+            (Some("none"), _) => Editable::Nothing,
+            (Some("all"), _) => Editable::All,
+            (None, Some(fields)) if !fields.is_empty() => {
+                for field in fields.iter().filter(|field| !self.has_argument(field)).cloned().collect::<Vec<_>>() {
+                    self.contradiction(
+                        format!(
+                            "the option `{key}` names the argument {}, which `parameters` does not list",
+                            quoted(&field)
+                        ),
+                        "correct the name, or list it under `properties`",
+                    );
+                }
+                Editable::Fields(fields.into())
+            }
+            _ => {
+                self.malformed(key, value, "\"none\", \"all\" or a non-empty array of distinct argument names");
+                return;
+            }
+        };
+    }
+
+    pub(super) fn recovery(&mut self, key: &'static str, value: &Value) {
+        self.options.recovery = match value.as_str() {
+            Some("retry") => Recovery::Retry,
+            Some("ask") => Recovery::Ask,
+            Some("fail") => Recovery::Fail,
+            _ => return self.malformed(key, value, "\"retry\", \"ask\" or \"fail\""),
+        };
+    }
+
+    pub(super) fn retention(&mut self, key: &'static str, value: &Value) {
+        let Some(members) = self.object(key, value, &["max_age_turns", "max_count", "never_evict"]) else { return };
+        let mut retention = Retention::default();
+        for (name, value) in members {
+            let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+            match (name.as_str(), count, value) {
+                ("max_age_turns", Some(_), _) => retention.max_age_turns = count,
+                ("max_count", Some(_), _) => retention.max_count = count,
+                ("never_evict", _, Value::Bool(true)) => retention.never_evict = true,
+                ("never_evict", ..) => self.member(key, name, value, "`true`, or leave it away"),
+                _ => self.member(key, name, value, &format!("an integer from 1 to {}", u32::MAX)),
+            }
+        }
+        if members.is_empty() {
+            self.malformed(key, value, "{\"never_evict\": true}, or one or both of `max_age_turns` and `max_count`");
+        }
+        if members.contains_key("never_evict") && members.len() > 1 {
+            self.contradiction(
+                format!("the option `{key}` keeps results for ever and bounds them as well"),
+                "keep `never_evict` or the bounds, not both",
+            );
+        }
+        self.options.retention = Some(retention);
+    }
+
+    pub(super) fn hints(&mut self, key: &'static str, value: &Value) {
+        let known = ["read_only", "destructive", "idempotent", "open_world"];
+        let Some(members) = self.object(key, value, &known) else { return };
+        let mut hints = Hints::default();
+        for (name, value) in members {
+            let Some(hint) = value.as_bool() else {
+                self.member(key, name, value, "true or false");
+                continue;
+            };
+            match name.as_str() {
+                "read_only" => hints.read_only = Some(hint),
+                "destructive" => hints.destructive = Some(hint),
+                "idempotent" => hints.idempotent = Some(hint),
+                _ => hints.open_world = Some(hint),
+            }
+        }
+        if hints.read_only == Some(true) && hints.destructive == Some(true) {
+            self.contradiction(
+                format!("the option `{key}` says that the tool changes nothing and that it destroys"),
+                "let `read_only` or `destructive` be false",
+            );
+        }
+        self.options.hints = hints;
+    }
+
+    /// The members of an option that is an object, if it has no others than these.
+    fn object<'v>(&mut self, key: &'static str, value: &'v Value, known: &[&str]) -> Option<&'v Map<String, Value>> {
+        let Value::Object(members) = value else {
+            self.malformed(key, value, "an object");
+            return None;
+        };
+        let unknown: Vec<_> = members.keys().filter(|name| !known.contains(&name.as_str())).collect();
+        for name in &unknown {
+            self.unknown(&format!("member of the option `{key}` called"), name, known);
+        }
+        unknown.is_empty().then_some(members)
+    }
+
+    fn member(&mut self, key: &str, name: &str, value: &Value, expected: &str) {
+        let message = format!("`{name}` in the option `{key}` is {}", shown(value));
+        self.findings.add(LoadRule::OptionForm, message, format!("write {expected}"));
+    }
+}
+
+/// An array of strings.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+fn distinct(list: &[String]) -> bool {
+    list.iter().enumerate().all(|(index, text)| !list[..index].contains(text))
+}
+
+/// A message that quotes a plugin's text without escaping it.
+fn printable(message: &str) -> String {
+    let hidden = |c: char| c.is_control() || crate::json::is_invisible(c);
+    if message.contains(hidden) { quoted(message) } else { message.to_owned() }
+}

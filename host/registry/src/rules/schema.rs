@@ -1,0 +1,88 @@
+//! Whether a text is a JSON Schema of draft 2020-12 that this host can hold values against at a bounded cost.
+
+use serde_json::Value;
+
+use super::references;
+use crate::LoadRule;
+use crate::finding::Findings;
+use crate::json::{self, quoted};
+
+/// Bytes of one schema.
+pub const MAX_SCHEMA: usize = 64 << 10;
+
+/// How deeply the text of a schema may be nested.
+pub const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// What `$schema` may say, if it says anything.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// How many faults of one schema are told: the first ones explain the others.
+const MAX_FAULTS: usize = 4;
+
+/// Whether a schema is within the limit of size. `what` names it in findings, in backticks.
+pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> bool {
+    let size = text.len();
+    if size > MAX_SCHEMA {
+        findings.add(
+            LoadRule::SchemaSize,
+            format!("{what} has {size} bytes, at most {MAX_SCHEMA} are taken"),
+            "describe less of it: models read it at every turn",
+        );
+    }
+    size <= MAX_SCHEMA
+}
+
+/// Applies the rules about schemas to one, and says whether it can be used.
+pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool {
+    let before = findings.len();
+    let depth = json::depth(schema);
+    if depth > MAX_SCHEMA_DEPTH {
+        findings.add(
+            LoadRule::SchemaDepth,
+            format!("{what} is nested {depth} levels deep, at most {MAX_SCHEMA_DEPTH} are taken"),
+            "flatten it, or move parts to `$defs` and refer to them",
+        );
+        return false;
+    }
+    judge_form(what, schema, findings);
+    references::judge(what, schema, findings);
+    // A schema with a fault is not compiled: the compiler would report one of the same faults again.
+    if findings.len() == before
+        && let Err(error) = crate::schema::compile(schema)
+    {
+        let message =
+            format!("{what} cannot be used{}: {}", at(error.schema_path().as_str()), excerpt(&error.to_string()));
+        findings.add(LoadRule::SchemaInvalid, message, "write a JSON Schema of draft 2020-12");
+    }
+    findings.len() == before
+}
+
+fn judge_form(what: &str, schema: &Value, findings: &mut Findings) {
+    match schema.get("$schema") {
+        None => {}
+        Some(Value::String(draft)) if draft.trim_end_matches('#') == DRAFT => {}
+        Some(draft) => {
+            let draft = excerpt(&draft.to_string());
+            let remedy = "write it in draft 2020-12, or remove `$schema` if it already is";
+            findings.add(LoadRule::SchemaInvalid, format!("{what} is of another draft: {draft}"), remedy);
+            return;
+        }
+    }
+    let meta = jsonschema::draft202012::meta::validator();
+    for error in meta.iter_errors(schema).take(MAX_FAULTS) {
+        let fault = excerpt(&error.to_string());
+        let message = format!("{what} is not a schema{}: {fault}", at(error.instance_path().as_str()));
+        findings.add(LoadRule::SchemaInvalid, message, "write a JSON Schema of draft 2020-12");
+    }
+}
+
+fn at(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!(" at {}", excerpt(pointer)) }
+}
+
+/// The beginning of a text that may quote a plugin, safe to print.
+fn excerpt(text: &str) -> String {
+    const MOST: usize = 200;
+    let printable = |c: char| !c.is_control() && !crate::json::is_invisible(c);
+    if text.chars().count() <= MOST && text.chars().all(printable) { text.to_owned() } else { quoted(text) }
+}

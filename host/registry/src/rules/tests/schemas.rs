@@ -1,0 +1,155 @@
+//! The rules about schemas.
+
+use serde_json::{Value, json};
+
+use super::{about, check};
+
+/// The findings about one schema of arguments.
+fn schema(text: impl Into<String>) -> Vec<String> {
+    about(&json!({ "parameters": text.into() }))
+}
+
+/// An object of objects, nested so many levels deep as a text.
+fn nested(levels: usize) -> Value {
+    (1..levels).fold(json!({"type": "object"}), |inner, _| json!({"type": "object", "not": inner}))
+}
+
+#[test]
+fn schemas_that_are_fine() {
+    check(&[
+        (json!({"parameters": {"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema"}}), &[]),
+        (json!({"parameters": {"type": "object", "properties": {"$ref": {"type": "string"}, "const": {}}}}), &[]),
+        (
+            json!({"parameters": {"type": "object", "properties": {"a": {"const": {"$ref": "https://example.com"}}}}}),
+            &[],
+        ),
+        (json!({"parameters": {"type": "object", "properties": {"child": {"$ref": "#"}}}}), &[]),
+        (
+            json!({"parameters": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a~1%20b"}, "t": {"$ref": "#t"}},
+                "$defs": {"a/ b": {"$ref": "#t"}, "t": {"$anchor": "t", "items": {"$ref": "#/$defs/t"}}}}}),
+            &[],
+        ),
+        (json!({"parameters": nested(32)}), &[]),
+    ]);
+}
+
+#[test]
+fn schemas_that_are_not() {
+    check(&[
+        (
+            json!({"parameters": "{"}),
+            &[
+                "schema-invalid: `parameters` is not JSON: EOF while parsing an object at line 1 column 1; write a JSON Schema",
+            ],
+        ),
+        (
+            json!({"parameters": "{\"type\":\"object\",\"type\":\"object\"}"}),
+            &["schema-invalid: `parameters` has the member \"/type\" twice; remove one of the two"],
+        ),
+        (
+            json!({"parameters": {}}),
+            &[
+                "schema-not-object: `parameters` does not say `\"type\": \"object\"` at its root; make the arguments an object, one member for each",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": ["object", "null"]}}),
+            &[
+                "schema-not-object: `parameters` does not say `\"type\": \"object\"` at its root; make the arguments an object, one member for each",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}}),
+            &[
+                "schema-invalid: `parameters` is of another draft: \"http://json-schema.org/draft-07/schema#\"; write it in draft 2020-12, or remove `$schema` if it already is",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": "object", "properties": {"a": {"minimum": "x"}}}}),
+            &[
+                "schema-invalid: `parameters` is not a schema at /properties/a/minimum: \"x\" is not of type \"number\"; write a JSON Schema of draft 2020-12",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": "object", "properties": {"a": {"pattern": "("}}}}),
+            &[
+                "schema-invalid: `parameters` cannot be used at /properties/a/pattern: \"(\" is not a \"regex\"; write a JSON Schema of draft 2020-12",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}),
+            &[
+                "schema-invalid: `parameters` refers at \"/properties/a/$ref\" to \"#/$defs/a\", which is not there; correct the reference",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn schemas_that_lead_elsewhere() {
+    let remedy = "put what it refers to under `$defs` and refer to it as `#/$defs/NAME`";
+    for (keyword, target) in [
+        ("$ref", "https://example.com/schema.json"),
+        ("$ref", "file:///etc/passwd"),
+        ("$ref", "other.json#/a"),
+        ("$dynamicRef", "http://169.254.169.254/#a"),
+    ] {
+        let parameters = json!({"type": "object", "not": {keyword: target}}).to_string();
+        let message =
+            format!("schema-remote: `parameters` refers at \"/not/{keyword}\" to \"{target}\", outside of itself");
+        assert_eq!(schema(parameters), [format!("{message}; {remedy}")]);
+    }
+    let with_id = json!({"type": "object", "$defs": {"a": {"$id": "https://example.com/a"}}});
+    let expected = "schema-remote: `parameters` has an `$id` at \"/$defs/a\"; remove it: references are within the schema and begin with `#`";
+    assert_eq!(schema(with_id.to_string()), [expected]);
+}
+
+#[test]
+fn schemas_that_have_no_end() {
+    let circle = "refers to itself without a step into the value, so it never ends; let it refer to itself from inside \
+                  `properties` or `items` only";
+    for parameters in [
+        json!({"type": "object", "$ref": "#"}),
+        json!({"type": "object", "allOf": [{"anyOf": [{"$ref": "#"}]}]}),
+        json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+        json!({"type": "object", "$dynamicAnchor": "self", "if": {"$dynamicRef": "#self"}}),
+    ] {
+        let found = schema(parameters.to_string());
+        assert!(found.len() == 1 && found[0].starts_with("schema-cycle: ") && found[0].ends_with(circle), "{found:?}");
+    }
+    let doubling = |links: usize| {
+        let next = |n: usize| json!({"allOf": [{"$ref": format!("#/$defs/d{n}")}, {"$ref": format!("#/$defs/d{n}")}]});
+        let mut defs: serde_json::Map<_, _> = (0..links).map(|n| (format!("d{n}"), next(n + 1))).collect();
+        defs.insert(format!("d{links}"), json!({}));
+        json!({"type": "object", "$defs": defs}).to_string()
+    };
+    assert_eq!(schema(doubling(5)), [""; 0]);
+    assert!(
+        schema(doubling(14))[0].contains("applies more than 10000 schemas to one place"),
+        "{:?}",
+        schema(doubling(14))
+    );
+    assert!(schema(doubling(300))[0].contains("leads through more than 32 schemas"), "{:?}", schema(doubling(300)));
+}
+
+#[test]
+fn schemas_beyond_the_limits() {
+    let long = json!({"type": "object", "description": "x".repeat(70_000)}).to_string();
+    let size = long.len();
+    let expected = format!(
+        "schema-size: `parameters` has {size} bytes, at most 65536 are taken; describe less of it: models read it at every turn"
+    );
+    assert_eq!(schema(long), [expected]);
+    let expected = "schema-depth: `parameters` is nested 33 levels deep, at most 32 are taken; flatten it, or move parts to `$defs` and refer to them";
+    assert_eq!(schema(nested(33).to_string()), [expected]);
+    let expected =
+        "schema-invalid: `parameters` is not JSON: recursion limit exceeded at line 1 column 128; write a JSON Schema";
+    assert_eq!(schema("[".repeat(60_000)), [expected]);
+    let mut defs: serde_json::Map<_, _> =
+        (0..200).map(|n| (format!("d{n}"), json!({"items": {"$ref": format!("#/$defs/d{}", n + 1)}}))).collect();
+    defs.insert("d200".into(), json!({}));
+    let chain = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs}).to_string();
+    let expected = "schema-depth: `parameters` has a chain of more than 128 schemas that lie in or refer to each other; shorten the chain";
+    assert_eq!(schema(chain), [expected]);
+}

@@ -1,0 +1,139 @@
+//! The registry as the loop's port: finding tools, and running the guests of server tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
+use domain::{Digest, Failure, FailureCode, Limits, Outcome, ToolName};
+use sandbox::{Job, Level, Sink, Update};
+use tokio::sync::SemaphorePermit;
+
+use crate::Registry;
+use crate::catalog::nearest;
+use crate::component::Component;
+use crate::guests::Guest;
+use crate::registry::{Shared, blocking};
+
+#[async_trait]
+impl Tools for Registry {
+    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+        let catalog = self.shared.catalog.load();
+        if let Some(tool) = catalog.tool(name) {
+            return Ok(tool.clone());
+        }
+        let near = nearest(name, catalog.sorted().iter().map(|tool| tool.tool.name.as_str()));
+        Err(near.and_then(|name| catalog.tool(name)).map(|tool| tool.tool.name.clone()))
+    }
+
+    fn pinned(&self, component: Digest, name: &str) -> Option<Arc<LiveTool>> {
+        self.shared.component(component)?.tool(name).cloned()
+    }
+
+    fn list(&self) -> Vec<Arc<LiveTool>> {
+        self.shared.catalog.load().sorted().to_vec()
+    }
+
+    async fn run(&self, run: Run) -> End {
+        match carry_out(&self.shared, run).await {
+            Ok(end) => end,
+            Err(outcome) => End { outcome, wrote: false },
+        }
+    }
+}
+
+/// Runs a guest. The error is the outcome of a call whose guest never ran.
+async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
+    let component = shared.component(run.pinned.component).ok_or(Outcome::Invalidated)?;
+    let _place = place(shared, &component).await?;
+    let guest = guest(shared, &component).await?;
+    let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
+    let job = Job {
+        plugin: run.pinned.plugin.clone(),
+        call_id: run.call.as_str().into(),
+        tool: run.tool,
+        arguments: run.arguments,
+        idempotency_key: run.idempotency_key.into(),
+        attempt: run.attempt,
+        scope: run.scope,
+        streaming: run.pinned.streaming,
+    };
+    let end = guest.run(&job, &limits, Arc::new(Reporter(run.report))).await;
+    let outcome = match component.tool(&job.tool) {
+        Some(tool) => checked(tool, end.outcome),
+        None => end.outcome,
+    };
+    Ok(End { outcome, wrote: end.wrote_keyvalue })
+}
+
+/// A place to run in, waited for no longer than the operator allows.
+async fn place<'a>(shared: &Shared, component: &'a Component) -> Result<SemaphorePermit<'a>, Outcome> {
+    if let Ok(place) = component.places.try_acquire() {
+        return Ok(place);
+    }
+    let queue = shared.settings.queue;
+    let waited = tokio::time::timeout(Duration::from_millis(queue.millis()), component.places.acquire()).await;
+    waited.ok().and_then(Result::ok).ok_or_else(|| {
+        let (plugin, most, millis) = (&component.plugin, component.limits.concurrency, queue.millis());
+        let message = format!(
+            "the plugin {plugin} already runs {most} calls, and none of them ended within {millis} ms; try again later"
+        );
+        Outcome::Failed(Failure::new(FailureCode::Busy, message))
+    })
+}
+
+/// The component's guest, made on the first call: its bytes are read and held against the digest, and compiled unless the
+/// sandbox has their code already.
+async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn Guest>, Outcome> {
+    if let Some(guest) = component.guest.get() {
+        return Ok(guest);
+    }
+    let make = || async {
+        let (shared, digest, grants) = (shared.clone(), component.digest, component.grants);
+        blocking(move || awaken(&shared, digest, &grants)).await.map_err(|error| fault(&error))?
+    };
+    component.guest.get_or_try_init(make).await
+}
+
+fn awaken(shared: &Shared, digest: Digest, grants: &sandbox::Grants) -> Result<Arc<dyn Guest>, Outcome> {
+    let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
+    let bytes = bytes.ok_or(Outcome::Invalidated)?;
+    shared.guests.load(digest, &bytes, grants).map_err(|error| {
+        // It could be loaded when the call was submitted, so an operator took a grant back, or the host is another one.
+        let message = format!("the tool's component can no longer be loaded: {error}");
+        Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+    })
+}
+
+fn fault(error: &std::io::Error) -> Outcome {
+    tracing::error!(%error, "the host could not make a guest");
+    Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
+}
+
+/// The outcome, unless it is a result that breaks the schema that its tool promised. That it is JSON the sandbox has seen.
+fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
+    let Outcome::Ok { value, .. } = &outcome else { return outcome };
+    if tool.tool.options.result.is_none() {
+        return outcome;
+    }
+    let violations = tool.checks.result(value);
+    if violations.is_empty() {
+        return outcome;
+    }
+    let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
+    let message = format!("the tool ran, and its result breaks the schema it declares: {}", list.join("; "));
+    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
+}
+
+/// Hands what a guest reports on to the loop.
+struct Reporter(Arc<dyn Report>);
+
+impl Sink for Reporter {
+    fn progress(&self, update: Update) {
+        self.0.progress(Progress { message: update.message, fraction: update.fraction, data: update.data });
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        self.0.log(level.as_str(), line);
+    }
+}

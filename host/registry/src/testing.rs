@@ -1,0 +1,209 @@
+//! A sandbox of paper: a component is a JSON text that says what it would do, and everything that is asked of it is counted.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dispatch::ports::{Clock, Progress, Report};
+use domain::{
+    Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
+    Timestamp,
+};
+use sandbox::{Capability, Declared, End, ForeignImport, Grants, Job, LoadError, Sink, Spent, Update};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::guests::{Guest, Guests};
+use crate::{Registry, Settings};
+
+/// Counts what is asked of it.
+#[derive(Default)]
+pub(crate) struct Paper {
+    pub(crate) loads: AtomicUsize,
+    pub(crate) asked: Arc<AtomicUsize>,
+}
+
+struct PaperGuest {
+    component: Value,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Guests for Paper {
+    fn load(&self, _digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError> {
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        let component: Value =
+            serde_json::from_slice(bytes).map_err(|_| LoadError::Malformed("it ends too early".into()))?;
+        let foreign = |name: &Value| {
+            let name = name.as_str().unwrap_or_default().to_owned();
+            let needs = name.contains("keyvalue").then_some(Capability::KeyValue);
+            let granted = needs.is_some_and(|capability| grants.holds(capability));
+            (!granted).then_some(ForeignImport { name, needs })
+        };
+        let imports: Vec<_> = component["imports"].as_array().into_iter().flatten().filter_map(foreign).collect();
+        if !imports.is_empty() {
+            return Err(LoadError::Imports(imports));
+        }
+        Ok(Arc::new(PaperGuest { component, asked: self.asked.clone() }))
+    }
+}
+
+#[async_trait]
+impl Guest for PaperGuest {
+    fn has_server(&self) -> bool {
+        self.component["server"].as_bool().unwrap_or(true)
+    }
+
+    async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        match self.component["crash"].as_str() {
+            Some(words) => Err(Failure::new(FailureCode::Trapped, words)),
+            None => Ok(self.component["tools"].as_array().into_iter().flatten().map(declared).collect()),
+        }
+    }
+
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+        let result = match &*job.tool {
+            "wait" => std::future::pending().await,
+            "limits" => limits.time.millis().to_string(),
+            "who" => format!("{:?}", self.component["who"].as_str().unwrap_or_default()),
+            _ => job.arguments.as_str().to_owned(),
+        };
+        sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
+        End {
+            outcome: Outcome::Ok { value: Json::new(result), trusted: true },
+            spent: Spent::default(),
+            wrote_keyvalue: false,
+        }
+    }
+}
+
+/// A declaration from JSON: a plain server tool except for what is said.
+pub(crate) fn declared(tool: &Value) -> Declared {
+    let text = |key: &str, default: &str| match &tool[key] {
+        Value::Null => default.to_owned(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let executor = text("executor", "server");
+    Declared {
+        name: text("name", "tool"),
+        description: text("description", "Does something."),
+        parameters: text("parameters", r#"{"type":"object","properties":{"a":{},"b":{}}}"#),
+        executor: Executor::ALL.into_iter().find(|e| e.as_str() == executor).expect("an executor"),
+        approval: if tool["gated"] == true { Approval::RequiresApproval } else { Approval::Auto },
+        streaming: tool["streaming"] == true,
+        options: text("options", "{}"),
+    }
+}
+
+/// The bytes of a component with these tools.
+pub(crate) fn component(tools: &[Value]) -> Vec<u8> {
+    json!({ "tools": tools }).to_string().into_bytes()
+}
+
+/// A component with one server tool of this name.
+pub(crate) fn one(tool: &str) -> Vec<u8> {
+    component(&[json!({ "name": tool })])
+}
+
+pub(crate) fn plugin(name: &str) -> PluginName {
+    PluginName::new(name).expect("a name")
+}
+
+/// A clock that stands still.
+struct Still;
+
+#[async_trait]
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1)
+    }
+
+    async fn sleep_until(&self, _at: Timestamp) {}
+}
+
+pub(crate) fn still() -> Arc<dyn Clock> {
+    Arc::new(Still)
+}
+
+/// A report that nobody reads but the test.
+#[derive(Default)]
+pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
+
+impl Report for Notes {
+    fn progress(&self, progress: Progress) {
+        self.0.lock().expect("unpoisoned").push(progress.message);
+    }
+
+    fn log(&self, level: &'static str, line: &str) {
+        self.0.lock().expect("unpoisoned").push(format!("{level}: {line}"));
+    }
+}
+
+/// A registry on paper, with its folders and its events.
+pub(crate) struct World {
+    pub(crate) data: TempDir,
+    pub(crate) folder: PathBuf,
+    pub(crate) paper: Arc<Paper>,
+    pub(crate) registry: Registry,
+    events: Receiver<PluginEvent>,
+}
+
+impl World {
+    /// A world without a watched folder.
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A world with a watched folder.
+    pub(crate) fn watching() -> Self {
+        Self::with(|settings| settings.folder = Some(settings.data.join("plugins")))
+    }
+
+    /// A world with these settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::on(tempfile::tempdir().expect("a folder"), change)
+    }
+
+    /// A world on what another has left.
+    pub(crate) fn on(data: TempDir, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::new(data.path());
+        change(&mut settings);
+        let folder = settings.folder.clone().unwrap_or_default();
+        let paper = Arc::new(Paper::default());
+        let (sender, events): (Sender<PluginEvent>, _) = channel();
+        let sink = Arc::new(move |event| drop(sender.send(event)));
+        let registry = Registry::start(settings, paper.clone(), still(), sink).expect("a registry");
+        Self { data, folder, paper, registry, events }
+    }
+
+    /// Loads without a folder.
+    pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::Loaded, crate::NotLoaded> {
+        self.registry.shared.load(&plugin(name), bytes, None)
+    }
+
+    /// The names of the live tools.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let catalog = self.registry.shared.catalog.load();
+        catalog.sorted().iter().map(|tool| tool.tool.name.to_string()).collect()
+    }
+
+    /// The next event, in short. Events come within a second; whoever waits for five waits for none.
+    pub(crate) fn event(&self) -> String {
+        let event = self.events.recv_timeout(Duration::from_secs(5)).expect("an event");
+        let what = match event.change {
+            PluginChange::Loaded { tools } => format!("loaded {tools:?}"),
+            PluginChange::Rejected { findings } => format!("rejected {findings:?}"),
+            PluginChange::Unloaded => "unloaded".to_owned(),
+        };
+        format!("{} {what}", event.plugin)
+    }
+
+    /// Whether nothing more happened.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.events.try_recv().is_err()
+    }
+}

@@ -1,0 +1,92 @@
+//! The watched folder. Nothing here sleeps: each test waits for the event that it expects.
+
+use std::fs;
+
+use crate::testing::{World, component, one, plugin};
+
+/// Puts a file into the folder as a whole.
+fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
+    let aside = world.folder.join(format!("{name}.part"));
+    fs::write(&aside, bytes).expect("writes");
+    fs::rename(&aside, world.folder.join(format!("{name}.wasm"))).expect("renames");
+}
+
+#[test]
+fn what_comes_changes_and_goes_is_live_replaced_and_unloaded() {
+    let world = World::watching();
+    place(&world, "mail", one("send"));
+    assert_eq!(world.event(), "mail loaded [send]");
+    place(&world, "mail", one("send_mail"));
+    assert_eq!(world.event(), "mail loaded [send_mail]");
+    place(&world, "mail", "half a compo");
+    assert!(world.event().starts_with("mail rejected"));
+    assert_eq!(world.tools(), ["send_mail"], "a broken replacement unseats nothing");
+    fs::remove_file(world.folder.join("mail.wasm")).expect("removes");
+    assert_eq!(world.event(), "mail unloaded");
+    assert!(world.tools().is_empty());
+}
+
+#[test]
+fn a_file_that_is_written_in_place_is_loaded() {
+    let world = World::watching();
+    fs::write(world.folder.join("plain.wasm"), one("plain")).expect("writes");
+    let mut event = world.event();
+    // On a busy machine the writer can be stopped between making the file and filling it, for longer than it has to settle.
+    if event.starts_with("plain rejected") {
+        event = world.event();
+    }
+    assert_eq!(event, "plain loaded [plain]");
+}
+
+#[test]
+fn a_plugin_under_a_new_name_finds_its_tools_free() {
+    let world = World::watching();
+    place(&world, "b", one("search"));
+    assert_eq!(world.event(), "b loaded [search]");
+    fs::rename(world.folder.join("b.wasm"), world.folder.join("a.wasm")).expect("renames");
+    let mut events = [world.event(), world.event()];
+    events.sort();
+    assert_eq!(events, ["a loaded [search]", "b unloaded"]);
+}
+
+#[test]
+fn a_plugin_whose_tools_were_taken_is_loaded_once_they_are_free() {
+    let world = World::watching();
+    place(&world, "first", one("search"));
+    assert_eq!(world.event(), "first loaded [search]");
+    place(&world, "second", one("search"));
+    assert!(world.event().starts_with("second rejected"));
+    place(&world, "first", one("other"));
+    assert_eq!(world.event(), "first loaded [other]");
+    assert_eq!(world.event(), "second loaded [search]");
+}
+
+#[test]
+fn a_file_that_cannot_be_a_plugin_is_refused_and_others_are_left_alone() {
+    let world = World::watching();
+    fs::write(world.folder.join("notes.txt"), "not looked at").expect("writes");
+    fs::create_dir(world.folder.join("folder.wasm")).expect("creates");
+    place(&world, "my tool", one("mine"));
+    let event = world.event();
+    assert!(event.starts_with("my-tool rejected") && event.contains("rename the file"), "{event}");
+    assert!(world.is_quiet());
+}
+
+#[test]
+fn what_is_put_is_in_the_folder_and_live_and_what_is_refused_is_neither() {
+    let world = World::watching();
+    let put = |bytes: &[u8]| world.registry.shared.load(&plugin("put"), bytes, Some(&world.folder));
+    put(&one("first")).expect("loads");
+    assert_eq!(world.event(), "put loaded [first]");
+    assert_eq!(fs::read(world.folder.join("put.wasm")).expect("reads"), one("first"));
+
+    put(&component(&[serde_json::json!({"name": "a b"})])).expect_err("is refused");
+    assert!(world.event().starts_with("put rejected"));
+    assert_eq!(fs::read(world.folder.join("put.wasm")).expect("reads"), one("first"));
+    assert_eq!(world.tools(), ["first"]);
+
+    assert!(world.registry.shared.remove(&plugin("put")).expect("removes"));
+    assert_eq!(world.event(), "put unloaded");
+    assert!(!world.folder.join("put.wasm").exists());
+    assert!(!world.registry.shared.remove(&plugin("put")).expect("removes"));
+}

@@ -1,0 +1,219 @@
+//! How plugins come to be live, stay live and go.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use dispatch::ports::Tools as _;
+use domain::{Approval, Digest, Rule, Span, ToolName};
+use serde_json::json;
+
+use crate::testing::{World, component, one, plugin};
+use crate::{Loaded, NotLoaded, OpenError, Pattern, PluginSettings, Registry, Settings};
+
+fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
+    match result {
+        Err(NotLoaded::Rejected { findings, .. }) => findings.iter().map(ToString::to_string).collect(),
+        other => panic!("was not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_plugin_is_live_as_a_whole_or_not_at_all() {
+    let world = World::new();
+    world.load("mail", &component(&[json!({"name": "send"}), json!({"name": "read"})])).expect("loads");
+    assert_eq!(world.event(), "mail loaded [send, read]");
+    assert_eq!(world.tools(), ["read", "send"]);
+
+    let broken = component(&[json!({"name": "read"}), json!({"name": "delete", "description": ""})]);
+    let expected = "tool delete: the description is empty; say what the tool does and when to use it";
+    assert_eq!(findings(world.load("mail", &broken)), [expected]);
+    assert_eq!(world.event(), format!("mail rejected {:?}", [expected]));
+    assert_eq!(world.tools(), ["read", "send"], "what was live still is");
+    let status = &world.registry.plugins()[0];
+    assert!(
+        status.live.is_some() && status.rejected.as_ref().is_some_and(|(digest, _)| *digest == Digest::of(&broken))
+    );
+
+    world.load("mail", &one("read")).expect("loads");
+    assert_eq!(world.tools(), ["read"]);
+    assert_eq!(world.registry.plugins()[0].rejected, None);
+}
+
+#[test]
+fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
+    let world = World::new();
+    assert_eq!(findings(world.load("a", b"\0asm")), ["not a WebAssembly component: it ends too early; build it again"]);
+    let crash = json!({"crash": "the guest trapped"}).to_string();
+    assert_eq!(
+        findings(world.load("a", crash.as_bytes())),
+        [
+            "the plugin could not say what its tools are: the guest trapped; let `catalog.tools` return a constant, within \
+          the limits"
+        ]
+    );
+}
+
+#[test]
+fn imports_outside_of_the_grants_are_found_together_with_everything_else() {
+    let store = "wasi:keyvalue/store@0.2.0-draft2";
+    let bytes = json!({"imports": [store], "tools": [{"name": "keep", "description": ""}]}).to_string();
+    let world = World::new();
+    assert_eq!(
+        findings(world.load("ledger", bytes.as_bytes())),
+        [
+            "the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`); grant `keyvalue` to \
+             the plugin in the host's configuration, or do without it",
+            "tool keep: the description is empty; say what the tool does and when to use it",
+        ]
+    );
+    let foreign = json!({"imports": ["wasi:sockets/tcp@0.2.0"], "tools": []}).to_string();
+    assert_eq!(
+        findings(world.load("net", foreign.as_bytes())),
+        ["the component imports `wasi:sockets/tcp@0.2.0` (no grant exists that allows it); do without it"]
+    );
+
+    let bytes = json!({"imports": [store], "tools": [{"name": "keep"}]}).to_string();
+    let granting = World::with(|settings| {
+        let granted = PluginSettings { grants: sandbox::Grants { keyvalue: true }, limits: None };
+        settings.plugins.insert(plugin("ledger"), granted);
+    });
+    granting.load("ledger", bytes.as_bytes()).expect("loads");
+    findings(granting.load("other", bytes.as_bytes()));
+}
+
+#[test]
+fn a_tools_name_belongs_to_one_live_plugin() {
+    let world = World::new();
+    world.load("first", &one("search")).expect("loads");
+    assert_eq!(
+        findings(world.load("second", &one("search"))),
+        ["tool search: the live plugin first has a tool of this name; rename the tool, or unload that plugin first"]
+    );
+    assert!(world.registry.shared.unload(&plugin("first")));
+    world.load("second", &one("search")).expect("loads");
+}
+
+#[test]
+fn a_component_is_asked_once_and_a_restart_does_not_compile() {
+    let world = World::new();
+    let bytes = one("echo");
+    assert!(world.load("echo", &bytes).expect("loads").changed);
+    assert!(!world.load("echo", &bytes).expect("is live").changed);
+    world.load("echo", &one("other")).expect("loads");
+    world.load("echo", &bytes).expect("loads");
+    assert_eq!(world.paper.asked.load(Ordering::SeqCst), 2, "once for each digest");
+    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 2);
+
+    let again = World::on(world.data, |_| {});
+    again.load("echo", &bytes).expect("loads");
+    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(again.tools(), ["echo"]);
+}
+
+#[test]
+fn grants_that_changed_are_judged_anew() {
+    let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
+    let granted = PluginSettings { grants: sandbox::Grants { keyvalue: true }, limits: None };
+    let world = World::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granted)));
+    world.load("ledger", bytes.as_bytes()).expect("loads");
+    let revoked = World::on(world.data, |_| {});
+    assert_eq!(findings(revoked.load("ledger", bytes.as_bytes())).len(), 1);
+}
+
+#[test]
+fn components_are_kept_for_as_long_as_somebody_needs_them() {
+    let world = World::new();
+    let (old, new) = (one("old"), one("new"));
+    let (old_digest, new_digest) = (Digest::of(&old), Digest::of(&new));
+    world.load("tool", &old).expect("loads");
+    world.load("tool", &new).expect("loads");
+    let collect = |in_use: &[Digest]| {
+        let in_use: HashSet<_> = in_use.iter().copied().collect();
+        world.registry.shared.collect(in_use).expect("collects")
+    };
+    assert_eq!(collect(&[]), 0, "it was live since the last time");
+    assert_eq!(collect(&[old_digest]), 0, "a call is pinned to it");
+    assert!(world.registry.pinned(old_digest, "old").is_some());
+    assert_eq!(collect(&[]), 1);
+    assert!(world.registry.pinned(old_digest, "old").is_none());
+    assert!(world.registry.pinned(new_digest, "new").is_some());
+}
+
+#[test]
+fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
+    let world = World::new();
+    let digest = world.load("pay", &component(&[json!({"name": "pay", "gated": true})])).expect("loads").component;
+    let again = World::on(world.data, |_| {});
+    assert!(again.tools().is_empty());
+    let tool = again.registry.pinned(digest, "pay").expect("is kept");
+    assert_eq!(tool.tool.plugin, plugin("pay"));
+    assert_eq!(tool.pinned.component, digest);
+    assert!(again.registry.pinned(digest, "other").is_none());
+    assert!(again.registry.pinned(Digest::of("unknown"), "pay").is_none());
+    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn what_a_call_is_pinned_to_is_the_declaration_under_the_operators_policy() {
+    let world = World::with(|settings| {
+        let rule = |text, rule| (Pattern::new(text).expect("a pattern"), rule);
+        settings.rules = vec![rule("gated_*", Rule::Ask), rule("never_*", Rule::Deny)];
+        settings.limits.time = Span::from_secs(10);
+    });
+    let tools = [
+        json!({"name": "plain"}),
+        json!({"name": "quick", "options": {"timeout_ms": 5}}),
+        json!({"name": "slow", "options": {"timeout_ms": 3_600_000}}),
+        json!({"name": "gated_run"}),
+        json!({"name": "never_ask", "executor": "human"}),
+        json!({"name": "locate", "executor": "client", "options": {"result": {"type":"array"}, "expires_ms": 7}}),
+    ];
+    world.load("all", &component(&tools)).expect("loads");
+    let live = |name: &str| world.registry.find(name).unwrap_or_else(|_| panic!("{name} is live"));
+    assert_eq!(live("plain").pinned.timeout, Span::from_secs(10));
+    assert_eq!(live("plain").pinned.wait, None);
+    assert_eq!(live("quick").pinned.timeout, Span::from_millis(5));
+    assert_eq!(live("slow").pinned.timeout, Span::from_secs(10));
+    let gated = live("gated_run");
+    assert_eq!((gated.rule, gated.tool.approval, gated.pinned.approval), {
+        (Rule::Ask, Approval::Auto, Approval::RequiresApproval)
+    });
+    assert_eq!(gated.pinned.wait.as_ref().map(|wait| wait.expires), Some(Span::from_secs(86_400)));
+    assert_eq!((live("never_ask").rule, live("never_ask").pinned.approval), (Rule::Deny, Approval::Auto));
+    let wait = live("locate").pinned.wait.clone().expect("waits");
+    assert_eq!(wait.expires, Span::from_millis(7));
+    assert_eq!(wait.result.expect("has a schema").as_str(), r#"{"type":"array"}"#);
+}
+
+#[test]
+fn the_nearest_live_tool_is_offered() {
+    let world = World::new();
+    world.load("mail", &component(&[json!({"name": "send_mail"}), json!({"name": "read_mail"})])).expect("loads");
+    let near = |name: &str| world.registry.find(name).err().flatten();
+    assert_eq!(near("send_email"), ToolName::new("send_mail").ok());
+    assert_eq!(near("weather"), None);
+}
+
+#[test]
+fn settings_that_contradict_themselves_open_nothing() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut settings = Settings::new(data.path());
+    settings.default_expires = Span::ZERO;
+    let paper = std::sync::Arc::new(crate::testing::Paper::default());
+    let opened = Registry::start(settings, paper, crate::testing::still(), std::sync::Arc::new(|_| {}));
+    assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
+}
+
+#[test]
+fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
+    let bytes: Vec<_> = (0..200).map(|n| one(&format!("tool_{n}"))).collect();
+    let world = World::watching();
+    for (n, bytes) in bytes.iter().enumerate() {
+        std::fs::write(world.folder.join(format!("p{n}.wasm")), bytes).expect("writes");
+    }
+    let first = World::on(world.data, |settings| settings.folder = Some(settings.data.join("plugins")));
+    assert_eq!(first.tools().len(), 200);
+    let again = World::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
+    assert_eq!(again.tools().len(), 200);
+    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
+}

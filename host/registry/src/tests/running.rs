@@ -1,0 +1,133 @@
+//! Runs of guests: what they are given, and what becomes of what they return.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use dispatch::ports::{End, Run, Tools as _};
+use domain::{CallId, Digest, Failure, FailureCode, Json, Outcome, Span};
+use futures::FutureExt as _;
+use serde_json::{Value, json};
+
+use crate::testing::{Notes, World, component};
+
+/// A run of a live tool.
+fn run(world: &World, tool: &str, arguments: &str) -> Run {
+    let live = world.registry.find(tool).unwrap_or_else(|_| panic!("{tool} is live"));
+    Run {
+        pinned: live.pinned.clone(),
+        tool: tool.into(),
+        call: CallId::new("call_1").expect("an id"),
+        arguments: Json::new(arguments),
+        idempotency_key: "key".into(),
+        attempt: 1,
+        scope: Json::new("{}"),
+        report: Arc::new(Notes::default()),
+    }
+}
+
+fn world(tools: &[Value]) -> World {
+    let world = World::with(|settings| {
+        settings.limits.concurrency = 1;
+        settings.queue = Span::from_millis(20);
+    });
+    world.load("guest", &component(tools)).expect("loads");
+    world
+}
+
+fn ok(text: &str) -> End {
+    End { outcome: Outcome::Ok { value: Json::new(text), trusted: true }, wrote: false }
+}
+
+fn failure(end: End) -> Failure {
+    match end.outcome {
+        Outcome::Failed(failure) => failure,
+        other => panic!("did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_handed_on_if_it_is_what_was_promised() {
+    let world = world(&[json!({"name": "echo", "options": {"result": {"type": "integer"}}})]);
+    assert_eq!(world.registry.run(run(&world, "echo", "1")).await, ok("1"));
+    let failure = failure(world.registry.run(run(&world, "echo", "\"x\"")).await);
+    assert_eq!(failure.code, FailureCode::InvalidResult);
+    assert_eq!(
+        failure.message,
+        r#"the tool ran, and its result breaks the schema it declares: "x" is not of type "integer""#
+    );
+}
+
+#[tokio::test]
+async fn a_run_may_take_what_the_tool_and_the_operator_allow() {
+    let world = world(&[json!({"name": "limits", "options": {"timeout_ms": 1234}})]);
+    assert_eq!(world.registry.run(run(&world, "limits", "{}")).await, ok("1234"));
+}
+
+#[tokio::test]
+async fn what_a_guest_reports_arrives() {
+    let world = world(&[json!({"name": "echo"})]);
+    let notes = Arc::new(Notes::default());
+    let mut run = run(&world, "echo", "1");
+    run.report = notes.clone();
+    world.registry.run(run).await;
+    assert_eq!(*notes.0.lock().expect("unpoisoned"), ["done"]);
+}
+
+#[tokio::test]
+async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place() {
+    let world = world(&[json!({"name": "wait"}), json!({"name": "echo"})]);
+    let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
+    let failure = failure(world.registry.run(run(&world, "echo", "1")).await);
+    assert_eq!(failure.code, FailureCode::Busy);
+    assert_eq!(
+        failure.message,
+        "the plugin guest already runs 1 calls, and none of them ended within 20 ms; try again later"
+    );
+    drop(waiting);
+    assert_eq!(world.registry.run(run(&world, "echo", "1")).await, ok("1"));
+}
+
+#[tokio::test]
+async fn a_call_runs_the_component_that_it_is_pinned_to() {
+    let world = world(&[]);
+    let version = |who: &str| json!({"who": who, "tools": [{"name": "who"}]}).to_string();
+    world.load("guest", version("old").as_bytes()).expect("loads");
+    let old = run(&world, "who", "{}");
+    world.load("guest", version("new").as_bytes()).expect("loads");
+    assert_eq!(world.registry.run(old).await, ok("\"old\""));
+    assert_eq!(world.registry.run(run(&world, "who", "{}")).await, ok("\"new\""));
+}
+
+#[tokio::test]
+async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
+    let world = world(&[json!({"name": "echo"})]);
+    let pinned = run(&world, "echo", "1");
+    let digest = pinned.pinned.component;
+    let file = world.data.path().join(format!("components/{}.wasm", digest.hex()));
+
+    // After a restart nothing is compiled yet, so the bytes are read when they are first needed.
+    let again = World::on(world.data, |_| {});
+    std::fs::write(&file, "other bytes").expect("writes");
+    let invalidated = End { outcome: Outcome::Invalidated, wrote: false };
+    assert_eq!(again.registry.run(pinned).await, invalidated);
+
+    let other = world_with_unknown_component(&again);
+    assert_eq!(again.registry.run(other).await, invalidated);
+}
+
+fn world_with_unknown_component(world: &World) -> Run {
+    world.load("guest", &component(&[json!({"name": "echo"})])).expect("loads");
+    let mut run = run(world, "echo", "1");
+    let mut pinned = (*run.pinned).clone();
+    pinned.component = Digest::of("never seen");
+    run.pinned = Arc::new(pinned);
+    run
+}
+
+#[test]
+fn a_warm_run_completes_without_waiting_for_anything() {
+    let world = world(&[json!({"name": "echo"})]);
+    let end = world.registry.run(run(&world, "echo", "1")).now_or_never();
+    assert_eq!(end, Some(ok("1")), "the guest was compiled when it was loaded, and nothing else is in the way");
+}
