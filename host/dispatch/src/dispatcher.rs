@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::feed::Feeds;
 use crate::handle::Handle;
-use crate::ports::{AppendError, Clock, Commit, Position, Store, StoreFault, Tools};
+use crate::ports::{AppendError, Clock, Commit, Store, StoreFault, Tools};
 use crate::presence::Presence;
 use crate::request::Bounds;
 use crate::turns::{Entered, Slot, Turns};
@@ -125,8 +125,8 @@ impl Inner {
                 events,
             };
             match self.parts.store.append(commit).await {
-                Ok(position) => {
-                    self.committed(entered, &mut slot, next, version + 1, position);
+                Ok(_) => {
+                    self.committed(entered, &mut slot, next, version + 1);
                     return Ok(true);
                 }
                 Err(AppendError::Conflict) => {}
@@ -138,15 +138,8 @@ impl Inner {
     }
 
     /// A commit is on disk: publish it, and perform what the new state owes.
-    pub(crate) fn committed(
-        self: &Arc<Self>,
-        entered: &Entered,
-        slot: &mut Slot,
-        turn: Turn,
-        version: u32,
-        position: Position,
-    ) {
-        self.feeds.committed(&turn.conversation, position);
+    pub(crate) fn committed(self: &Arc<Self>, entered: &Entered, slot: &mut Slot, turn: Turn, version: u32) {
+        self.feeds.committed(&turn.conversation);
         if let Some(due) = turn.next_due() {
             self.alarm.no_later_than(due.at);
         }

@@ -74,7 +74,7 @@ enum Signal {
 pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
 
 impl Feeds {
-    pub(crate) fn committed(&self, conversation: &ConversationId, _position: Position) {
+    pub(crate) fn committed(&self, conversation: &ConversationId) {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Committed);
     }
 
@@ -187,9 +187,8 @@ pub(crate) struct LiveReport {
 }
 
 impl LiveReport {
-    pub(crate) fn new(inner: Arc<Inner>, turn: &Turn, call: &domain::Call, streaming: bool) -> Self {
-        let index = turn.call(&call.id).map_or(CallIndex(0), |(index, _)| index);
-        Self { inner, conversation: turn.conversation.clone(), turn: turn.id, call: call.id.clone(), index, streaming }
+    pub(crate) fn new(inner: Arc<Inner>, turn: &Turn, index: CallIndex, call: CallId, streaming: bool) -> Self {
+        Self { inner, conversation: turn.conversation.clone(), turn: turn.id, call, index, streaming }
     }
 }
 

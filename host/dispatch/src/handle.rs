@@ -84,10 +84,14 @@ impl Handle {
     /// # Errors
     /// [`Error::NotFound`], or a refusal where the principal is neither its caller nor an admin.
     pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
-        let entered = self.inner.turns.enter(id);
-        self.visible(by, conversation, self.inner.read(&entered, id).await?)?;
-        self.inner.step(&entered, id, |_, _| Some(Input::Cancel { by: by.clone() })).await?;
-        self.visible(by, conversation, self.inner.read(&entered, id).await?)
+        self.turn(by, conversation, id).await?;
+        let (inner, principal) = (self.inner.clone(), by.clone());
+        to_the_end("cancel a turn", async move {
+            let entered = inner.turns.enter(id);
+            inner.step(&entered, id, |_, _| Some(Input::Cancel { by: principal.clone() })).await
+        })
+        .await?;
+        self.turn(by, conversation, id).await
     }
 
     fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Option<Turn>) -> Result<Turn, Error> {
@@ -176,6 +180,18 @@ impl Handle {
         admin(by)?;
         Ok(self.inner.parts.store.audit(after, limit).await?)
     }
+}
+
+/// Carries something to its end even if whoever asked for it goes away meanwhile. A commit and what it owes belong together:
+/// a caller that hangs up in between must not leave a call that is recorded as running and that nobody runs.
+async fn to_the_end<T: Send + 'static>(
+    attempted: &'static str,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::spawn(work).await.unwrap_or_else(|error| {
+        let reason = format!("the task ended: {error}");
+        Err(StoreFault { attempted, reason }.into())
+    })
 }
 
 fn admin(by: &Principal) -> Result<(), Error> {

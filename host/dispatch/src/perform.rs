@@ -72,7 +72,7 @@ impl Inner {
             idempotency_key: idempotency::key(&turn.caller, &turn.conversation, &call.id),
             attempt,
             scope: scope(turn, index),
-            report: Arc::new(LiveReport::new(self.clone(), turn, call, pinned.streaming)),
+            report: Arc::new(LiveReport::new(self.clone(), turn, index, call.id.clone(), pinned.streaming)),
             pinned,
         })
     }

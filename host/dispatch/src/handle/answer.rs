@@ -6,8 +6,8 @@ use domain::{
 };
 use serde_json::{Map, Value};
 
-use super::Handle;
 use super::submit::same_json;
+use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::request::{Answer, Bounds};
 
@@ -26,9 +26,13 @@ impl Handle {
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
         let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
         let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or_else(unknown)?;
-        let entered = self.inner.turns.enter(row.turn);
-        let resolve = |turn: &Turn| Some(Input::Resolve(Box::new(self.checked(by, &answer, turn))));
-        match self.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await {
+        let (handle, by) = (self.clone(), by.clone());
+        let stepped = to_the_end("answer a suspension", async move {
+            let entered = handle.inner.turns.enter(row.turn);
+            let resolve = |turn: &Turn| Some(Input::Resolve(Box::new(handle.checked(&by, &answer, turn))));
+            handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await
+        });
+        match stepped.await {
             Ok(_) => Ok(Replayed(false)),
             Err(Error::Refused(Refusal::Replayed)) => Ok(Replayed(true)),
             Err(error) => Err(error),

@@ -5,7 +5,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 
-use super::Handle;
+use super::{Handle, to_the_end};
 use crate::dispatcher::fault;
 use crate::error::Error;
 use crate::feed::Live;
@@ -67,22 +67,34 @@ impl Handle {
             index: index::changes(None, &events, &turn),
             events,
         };
-        let entered = self.inner.turns.enter(turn.id);
-        let mut slot = entered.slot.lock().await;
-        match self.inner.parts.store.append(commit).await {
-            Ok(position) => {
-                self.inner.committed(&entered, &mut slot, turn.clone(), 1, position);
-                Ok(Submitted { turn, replayed: false, ephemeral: false })
-            }
+        match self.begin(commit, turn).await? {
+            Begun::Now(turn) => Ok(Submitted { turn: *turn, replayed: false, ephemeral: false }),
             // The same turn was submitted twice at once, and the other was first.
-            Err(AppendError::CallExists(_)) => match self.recorded(by, &request).await? {
+            Begun::Before => match self.recorded(by, &request).await? {
                 Some(turn) => Ok(Submitted { turn, replayed: true, ephemeral: false }),
                 None => Err(fault("submit a turn", &AppendError::Conflict).into()),
             },
-            Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
-            Err(AppendError::Fault(fault)) => Err(fault.into()),
-            Err(error @ AppendError::Conflict) => Err(fault("submit a turn", &error).into()),
         }
+    }
+
+    /// Commits a new turn and performs what it owes.
+    async fn begin(&self, commit: Commit, turn: Turn) -> Result<Begun, Error> {
+        let inner = self.inner.clone();
+        to_the_end("submit a turn", async move {
+            let entered = inner.turns.enter(turn.id);
+            let mut slot = entered.slot.lock().await;
+            match inner.parts.store.append(commit).await {
+                Ok(_) => {
+                    inner.committed(&entered, &mut slot, turn.clone(), 1);
+                    Ok(Begun::Now(Box::new(turn)))
+                }
+                Err(AppendError::CallExists(_)) => Ok(Begun::Before),
+                Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
+                Err(AppendError::Fault(fault)) => Err(fault.into()),
+                Err(error @ AppendError::Conflict) => Err(fault("submit a turn", &error).into()),
+            }
+        })
+        .await
     }
 
     fn check(&self, by: &Principal, request: &TurnRequest) -> Result<(), Error> {
@@ -159,6 +171,14 @@ impl Handle {
         }
         Ok(turn)
     }
+}
+
+/// What became of a commit that begins a turn.
+enum Begun {
+    /// It began.
+    Now(Box<Turn>),
+    /// A call of it had been submitted before.
+    Before,
 }
 
 /// Whether nothing of a call can wait, so that a turn of such calls need not be written down.
