@@ -194,6 +194,10 @@ impl World {
             "finish" => {
                 Input::Finished { call, attempt, outcome: Outcome::Ok { value: Json::new("1"), trusted: true } }
             }
+            "late" => {
+                let attempt = attempt.saturating_sub(1);
+                Input::Finished { call, attempt, outcome: Outcome::Ok { value: Json::new("1"), trusted: true } }
+            }
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, outcome: Outcome::Failed(failure) }
@@ -618,6 +622,24 @@ fn a_killed_run_is_recovered_as_its_tool_says() {
         0 settled in_doubt
         turn settled
     "#]],
+    );
+}
+
+#[test]
+fn the_end_of_a_run_that_was_given_up_is_no_outcome() {
+    check(
+        "server server",
+        "restart; late 0; finish 0; cancel; finish 1",
+        &expect![[r#"
+            0 started #1
+            1 started #1
+            0 started #2
+            1 started #2
+            0 settled ok
+            cancelled
+            1 settled cancelled
+            turn cancelled
+        "#]],
     );
 }
 
