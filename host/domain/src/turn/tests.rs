@@ -194,10 +194,7 @@ impl World {
             "finish" => {
                 Input::Finished { call, attempt, outcome: Outcome::Ok { value: Json::new("1"), trusted: true } }
             }
-            "late" => {
-                let attempt = attempt.saturating_sub(1);
-                Input::Finished { call, attempt, outcome: Outcome::Ok { value: Json::new("1"), trusted: true } }
-            }
+            "late" => Input::Finished { call, attempt: attempt.saturating_sub(1), outcome: Outcome::Expired },
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, outcome: Outcome::Failed(failure) }
