@@ -115,7 +115,7 @@ fn told(error: &ValidationError<'_>) -> String {
 }
 
 /// The first fault of the alternative that has the fewest, where a value fits none of several.
-fn nearest<'a>(kind: &'a ValidationErrorKind) -> Option<&'a ValidationError<'static>> {
+fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = kind else {
         return None;
     };

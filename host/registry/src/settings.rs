@@ -62,7 +62,7 @@ impl Settings {
     /// What a plugin may use.
     #[must_use]
     pub fn grants(&self, plugin: &PluginName) -> Grants {
-        self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
+        self.plugins.get(plugin).map(|settings| settings.grants).unwrap_or_default()
     }
 
     /// What a call of a plugin may spend.

@@ -5,14 +5,14 @@
 //! something changed, and every half second all the same: not every file system says so, and none always does.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use domain::{Digest, PluginName};
+use domain::Digest;
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
@@ -20,6 +20,10 @@ use crate::components::MAX_COMPONENT;
 use crate::load::NotLoaded;
 use crate::registry::Shared;
 use crate::{Finding, LoadRule, files};
+
+mod file;
+
+use file::{Stamp, is_plugin, plugin_name};
 
 /// How long a file has to stay as it is, and so the least time between two looks.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -77,24 +81,6 @@ impl Look<'_> {
             Self::First | Self::All => true,
             Self::These(paths) => paths.iter().any(|whole| whole == path),
         }
-    }
-}
-
-/// What can be told of a file without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    size: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
-        #[cfg(not(unix))]
-        let inode = 0;
-        Self { size: metadata.len(), modified: metadata.modified().ok(), inode }
     }
 }
 
@@ -273,29 +259,6 @@ impl Watch {
     }
 }
 
-/// Whether a file is meant as a plugin. A name that begins with a dot is one of a file that is still being written, by
-/// us, by rsync or by an editor.
-fn is_plugin(path: &Path) -> bool {
-    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden && path.extension().is_some_and(|extension| extension == "wasm")
-}
-
-/// The plugin's name; where a file has one that no plugin can have, the nearest that one can, and what is wrong.
-fn plugin_name(path: &Path) -> Result<PluginName, (Option<PluginName>, Finding)> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    PluginName::new(&stem).map_err(|error| {
-        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        let near: String = stem.chars().map(allowed).take(64).collect();
-        let finding = Finding {
-            tool: None,
-            rule: LoadRule::PluginName,
-            message: format!("the file's name is no plugin's name: {error}"),
-            remedy: "rename the file".into(),
-        };
-        (PluginName::new(&near).ok(), finding)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,14 +290,5 @@ mod tests {
         look(&Look::All);
         assert_eq!(world.event(), "slow unloaded");
         assert!(watch.files.is_empty());
-    }
-
-    #[test]
-    fn what_is_hidden_or_no_component_is_left_alone() {
-        for (name, expected) in
-            [("a.wasm", true), (".a.wasm", false), (".wasm", false), ("a.wasm.tmp", false), ("a", false)]
-        {
-            assert_eq!(is_plugin(Path::new(name)), expected, "{name}");
-        }
     }
 }

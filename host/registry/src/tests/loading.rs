@@ -114,7 +114,7 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
 fn grants_that_changed_are_judged_anew() {
     let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
     let granted = PluginSettings { grants: sandbox::Grants { keyvalue: true }, limits: None };
-    let world = World::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granted)));
+    let world = World::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
     world.load("ledger", bytes.as_bytes()).expect("loads");
     let revoked = World::on(world.data, |_| {});
     assert_eq!(findings(revoked.load("ledger", bytes.as_bytes())).len(), 1);

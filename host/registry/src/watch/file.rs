@@ -1,0 +1,74 @@
+//! What a file in the watched folder tells of itself before it is read: whether it is meant as a plugin, under which name,
+//! and whether it is still the same.
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::SystemTime;
+
+use domain::PluginName;
+
+use crate::{Finding, LoadRule};
+
+/// What can be told of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { size: metadata.len(), modified: metadata.modified().ok(), inode }
+    }
+}
+
+/// Whether a file is meant as a plugin. A name that begins with a dot is one of a file that is still being written, by
+/// us, by rsync or by an editor.
+pub(super) fn is_plugin(path: &Path) -> bool {
+    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && path.extension().is_some_and(|extension| extension == "wasm")
+}
+
+/// The plugin's name; where a file has one that no plugin can have, the nearest that one can, and what is wrong.
+pub(super) fn plugin_name(path: &Path) -> Result<PluginName, (Option<PluginName>, Finding)> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    PluginName::new(&stem).map_err(|error| {
+        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let near: String = stem.chars().map(allowed).take(64).collect();
+        let finding = Finding {
+            tool: None,
+            rule: LoadRule::PluginName,
+            message: format!("the file's name is no plugin's name: {error}"),
+            remedy: "rename the file".into(),
+        };
+        (PluginName::new(&near).ok(), finding)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_or_no_component_is_left_alone() {
+        for (name, expected) in
+            [("a.wasm", true), (".a.wasm", false), (".wasm", false), ("a.wasm.tmp", false), ("a", false)]
+        {
+            assert_eq!(is_plugin(Path::new(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_plugin_can_have_is_told_under_the_nearest_that_one_can() {
+        assert_eq!(plugin_name(Path::new("a-b_1.wasm")).map_err(drop), PluginName::new("a-b_1").map_err(drop));
+        for (file, near) in [("my tool.wasm", "my-tool"), ("größe.wasm", "gr--e"), ("a.b.wasm", "a-b")] {
+            let (found, finding) = plugin_name(Path::new(file)).expect_err("no plugin's name");
+            assert_eq!((found, finding.rule), (PluginName::new(near).ok(), LoadRule::PluginName), "{file}");
+        }
+    }
+}
