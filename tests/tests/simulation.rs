@@ -3,6 +3,8 @@
 //!
 //! A life of the host is a runtime of its own. Death drops the runtime, so nothing of the process survives but the store.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,7 @@
 //! Random turns under random inputs, duplicates, kills and clock jumps: the promises of the state machine hold for all.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
 #[path = "support/invariants.rs"]
 mod invariants;
 

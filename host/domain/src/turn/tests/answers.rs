@@ -1,0 +1,181 @@
+//! Answers: the order of the checks, what each refuses, and what an answer that passes them does.
+
+use expect_test::{Expect, expect};
+
+use super::{World, principal};
+use crate::turn::{Input, Refusal, Rejection, Resolve};
+use crate::{ConversationId, Digest, Json, Outcome, OwnerId, Role, Rule, SuspensionId, Violation};
+
+#[test]
+fn an_answer_after_the_time_is_late_even_if_nobody_wrote_the_expiry_down() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.now = 100_000;
+    let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
+    assert!(matches!(refused, Refusal::Stale { state, .. } if state == "expired"));
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one row for each check, in their order")]
+fn the_checks_of_an_answer_come_in_their_order_and_a_failed_one_changes_nothing() {
+    type Change = fn(&mut Resolve);
+    let rows: [(&str, Change, Expect); 12] = [
+        (
+            "server!",
+            |r| r.suspension = SuspensionId::from_bits(42),
+            expect!["this question is no longer open: unknown"],
+        ),
+        ("server!", |r| r.by = principal("eve", &[Role::Caller]), expect!["this question is no longer open: unknown"]),
+        (
+            "server!",
+            |r| r.by = principal("agent", &[Role::Caller]),
+            expect!["only a principal with the role approver answers approvals and questions"],
+        ),
+        (
+            "server!",
+            |r| r.by = principal("agent", &[Role::Admin, Role::Approver]),
+            expect!["a caller cannot answer for its own call unless the operator allows it (approve_own_calls)"],
+        ),
+        (
+            "client",
+            |r| r.by = principal("ann", &[Role::Approver]),
+            expect!["only a principal with the role client carries out client tools"],
+        ),
+        (
+            "server!",
+            |r| {
+                r.by.conversation = Some(ConversationId::new("other").unwrap());
+            },
+            expect!["this question is no longer open: unknown"],
+        ),
+        (
+            "server!",
+            |r| {
+                r.expect_digest = Some(Digest::of("x"));
+                r.decision = "maybe".into();
+            },
+            expect![
+                "the call is not the one that was shown: its digest is sha256:0dcb8618b4c875e1ae2ed96fcc20edd15880e61dea9be971cf8a62155fb23089"
+            ],
+        ),
+        (
+            "server!",
+            |r| r.decision = "answer".into(),
+            expect![[r#"
+            the answer is not valid; at /decision: "answer" is not allowed here; choose one of: approve, deny"#]],
+        ),
+        (
+            "human:responses=yes|no",
+            |r| r.decision = "answer".into(),
+            expect![[r#"
+            the answer is not valid; at /decision: "answer" is not allowed here; choose one of: yes, no"#]],
+        ),
+        (
+            "human",
+            |r| {
+                r.checked.data = vec![Violation { pointer: "/x".into(), message: "is missing".into() }];
+                r.decision = "answer".into();
+            },
+            expect!["the answer is not valid; at /data/x: is missing"],
+        ),
+        (
+            "server!",
+            |r| r.arguments = Some(Json::new("{}")),
+            expect!["the answer is not valid; at /arguments: the arguments of this call cannot be edited"],
+        ),
+        (
+            "server!:editable=all",
+            |r| {
+                r.arguments = Some(Json::new("{}"));
+                r.checked.rule = Rule::Deny;
+            },
+            expect!["the policy denies the call with these arguments"],
+        ),
+    ];
+    for (calls, change, expected) in rows {
+        let mut world = World::submit(calls, Rejection::default()).unwrap();
+        let mut answer = world.answer(0, "approve");
+        change(&mut answer);
+        let before = world.turn.clone();
+        let refusal = world.decide(Input::Resolve(Box::new(answer))).unwrap_err();
+        assert_eq!(world.turn, before, "{calls}");
+        let details = match &refusal {
+            Refusal::Invalid(violations) => violations.iter().map(|v| format!("; {v}")).collect(),
+            _ => String::new(),
+        };
+        expected.assert_eq(&format!("{refusal}{details}"));
+    }
+}
+
+#[test]
+fn the_operator_may_let_callers_answer_for_their_own_calls() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.rules.own_calls = true;
+    let mut answer = world.answer(0, "approve");
+    answer.by = principal("agent", &[Role::Caller, Role::Approver]);
+    assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Ok(()));
+}
+
+#[test]
+fn an_edit_runs_what_was_approved_and_nothing_else() {
+    for (editable, edited, allowed) in [
+        ("server!:editable=all", Some(vec!["b"]), true),
+        ("server!:editable=a", Some(vec!["a"]), true),
+        ("server!:editable=a", Some(vec!["a", "b"]), false),
+        ("server!:editable=a", None, false),
+        ("server!", Some(vec!["a"]), false),
+    ] {
+        let mut world = World::submit(editable, Rejection::default()).unwrap();
+        let mut answer = world.answer(0, "approve");
+        answer.arguments = Some(Json::new(r#"{"a":2}"#));
+        answer.checked.edited = edited.map(|fields| fields.into_iter().map(str::to_owned).collect());
+        let decided = world.decide(Input::Resolve(Box::new(answer.clone())));
+        assert_eq!(decided.is_ok(), allowed, "{editable} {:?}", answer.checked.edited);
+        let call = &world.turn.calls[0];
+        assert_eq!(call.arguments.as_str(), if allowed { r#"{"a":2}"# } else { r#"{"a":1}"# });
+        assert_eq!(call.submitted.as_str(), r#"{"a":1}"#);
+        assert_eq!(world.turn.due(OwnerId::from_bits(1)).count(), usize::from(allowed));
+        if allowed {
+            assert_eq!(call.approved, call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)));
+            assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Err(Refusal::Replayed));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_owed_for_a_run_whose_approval_does_not_fit_what_would_run() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.step("approve 0");
+    assert_eq!(world.turn.due(OwnerId::from_bits(1)).count(), 1);
+    let mut tampered = world.turn.clone();
+    tampered.calls[0].arguments = Json::new(r#"{"a":1000000}"#);
+    assert_eq!(tampered.due(OwnerId::from_bits(1)).count(), 0);
+    // A restart does not start it either: it ends, and says why.
+    world.turn = tampered;
+    world.step("restart");
+    assert_eq!(world.turn.calls[0].outcome(), Some(&Outcome::Invalidated));
+}
+
+#[test]
+fn an_answer_to_a_question_with_choices_is_the_choice_with_its_data() {
+    for (calls, data, expected) in [
+        ("human", Some(r#"{"x":1}"#), r#"{"x":1}"#),
+        ("human", None, "null"),
+        ("human:responses=answer|it's_\"complicated\"", None, r#"{"decision":"it's_\"complicated\""}"#),
+        ("human:responses=yes", Some("5"), r#"{"decision":"yes","data":5}"#),
+    ] {
+        let mut world = World::submit(calls, Rejection::default()).unwrap();
+        let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap().to_owned();
+        let mut answer = world.answer(0, &decision);
+        answer.data = data.map(Json::new);
+        world.decide(Input::Resolve(Box::new(answer))).unwrap();
+        let expected = Outcome::Ok { value: Json::new(expected), trusted: true };
+        assert_eq!(world.turn.calls[0].outcome(), Some(&expected));
+    }
+}
+
+#[test]
+fn a_clients_result_is_never_trusted() {
+    let mut world = World::submit("client", Rejection::default()).unwrap();
+    world.step("result 0");
+    assert!(matches!(world.turn.calls[0].outcome(), Some(Outcome::Ok { trusted: false, .. })));
+}

@@ -1,0 +1,428 @@
+//! What happens to calls, step by step: each row is the calls, what happens, and the facts that follow.
+
+use expect_test::expect;
+
+use super::{check, check_with};
+use crate::Rejection;
+
+#[test]
+fn every_legal_cell_from_start_to_end() {
+    check(
+        "server",
+        "finish 0",
+        &expect![[r#"
+        0 started #1
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "server!",
+        "approve 0; finish 0",
+        &expect![[r#"
+        0 suspended approval
+        0 resolved approve by ann
+        0 started #1
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "human",
+        "answer 0",
+        &expect![[r#"
+        0 suspended elicitation
+        0 resolved answer by ann
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "client",
+        "result 0",
+        &expect![[r#"
+        0 suspended client_exec
+        0 resolved result by page
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "client!",
+        "approve 0; result 0",
+        &expect![[r#"
+        0 suspended approval
+        0 resolved approve by ann
+        0 suspended client_exec
+        0 resolved result by page
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "provider:result=given",
+        "",
+        &expect![[r#"
+        0 settled ok
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_submission_refuses_it_and_what_is_wrong_with_a_call_settles_the_call() {
+    check(
+        "",
+        "",
+        &expect![[r#"
+        refused: a turn has 1 to 128 calls, not 0
+    "#]],
+    );
+    check(
+        "provider",
+        "",
+        &expect![[r#"
+        refused: call c0 is of a provider tool and has no result: submit it with the result from the provider's stream
+    "#]],
+    );
+    check(
+        "server:result=given",
+        "",
+        &expect![[r#"
+        refused: call c0 is not of a provider tool, so its result cannot be submitted
+    "#]],
+    );
+    check(
+        "server:plan=unknown server server:plan=denied",
+        "finish 1",
+        &expect![[r#"
+        0 settled failed
+        1 started #1
+        2 settled denied
+        1 settled ok
+        turn settled
+    "#]],
+    );
+    // An illegal cell never gets past loading. Should a record hold one, nothing of it runs.
+    check(
+        "human! provider!",
+        "",
+        &expect![[r#"
+        0 settled invalidated
+        1 settled invalidated
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn endings_that_are_not_ok() {
+    check(
+        "server",
+        "fail 0; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 settled failed
+        turn settled
+    "#]],
+    );
+    check(
+        "client",
+        "error 0",
+        &expect![[r#"
+        0 suspended client_exec
+        0 resolved error by page
+        0 settled failed
+        turn settled
+    "#]],
+    );
+    check(
+        "server!",
+        "deny 0; approve 0; deny 0",
+        &expect![[r#"
+        0 suspended approval
+        0 resolved deny by ann
+        0 settled denied
+        turn settled
+        refused: this question is no longer open: deny
+        refused: this answer was already given
+    "#]],
+    );
+    check(
+        "server server! human client",
+        "cancel; cancel; finish 0; answer 2",
+        &expect![[r#"
+        0 started #1
+        1 suspended approval
+        2 suspended elicitation
+        3 suspended client_exec
+        cancelled
+        0 settled cancelled
+        1 settled cancelled
+        2 settled cancelled
+        3 settled cancelled
+        turn cancelled
+        refused: this question is no longer open: withdrawn
+    "#]],
+    );
+}
+
+#[test]
+fn expiry_is_a_resolution_of_its_own_and_comes_once() {
+    check(
+        "server!",
+        "tick +99; tick +1; tick +1; approve 0",
+        &expect![[r#"
+        0 suspended approval
+        0 suspension expired
+        0 settled expired
+        turn settled
+        refused: this question is no longer open: expired
+    "#]],
+    );
+    check(
+        "server!:expiry=deny server",
+        "tick +100 alive; finish 1",
+        &expect![[r#"
+        0 suspended approval
+        1 started #1
+        0 suspension expired
+        0 settled denied
+        1 lease extended
+        1 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "server!:expiry=approve",
+        "tick +100; finish 0",
+        &expect![[r#"
+        0 suspended approval
+        0 suspension expired
+        0 started #1
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "human:expiry=answer",
+        "tick +100",
+        &expect![[r#"
+        0 suspended elicitation
+        0 suspension expired
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "client!",
+        "approve 0; tick +1 attended; tick +10 attended; tick +100",
+        &expect![[r#"
+        0 suspended approval
+        0 resolved approve by ann
+        0 suspended client_exec
+        0 client awaited until None
+        0 suspension expired
+        0 settled expired
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn a_client_call_without_a_client_ends_unavailable_after_its_grace() {
+    check(
+        "client",
+        "tick +4; tick +1; result 0",
+        &expect![[r#"
+        0 suspended client_exec
+        0 settled unavailable
+        turn settled
+        refused: this question is no longer open: withdrawn
+    "#]],
+    );
+    check(
+        "client",
+        "tick +5 attended; tick +20 attended; left 0; tick +5; result 0",
+        &expect![[r#"
+        0 suspended client_exec
+        0 client awaited until None
+        0 client awaited until Some(30)
+        0 settled unavailable
+        turn settled
+        refused: this question is no longer open: withdrawn
+    "#]],
+    );
+    // A host that was just started gives its clients the time to come back.
+    check(
+        "client",
+        "tick +20 opened; tick +5",
+        &expect![[r#"
+        0 suspended client_exec
+        0 client awaited until Some(25)
+        0 settled unavailable
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_denial_does_to_siblings() {
+    let calls = "server! server human server:plan=denied";
+    check_with(
+        Rejection::ContinueSiblings,
+        calls,
+        "deny 0; finish 1; answer 2",
+        &expect![[r#"
+        0 suspended approval
+        1 started #1
+        2 suspended elicitation
+        3 settled denied
+        0 resolved deny by ann
+        0 settled denied
+        1 settled ok
+        2 resolved answer by ann
+        2 settled ok
+        turn settled
+    "#]],
+    );
+    check_with(
+        Rejection::CancelSiblings,
+        calls,
+        "deny 0; finish 1; answer 2",
+        &expect![[r#"
+        0 suspended approval
+        1 started #1
+        2 suspended elicitation
+        3 settled denied
+        0 resolved deny by ann
+        0 settled denied
+        1 settled cancelled_by_sibling
+        2 settled cancelled_by_sibling
+        turn settled
+        refused: this question is no longer open: withdrawn
+    "#]],
+    );
+    check_with(
+        Rejection::AbortTurn,
+        calls,
+        "finish 1; deny 0",
+        &expect![[r#"
+        0 suspended approval
+        1 started #1
+        2 suspended elicitation
+        3 settled denied
+        1 settled ok
+        0 resolved deny by ann
+        0 settled denied
+        2 settled cancelled_by_sibling
+        turn aborted
+    "#]],
+    );
+}
+
+#[test]
+fn a_killed_run_is_recovered_as_its_tool_says() {
+    check(
+        "server",
+        "restart; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 started #2
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "server",
+        "restart; restart; restart; restart; restart",
+        &expect![[r#"
+        0 started #1
+        0 started #2
+        0 started #3
+        0 started #4
+        0 started #5
+        0 settled in_doubt
+        turn settled
+    "#]],
+    );
+    check(
+        "server:recovery=fail",
+        "restart",
+        &expect![[r#"
+        0 started #1
+        0 settled in_doubt
+        turn settled
+    "#]],
+    );
+    check(
+        "server:recovery=ask",
+        "restart; approve 0; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 suspended approval in doubt #1
+        0 resolved approve by ann
+        0 started #2
+        0 settled ok
+        turn settled
+    "#]],
+    );
+    check(
+        "server!:recovery=ask",
+        "approve 0; restart; deny 0",
+        &expect![[r#"
+        0 suspended approval
+        0 resolved approve by ann
+        0 started #1
+        0 suspended approval in doubt #1
+        0 resolved deny by ann
+        0 settled in_doubt
+        turn settled
+    "#]],
+    );
+    check(
+        "server:recovery=ask",
+        "restart; tick +100",
+        &expect![[r#"
+        0 started #1
+        0 suspended approval in doubt #1
+        0 suspension expired
+        0 settled in_doubt
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn the_end_of_a_run_that_was_given_up_is_no_outcome() {
+    check(
+        "server server",
+        "restart; late 0; finish 0; cancel; finish 1",
+        &expect![[r#"
+            0 started #1
+            1 started #1
+            0 started #2
+            1 started #2
+            0 settled ok
+            cancelled
+            1 settled cancelled
+            turn cancelled
+        "#]],
+    );
+}
+
+#[test]
+fn a_lease_that_ended_is_extended_while_the_guest_lives_and_recovered_when_it_does_not() {
+    check(
+        "server",
+        "tick +89; tick +1 alive; tick +30 alive; tick +30; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 lease extended
+        0 lease extended
+        0 started #2
+        0 settled ok
+        turn settled
+    "#]],
+    );
+}
