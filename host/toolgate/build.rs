@@ -15,6 +15,7 @@ const PARTS: [&str; 6] = [
     "wit/v0.1",
 ];
 
+#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "cargo speaks so with a build script")]
 fn main() -> io::Result<()> {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other("cargo sets it"));
     let root = folder("CARGO_MANIFEST_DIR")?.join("../..").canonicalize()?;

@@ -60,9 +60,16 @@ fn ways(item: &Suspension) -> Vec<String> {
         "client_exec" => {
             vec![format!("toolgate answer {id} 'RESULT AS JSON'"), format!("toolgate answer {id} --error 'why not'")]
         }
-        _ if item.allowed.len() > 1 => {
-            item.allowed.iter().map(|choice| format!("toolgate answer {id} --decision {}", quoted(choice))).collect()
-        }
+        // Only the first choice takes data for certain: others, such as declining, may go without.
+        _ if item.allowed.len() > 1 => item
+            .allowed
+            .iter()
+            .enumerate()
+            .map(|(position, choice)| {
+                let data = if position == 0 && item.response_schema.is_some() { " 'ANSWER AS JSON'" } else { "" };
+                format!("toolgate answer {id}{data} --decision {}", quoted(choice))
+            })
+            .collect(),
         _ => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
     }
 }

@@ -171,7 +171,7 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
             let state = problem.state.unwrap_or_else(|| "closed".into());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
-            report.because(format!("it is {state}{by}{at}")).hint("`toolgate pending` lists what waits")
+            report.because(format!("it ended with `{state}`{by}{at}")).hint("`toolgate pending` lists what waits")
         }
         ("digest-mismatch", _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));

@@ -15,12 +15,14 @@ pub struct WallClock;
 
 #[async_trait]
 impl Clock for WallClock {
+    #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     fn now(&self) -> Timestamp {
         // A clock before 1970 is not set at all; time then begins in 1970.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     async fn sleep_until(&self, at: Timestamp) {
         loop {
             let left = (at - self.now()).millis();
@@ -34,6 +36,7 @@ impl Clock for WallClock {
 
 /// 128 bits that were never made before and sort by time: a version 7 UUID (RFC 9562).
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "this file owns the making of ids")]
 pub fn mint() -> u128 {
     uuid::Uuid::now_v7().as_u128()
 }

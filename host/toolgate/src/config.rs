@@ -226,6 +226,7 @@ impl Config {
 
 /// Whether the reader of a terminal asked for no colours (no-color.org).
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "this file reads what the operator says")]
 pub fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }

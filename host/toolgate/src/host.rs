@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Store, StoreFault};
-use domain::{Principal, PrincipalId, Role};
+use dispatch::ports::{Clock as _, Store, StoreFault};
+use domain::{Principal, PrincipalId, Role, Span};
 use registry::Registry;
 use tokio::runtime;
 use tokio::task::JoinHandle;
 
+use crate::clock::WallClock;
 use crate::config::{Config, Grant};
 use crate::folder::Claim;
 use crate::record::Actors;
 use crate::wire_up::{OpenError, Plan, wire_up};
 
 /// How often a host that closes looks whether its calls have ended.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Span = Span::from_millis(20);
 
 /// A running host. Dropping it stops it as a kill would: what was acknowledged is kept, and what ran is carried out again by
 /// the next one. [`Host::close`] lets calls end first.
@@ -86,7 +87,7 @@ impl Host {
     pub async fn close(self, at_most: Duration) -> Result<(), StoreFault> {
         let quiet = async {
             while self.handle.turns_in_memory() > 0 {
-                tokio::time::sleep(LOOK).await;
+                WallClock.sleep_until(WallClock.now() + LOOK).await;
             }
         };
         if tokio::time::timeout(at_most, quiet).await.is_err() {

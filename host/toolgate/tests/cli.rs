@@ -40,19 +40,83 @@ fn every_command_explains_itself() {
 
 #[test]
 fn a_host_that_is_not_there_is_said_to_be_not_there() {
-    check(&["pending", "--url", "http://127.0.0.1:1"], 3, &expect![[""]]);
-    check(&["pending", "--url", "nonsense url"], 2, &expect![[""]]);
+    check(
+        &["pending", "--url", "http://127.0.0.1:1"],
+        3,
+        &expect![[r#"
+        error: cannot reach a host at http://127.0.0.1:1
+          because: io: Connection refused (os error 111)
+        hint: start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL
+    "#]],
+    );
+    check(
+        &["pending", "--url", "nonsense url"],
+        2,
+        &expect![[r#"
+        error: "nonsense url" is not the address of a host
+          because: invalid uri character
+    "#]],
+    );
 }
 
 #[test]
 fn mistakes_are_told_with_what_would_be_right() {
-    check(&["show", "call_1"], 2, &expect![[""]]);
-    check(&["new", "Hello World"], 2, &expect![[""]]);
-    check(&["call", "word_count", "{}"], 2, &expect![[""]]);
-    check(&["call", "x.wasm", "{not json"], 2, &expect![[""]]);
-    check(&["check", "missing.wasm"], 1, &expect![[""]]);
-    check(&["export"], 1, &expect![[""]]);
-    check(&["token", "revoke", "nobody", "--data", "."], 1, &expect![[""]]);
+    check(
+        &["show", "call_1"],
+        2,
+        &expect![[r#"
+        error: "call_1" is the id of neither a suspension nor a turn
+        hint: ids begin with susp_ or turn_; `toolgate pending` shows both
+    "#]],
+    );
+    check(
+        &["new", "Hello World"],
+        2,
+        &expect![[r#"
+        error: "Hello World" cannot be the name of a plugin
+        hint: a name has 1 to 50 of the characters a-z 0-9 _ - and begins with a letter
+    "#]],
+    );
+    check(
+        &["call", "word_count", "{}"],
+        2,
+        &expect![[r#"
+        error: there is no folder of plugins at plugins
+        hint: name one with --plugins, or a component's file in the place of the tool
+    "#]],
+    );
+    check(
+        &["call", "x.wasm", "{not json"],
+        2,
+        &expect![[r#"
+        error: the arguments are not JSON
+          because: key must be a string at line 1 column 2
+        hint: as in '{"text":"to be"}'
+    "#]],
+    );
+    check(
+        &["check", "missing.wasm"],
+        1,
+        &expect![[r#"
+        error: cannot read missing.wasm
+          because: No such file or directory (os error 2)
+    "#]],
+    );
+    check(
+        &["export"],
+        1,
+        &expect![[r#"
+        error: there is no store in toolgate-data/store
+        hint: name the host's own folder with --data
+    "#]],
+    );
+    check(
+        &["token", "revoke", "nobody", "--data", "."],
+        1,
+        &expect![[r#"
+        error: there is no token with the name nobody
+    "#]],
+    );
     assert_eq!(toolgate(folder().path(), &["approve", "susp_1"]).status.code(), Some(2));
     assert_eq!(
         toolgate(folder().path(), &["answer", "susp_01935a7c000070008000000000000001", "yes"]).status.code(),
@@ -66,11 +130,19 @@ fn a_configuration_that_means_nothing_is_a_mistake_with_a_place() {
     std::fs::write(folder.path().join("toolgate.toml"), "polcy = []\n").expect("a file");
     let output = toolgate(folder.path(), &["serve"]);
     assert_eq!(output.status.code(), Some(2));
-    expect![[""]].assert_eq(&String::from_utf8_lossy(&output.stderr));
+    expect![[r#"
+        error: toolgate.toml:1:1: unknown field `polcy`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `plugin`, `policy`
+        hint: did you mean `policy`?
+        hint: `toolgate config --schema` prints what the file may say
+    "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
     std::fs::write(folder.path().join("toolgate.toml"), "listen = \"0.0.0.0:0\"\n").expect("a file");
     let output = toolgate(folder.path(), &["serve"]);
     assert_eq!(output.status.code(), Some(2));
-    expect![[""]].assert_eq(&String::from_utf8_lossy(&output.stderr));
+    expect![[r#"
+        error: the configuration would open the host to other machines at 0.0.0.0:0
+        hint: if that is meant, say it on the command line, too: --listen 0.0.0.0:0
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -42,16 +42,41 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
 
 #[test]
 fn a_value_of_another_form_is_found_with_its_place() {
-    check("listen = 7420", &expect![[""]]);
-    check("listen = \"localhost\"", &expect![[""]]);
-    check("[limits]\ntime_ms = 0", &expect![[""]]);
-    check("[plugin.ledger]\ngrants = [\"keyvalu\"]", &expect![[""]]);
-    check("[plugin.\"a.b\"]\ngrants = []", &expect![[""]]);
-    check("[[policy]]\ntools = \"pay.*\"\nrule = \"ask\"", &expect![[""]]);
-    check("[[policy]]\ntools = \"pay*\"\nrule = \"aks\"", &expect![[""]]);
-    check("[[policy]]\ntools = \"pay*\"", &expect![[""]]);
-    check("approve_on_expiry = [\"a b\"]", &expect![[""]]);
-    check("data = \"x", &expect![[""]]);
+    check("listen = 7420", &expect!["toolgate.toml:1:10: invalid type: integer `7420`, expected socket address"]);
+    check("listen = \"localhost\"", &expect!["toolgate.toml:1:10: invalid socket address syntax"]);
+    check("[limits]\ntime_ms = 0", &expect!["toolgate.toml:2:11: invalid value: integer `0`, expected a nonzero u64"]);
+    check(
+        "[plugin.ledger]\ngrants = [\"keyvalu\"]",
+        &expect![[r#"
+        toolgate.toml:2:11: unknown variant `keyvalu`, expected `keyvalue`
+        did you mean `keyvalue`?"#]],
+    );
+    check(
+        "[plugin.\"a.b\"]\ngrants = []",
+        &expect![[
+            r#"toolgate.toml:1:9: "a.b" is not a plugin name: expected 1 to 64 of the characters a-z A-Z 0-9 _ -"#
+        ]],
+    );
+    check(
+        "[[policy]]\ntools = \"pay.*\"\nrule = \"ask\"",
+        &expect![
+            "toolgate.toml:2:9: not a pattern of tool names: expected 1 to 64 of the characters a-z A-Z 0-9 _ - * ?"
+        ],
+    );
+    check(
+        "[[policy]]\ntools = \"pay*\"\nrule = \"aks\"",
+        &expect![[r#"
+        toolgate.toml:3:8: unknown variant `aks`, expected one of `allow`, `ask`, `deny`
+        did you mean `ask`?"#]],
+    );
+    check("[[policy]]\ntools = \"pay*\"", &expect!["toolgate.toml:1:1: missing field `rule`"]);
+    check(
+        "approve_on_expiry = [\"a b\"]",
+        &expect![[
+            r#"toolgate.toml:1:21: "a b" is not a tool name: expected 1 to 64 of the characters a-z A-Z 0-9 _ -"#
+        ]],
+    );
+    check("data = \"x", &expect![[r#"toolgate.toml:1:10: invalid basic string, expected `"`"#]]);
 }
 
 #[test]

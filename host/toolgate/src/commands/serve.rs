@@ -1,6 +1,5 @@
 //! `serve`: a host behind its doors, until somebody says stop.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -101,16 +100,14 @@ impl Signals {
         })
     }
 
-    fn next(&mut self) -> impl Future<Output = ()> {
-        async {
-            #[cfg(unix)]
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = self.terminate.recv() => {}
-            }
-            #[cfg(not(unix))]
-            let _ = tokio::signal::ctrl_c().await;
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = self.terminate.recv() => {}
         }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
     }
 }
 
