@@ -27,8 +27,11 @@ pub(crate) struct Options {
     pub(crate) port: u16,
 }
 
-/// The conversation that the demo's turns belong to.
+/// The conversation that the demo's turn belongs to.
 const CONVERSATION: &str = "demo";
+
+/// The conversation in which the ledger is set up and looked at.
+const ACCOUNTS: &str = "demo-accounts";
 
 /// The model's answer: a file of the folder `demo/`.
 const TURN: &str = "turn.openai.json";
@@ -61,13 +64,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ));
 
     console::headline("Two accounts with 100.00 each");
-    agent.submit("accounts.openai.json")?.show();
+    agent.submit("accounts.openai.json", ACCOUNTS)?.show();
 
     console::headline(
         "A model's answer with five tool calls: demo/turn.openai.json, in the form in which the API returned it",
     );
     let events = Events::follow(&agent)?;
-    let before = agent.submit(TURN)?;
+    let before = agent.submit(TURN, CONVERSATION)?;
     before.show();
     ensure!(before.waiting().len() == 2, "two calls should wait for a person; see {}", folder.log().display());
 
@@ -93,12 +96,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         );
     }
     let settled = agent.wait(TURN, &after)?;
-    events.stop();
+    events.finish();
 
     console::headline("The turn has settled");
     settled.show();
     console::headline("What goes back to the model");
-    console::line(agent.messages(TURN)?.trim_end());
+    agent.messages(TURN)?.iter().for_each(|message| console::line(&format!("  {}", turn::excerpt(message))));
     check(options, &settled, &agent)?;
     if let Some(watchdog) = watchdog {
         watchdog.stop();
@@ -116,7 +119,10 @@ fn present(operator: &Toolgate, waiting: &Waiting) {
     let suspension = &waiting.suspension;
     let commands = match waiting.kind.as_str() {
         "approval" => vec![format!("approve {suspension}"), format!("deny {suspension} --comment 'not this month'")],
-        _ => vec![format!("answer {suspension} '{{\"answer\":\"Friday\"}}'"), format!("deny {suspension}")],
+        _ => vec![
+            format!("answer {suspension} '{{\"answer\":\"Friday\"}}'"),
+            format!("answer {suspension} --decision decline"),
+        ],
     };
     for command in commands {
         console::line(&format!("    {}", operator.line(&command)));
@@ -147,7 +153,7 @@ fn check(options: &Options, settled: &Turn, agent: &Toolgate) -> Result<()> {
             call.outcome
         );
     }
-    let balances = agent.submit("balances.openai.json")?;
+    let balances = agent.submit("balances.openai.json", ACCOUNTS)?;
     let cents = |name: &str| balances.results().find_map(|result| result.balance_of(name));
     let (rent, landlord) = (cents("household"), cents("landlord"));
     let sums = rent.zip(landlord).context("the ledger tells no balances")?;

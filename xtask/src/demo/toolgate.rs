@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
 
 use super::CONVERSATION;
 use super::folder::{Folder, relative};
@@ -34,10 +35,10 @@ impl Toolgate {
     }
 
     /// Submits a file of the folder `demo/`, and gives the turn as soon as nothing of it runs any more.
-    pub(crate) fn submit(&self, file: &str) -> Result<Turn> {
+    pub(crate) fn submit(&self, file: &str, conversation: &str) -> Result<Turn> {
         let file = format!("demo/{file}");
-        console::aside(&format!("$ toolgate submit {file}"));
-        Turn::parse(&self.run(&["submit", &file, "--conversation", CONVERSATION, "--json"])?)
+        console::aside(&format!("$ toolgate submit {file} --conversation {conversation}"));
+        Turn::parse(&self.run(&["submit", &file, "--conversation", conversation, "--json"])?)
     }
 
     /// The turn as it is now.
@@ -56,9 +57,12 @@ impl Toolgate {
     }
 
     /// The results of a turn as messages for the API that its calls came from.
-    pub(crate) fn messages(&self, file: &str) -> Result<String> {
+    pub(crate) fn messages(&self, file: &str) -> Result<Vec<String>> {
         let file = format!("demo/{file}");
-        self.run(&["submit", &file, "--conversation", CONVERSATION, "--format", "openai"])
+        console::aside(&format!("$ toolgate submit {file} --conversation {CONVERSATION} --format openai"));
+        let printed = self.run(&["submit", &file, "--conversation", CONVERSATION, "--format", "openai"])?;
+        let messages: Vec<Value> = serde_json::from_str(&printed).context("the messages are not a JSON array")?;
+        Ok(messages.iter().map(Value::to_string).collect())
     }
 
     /// Runs a command in sight of whoever watches.

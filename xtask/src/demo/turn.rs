@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::console::{self, Tone};
 
 /// The longest piece of a result that is shown in a line.
-const EXCERPT: usize = 96;
+const EXCERPT: usize = 100;
 
 /// A turn.
 pub(crate) struct Turn {
@@ -131,7 +131,7 @@ fn text(value: &Value) -> String {
 }
 
 /// The beginning of a text on one line.
-fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(EXCERPT).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -1,12 +1,13 @@
 //! What goes on beside the demo: events are shown as they come, and a demo that answers by itself is bounded in time.
 
+use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use super::CONVERSATION;
 use super::folder::Folder;
@@ -17,33 +18,74 @@ use crate::console;
 /// How long a demo may take that answers by itself, after everything was built.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// `toolgate events`, whose lines are shown. It survives the kill of the host: it connects again where it was cut off.
+/// How long the last events may take to arrive: the connection is made again after the kill.
+const ARRIVAL: Duration = Duration::from_secs(20);
+
+/// `toolgate events`, whose events are shown in a line each. It outlives the kill of the host: it connects again and goes
+/// on where it was cut off.
 pub(crate) struct Events {
     child: Child,
-    shows: JoinHandle<()>,
+    settled: Receiver<()>,
 }
 
 impl Events {
     /// Follows the demo's conversation.
     pub(crate) fn follow(agent: &Toolgate) -> Result<Self> {
-        let mut command = agent.command(&["events", CONVERSATION]);
+        let mut command = agent.command(&["events", CONVERSATION, "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().context("could not follow the events")?;
         let lines = child.stdout.take().context("the events have no output")?;
-        let shows = std::thread::spawn(move || {
-            let lines = BufReader::new(lines).lines().map_while(Result::ok);
-            lines.filter(|line| !line.is_empty()).for_each(|line| console::aside(&format!("  event | {line}")));
-        });
-        Ok(Self { child, shows })
+        let (tell, settled) = mpsc::channel();
+        std::thread::spawn(move || show(lines, &tell));
+        Ok(Self { child, settled })
     }
 
-    /// Ends it once everything it received is shown.
-    pub(crate) fn stop(mut self) {
-        // If it is gone already there is nothing to end, and its lines end with it.
+    /// Shows what is still to come of the turn, and ends.
+    pub(crate) fn finish(mut self) {
+        if self.settled.recv_timeout(ARRIVAL).is_err() {
+            console::aside("  (the last events did not arrive)");
+        }
+        // If it is gone already there is nothing to end.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = self.shows.join();
     }
+}
+
+fn show(lines: ChildStdout, settled: &Sender<()>) {
+    let mut tools = HashMap::new();
+    for line in BufReader::new(lines).lines().map_while(Result::ok) {
+        let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+        if let Some(line) = sentence(&event, &mut tools) {
+            console::aside(&format!("  | {line}"));
+        }
+        if event["event"] == "turn.settled" {
+            // Nobody waits for it when the demo failed before.
+            let _ = settled.send(());
+        }
+    }
+}
+
+/// What an event says, in a line. `tools` remembers which call is one of which tool, since progress names the call alone.
+fn sentence(event: &Value, tools: &mut HashMap<String, String>) -> Option<String> {
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    let (name, call) = (text("event"), text("call"));
+    if !text("tool").is_empty() {
+        tools.insert(call.to_owned(), text("tool").to_owned());
+    }
+    let detail = match name {
+        // The calls are in the file that was just submitted.
+        "call.requested" => return None,
+        "call.started" => format!("attempt {}", event["attempt"]),
+        "call.progress" => {
+            format!("{:>3.0} %  {}", event["fraction"].as_f64().unwrap_or_default() * 100.0, text("message"))
+        }
+        "call.suspended" => format!("{}  {}", text("kind"), text("suspension")),
+        "call.resolved" => format!("{} by {}", text("decision"), text("by")),
+        "call.settled" => text("outcome").to_owned(),
+        _ => String::new(),
+    };
+    let tool = tools.get(call).map_or("", String::as_str);
+    Some(format!("{name:<15} {tool:<17} {detail}").trim_end().to_owned())
 }
 
 /// Ends the demo when it takes too long.
@@ -72,5 +114,25 @@ impl Watchdog {
     /// The demo is over in time.
     pub(crate) fn stop(self) {
         drop(self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_a_line_and_a_request_is_none() {
+        let mut tools = HashMap::new();
+        let mut check = |event: &str, expected: Option<&str>| {
+            let event = serde_json::from_str(event).unwrap();
+            assert_eq!(sentence(&event, &mut tools).as_deref(), expected);
+        };
+        check(r#"{"event":"call.requested","call":"a","tool":"count"}"#, None);
+        check(
+            r#"{"event":"call.progress","call":"a","fraction":0.4,"message":"4 of 10"}"#,
+            Some("call.progress   count              40 %  4 of 10"),
+        );
+        check(r#"{"event":"turn.settled","state":"settled"}"#, Some("turn.settled"));
     }
 }
