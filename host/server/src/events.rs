@@ -119,7 +119,7 @@ impl Stream {
     }
 
     /// Skips what was committed before now.
-    pub(crate) async fn from_now(&mut self) -> Result<()> {
+    pub(crate) async fn skip_past(&mut self) -> Result<()> {
         while self.follower.next_committed().await.map_err(dispatch::Error::from)?.is_some() {}
         Ok(())
     }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!((cursor.after(), cursor.seen, cursor.to_string()), (Position(11), 3, "12-3".to_owned()));
         assert_eq!("12".parse::<Cursor>().unwrap().after(), Position(12));
         assert_eq!(Cursor::START.after(), Position(0));
-        for wrong in ["-", "1-", "-1", "+1-1", "1-1-1", "1-x", "99999999999999999999"] {
+        for wrong in ["", "-", "1-", "-1", "+1-1", "1-1-1", "1-x", "99999999999999999999"] {
             assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
         }
     }

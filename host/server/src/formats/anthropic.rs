@@ -1,6 +1,6 @@
 //! Anthropic's Messages: `tool_use` blocks of an assistant message, and `tool_result` blocks back. A `server_tool_use`
 //! block is a call that Anthropic carried out; the block that names it has its result.
-//! <https://docs.anthropic.com/en/api/messages>
+//! <https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>
 
 use std::collections::HashMap;
 

@@ -24,7 +24,7 @@ pub(crate) struct List {
 
 /// Reads the audit
 #[utoipa::path(
-    get, path = "/v1/audit", tag = "audit", params(List),
+    get, path = "/v1/audit", operation_id = "read_audit", tag = "audit", params(List),
     responses(
         (status = 200, description = "A page, oldest first", body = wire::AuditPage),
         (status = 400, description = "`bad-request`"),

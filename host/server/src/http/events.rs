@@ -76,7 +76,7 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 /// waits for it, as `call.suspended` with `"snapshot":true`, and then what happens from now on. A client that comes back
 /// is told again what still waits, and knows by the suspension's id what it has taken on already.
 #[utoipa::path(
-    get, path = "/v1/conversations/{conversation}/events", tag = "events", params(InConversation, Follow),
+    get, path = "/v1/conversations/{conversation}/events", operation_id = "follow_conversation", tag = "events", params(InConversation, Follow),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
         (status = 400, description = "`bad-request`"),
@@ -109,7 +109,7 @@ pub(crate) async fn conversation(
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let mut stream = Stream::new(&app, by.clone(), Some(conversation.clone()), follower, cursor, closing);
     if begin == From::Now {
-        stream.from_now().await?;
+        stream.skip_past().await?;
     }
     if let (Some(attached), Some(tools)) = (attached, tools) {
         stream.tell_open(attached, open(&app, &by, conversation, &tools).await?)?;
@@ -121,7 +121,7 @@ pub(crate) async fn conversation(
 ///
 /// What becomes of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`.
 #[utoipa::path(
-    get, path = "/v1/events", tag = "events", params(FollowHost),
+    get, path = "/v1/events", operation_id = "follow_host", tag = "events", params(FollowHost),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
         (status = 400, description = "`bad-request`"),
@@ -141,7 +141,7 @@ pub(crate) async fn host(
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let mut stream = Stream::new(&app, by, None, follower, cursor, closing);
     if begin == From::Now {
-        stream.from_now().await?;
+        stream.skip_past().await?;
     }
     Ok(sent(&app, stream))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Health {
 ///
 /// Needs no token, and says nothing of what the host does.
 #[utoipa::path(
-    get, path = "/healthz", tag = "host", security(()),
+    get, path = "/healthz", operation_id = "read_health", tag = "host", security(()),
     responses((status = 200, description = "It does", body = Health), (status = 400, description = "`bad-request`"))
 )]
 pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Response> {
@@ -32,7 +32,7 @@ pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Resp
 ///
 /// For admins: how much is called, and when, is not everybody's business. A scraper sends the token as any client does.
 #[utoipa::path(
-    get, path = "/metrics", tag = "host",
+    get, path = "/metrics", operation_id = "read_metrics", tag = "host",
     responses(
         (status = 200, description = "Prometheus text", content_type = "text/plain", body = String),
         (status = 400, description = "`bad-request`"),
@@ -46,7 +46,7 @@ pub(crate) async fn metrics(State(app): State<App>, _by: Admin, Params(NoParams 
 
 /// This document
 #[utoipa::path(
-    get, path = "/openapi.json", tag = "host", security(()),
+    get, path = "/openapi.json", operation_id = "read_openapi", tag = "host", security(()),
     responses(
         (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = serde_json::Value),
         (status = 400, description = "`bad-request`"),

@@ -23,7 +23,7 @@ pub(crate) struct OnePlugin {
 
 /// Lists the plugins
 #[utoipa::path(
-    get, path = "/v1/plugins", tag = "plugins",
+    get, path = "/v1/plugins", operation_id = "list_plugins", tag = "plugins",
     responses(
         (status = 200, description = "Every plugin that is live or was refused", body = wire::PluginList),
         (status = 400, description = "`bad-request`"),
@@ -43,7 +43,7 @@ pub(crate) async fn list(
 /// The body is the component. It takes the place of whatever is live under the name, or is refused with everything that is
 /// wrong with it; then what was live still is. Calls that wait keep the component that they were submitted to.
 #[utoipa::path(
-    put, path = "/v1/plugins/{name}", tag = "plugins", params(OnePlugin),
+    put, path = "/v1/plugins/{name}", operation_id = "put_plugin", tag = "plugins", params(OnePlugin),
     request_body(content = Vec<u8>, content_type = "application/wasm"),
     responses(
         (status = 200, description = "The plugin, live", body = wire::PluginView),
@@ -70,7 +70,7 @@ pub(crate) async fn put(
 ///
 /// Its tools can no longer be called. Calls that wait keep waiting, and run when they are answered.
 #[utoipa::path(
-    delete, path = "/v1/plugins/{name}", tag = "plugins", params(OnePlugin),
+    delete, path = "/v1/plugins/{name}", operation_id = "remove_plugin", tag = "plugins", params(OnePlugin),
     responses(
         (status = 200, description = "It is no longer live", body = wire::Removed),
         (status = 400, description = "`bad-request`"),

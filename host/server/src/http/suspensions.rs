@@ -75,7 +75,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 /// Suspensions that this principal may see, oldest first. What waits for the outside is here and nothing else: a guest
 /// that runs is not.
 #[utoipa::path(
-    get, path = "/v1/pending", tag = "suspensions", params(Pending),
+    get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
     responses(
         (status = 200, description = "A page", body = wire::PendingPage),
         (status = 400, description = "`bad-request`"),
@@ -101,7 +101,7 @@ pub(crate) async fn pending(State(app): State<App>, By(by): By, Params(query): P
 
 /// Reads a suspension
 #[utoipa::path(
-    get, path = "/v1/suspensions/{suspension}", tag = "suspensions", params(OneSuspension),
+    get, path = "/v1/suspensions/{suspension}", operation_id = "read_suspension", tag = "suspensions", params(OneSuspension),
     responses(
         (status = 200, description = "The suspension, open or ended", body = wire::Suspension),
         (status = 400, description = "`bad-request`"),
@@ -127,7 +127,7 @@ pub(crate) async fn read(
 /// When the reply comes, the answer is on disk and the call goes on; the reply never waits for that. The first answer
 /// stands; the same one again by the same principal is `ok` with `replayed`. A refused answer changes nothing.
 #[utoipa::path(
-    post, path = "/v1/suspensions/{suspension}/resolve", tag = "suspensions", params(OneSuspension),
+    post, path = "/v1/suspensions/{suspension}/resolve", operation_id = "resolve_suspension", tag = "suspensions", params(OneSuspension),
     request_body = wire::Resolve,
     responses(
         (status = 200, description = "The answer stands", body = wire::Resolved),

@@ -27,7 +27,7 @@ pub(crate) struct List {
 /// In a provider's form the answer can be pasted into a request to its models. Provider tools are left out there, as the
 /// provider offers them itself; the header `toolgate-left-out` names them. Schemas are the plugins' own texts.
 #[utoipa::path(
-    get, path = "/v1/tools", tag = "tools", params(List),
+    get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
         (status = 200, description = "The tools", body = wire::ToolList, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the form leaves out, separated by commas")

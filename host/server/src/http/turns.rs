@@ -102,7 +102,7 @@ pub(crate) struct Submit {
 /// Submitting the same calls again under the same ids is the same turn, however often and from wherever it comes: 200
 /// instead of 201. When the answer comes, the turn is on disk.
 #[utoipa::path(
-    post, path = "/v1/conversations/{conversation}/turns", tag = "turns", params(InConversation, Submit),
+    post, path = "/v1/conversations/{conversation}/turns", operation_id = "submit_turn", tag = "turns", params(InConversation, Submit),
     request_body(content = wire::Submit, description = "Or a model's answer in its provider's form."),
     responses(
         (status = 201, description = "The turn, new", body = wire::Turn),
@@ -238,7 +238,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 /// In a provider's form the answer holds what is to be appended to the model's messages. Calls that the provider carried
 /// out are not among it: the provider has their results.
 #[utoipa::path(
-    get, path = "/v1/conversations/{conversation}/turns/{turn}", tag = "turns", params(OneTurn, Read),
+    get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
         (status = 200, description = "The turn, or what it gives back to the model", body = wire::Turn),
         (status = 400, description = "`bad-request`"),
@@ -267,7 +267,7 @@ pub(crate) async fn read(
 ///
 /// Every call of it that has not ended ends `cancelled`. A turn that has ended stays as it is.
 #[utoipa::path(
-    post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", tag = "turns", params(OneTurn),
+    post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", operation_id = "cancel_turn", tag = "turns", params(OneTurn),
     responses(
         (status = 200, description = "The turn as it is now", body = wire::Turn),
         (status = 400, description = "`bad-request`"),

@@ -1,0 +1,100 @@
+//! Who may do what.
+
+use axum::http::header;
+use expect_test::expect;
+
+use crate::world::{World, request};
+
+#[tokio::test]
+async fn every_door_asks_who_is_there_and_says_who_may_pass() {
+    let world = World::new();
+    world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
+    let turns = "/v1/conversations/c/turns";
+    let turn = format!("{turns}/turn_{:032x}", 2);
+    let doors = [
+        ("POST", turns.to_owned()),
+        ("GET", turn.clone()),
+        ("POST", format!("{turn}/cancel")),
+        ("GET", "/v1/pending".into()),
+        ("GET", format!("/v1/suspensions/susp_{:032x}", 3)),
+        ("POST", format!("/v1/suspensions/susp_{:032x}/resolve", 3)),
+        ("GET", "/v1/tools".into()),
+        ("GET", "/v1/plugins".into()),
+        ("PUT", "/v1/plugins/x".into()),
+        ("DELETE", "/v1/plugins/x".into()),
+        ("GET", "/v1/audit".into()),
+        ("GET", "/metrics".into()),
+        ("GET", "/healthz".into()),
+        ("GET", "/openapi.json".into()),
+    ];
+    let mut table = String::new();
+    for (method, path) in doors {
+        let mut row = format!("{method} {}", path.replace(&format!("{:031x}", 0), ""));
+        for who in ["", "nobody", "alice", "eve", "scoped", "bob", "carol", "root"] {
+            let status = world.send(request(method, &path, who, None)).await.status.as_u16();
+            row += &format!(" {status}");
+        }
+        table += &(row + "\n");
+    }
+    // An empty body is no JSON: 400 says that the door was passed.
+    expect![[r#"
+        POST /v1/conversations/c/turns 401 401 400 400 400 400 400 400
+        GET /v1/conversations/c/turns/turn_2 401 401 200 404 404 200 200 200
+        POST /v1/conversations/c/turns/turn_2/cancel 401 401 200 404 404 403 403 200
+        GET /v1/pending 401 401 200 200 200 200 200 200
+        GET /v1/suspensions/susp_3 401 401 200 404 404 200 200 200
+        POST /v1/suspensions/susp_3/resolve 401 401 400 400 400 400 400 400
+        GET /v1/tools 401 401 200 200 200 200 200 200
+        GET /v1/plugins 401 401 403 403 403 403 403 200
+        PUT /v1/plugins/x 401 401 403 403 403 403 403 200
+        DELETE /v1/plugins/x 401 401 403 403 403 403 403 404
+        GET /v1/audit 401 401 403 403 403 403 403 200
+        GET /metrics 401 401 403 403 403 403 403 200
+        GET /healthz 200 200 200 200 200 200 200 200
+        GET /openapi.json 200 200 200 200 200 200 200 200
+    "#]].assert_eq(&table);
+}
+
+#[tokio::test]
+async fn a_token_comes_in_one_header_of_one_form() {
+    let world = World::new();
+    let with = |values: &[&str]| {
+        let mut asked = request("GET", "/v1/tools", "", None);
+        for value in values {
+            asked.headers_mut().append(header::AUTHORIZATION, value.parse().unwrap());
+        }
+        asked
+    };
+    for good in ["Bearer alice", "bearer alice", "BEARER  alice "] {
+        assert_eq!(world.send(with(&[good])).await.status, 200, "{good}");
+    }
+    for bad in [&["alice"][..], &["Basic alice"], &["Bearer"], &["Bearer "], &["Bearer alice", "Bearer root"], &[]] {
+        let reply = world.send(with(bad)).await;
+        assert_eq!(reply.code(), "401 unauthorized", "{bad:?}");
+        assert_eq!(reply.headers[header::WWW_AUTHENTICATE], "Bearer realm=\"toolgate\"");
+    }
+    // Not from the query, where it would be logged, and not from the body.
+    assert_eq!(world.get("", "/v1/tools?access_token=root").await.code(), "401 unauthorized");
+}
+
+#[tokio::test]
+async fn a_page_that_points_its_name_at_this_machine_gets_nothing() {
+    let world = World::new();
+    let named = |host: &str| {
+        let mut asked = request("GET", "/healthz", "", None);
+        asked.headers_mut().insert(header::HOST, host.parse().unwrap());
+        asked
+    };
+    for good in ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:7717"] {
+        assert_eq!(world.send(named(good)).await.status, 200, "{good}");
+    }
+    for bad in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "0.0.0.0", "[::2]", "", "a b"] {
+        assert_eq!(world.send(named(bad)).await.code(), "421 unknown-host", "{bad}");
+    }
+    let mut none = request("GET", "/healthz", "", None);
+    none.headers_mut().remove(header::HOST);
+    assert_eq!(world.send(none).await.code(), "421 unknown-host");
+    let mut absolute = named("localhost");
+    *absolute.uri_mut() = "http://evil.example/healthz".parse().unwrap();
+    assert_eq!(world.send(absolute).await.code(), "421 unknown-host");
+}

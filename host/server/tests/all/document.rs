@@ -1,0 +1,102 @@
+//! The OpenAPI document says what there is, and there is what it says.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::world::{World, request};
+
+async fn document(world: &World) -> Value {
+    world.get("", "/openapi.json").await.json()
+}
+
+fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, item)| {
+        item.as_object().unwrap().iter().map(|(method, operation)| (method.to_uppercase(), path.clone(), operation))
+    });
+    operations.collect()
+}
+
+#[tokio::test]
+async fn it_lists_every_door_with_its_problems() {
+    let world = World::new();
+    let document = document(&world).await;
+    let mut told = String::new();
+    for (method, path, operation) in operations(&document) {
+        let statuses: Vec<&str> = operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+        told += &format!("{method} {path} {}\n", statuses.join(" "));
+        assert!(operation["summary"].is_string(), "{method} {path}");
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path} {status}");
+            let problem = &response["content"]["application/problem+json"]["schema"]["$ref"];
+            assert_eq!(problem == "#/components/schemas/Problem", status.as_str() >= "400", "{method} {path} {status}");
+        }
+    }
+    expect![[r#"
+        GET /healthz 200 400 421 500
+        GET /metrics 200 400 401 403 421 500
+        GET /openapi.json 200 400 421 500
+        GET /v1/audit 200 400 401 403 421 500
+        GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 500
+        POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 409 413 415 421 422 500
+        GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 404 409 421 500
+        POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 421 500
+        GET /v1/events 200 400 401 403 421 500
+        GET /v1/pending 200 400 401 421 500
+        GET /v1/plugins 200 400 401 403 421 500
+        PUT /v1/plugins/{name} 200 400 401 403 413 421 422 500
+        DELETE /v1/plugins/{name} 200 400 401 403 404 421 500
+        GET /v1/suspensions/{suspension} 200 400 401 404 421 500
+        POST /v1/suspensions/{suspension}/resolve 200 400 401 403 409 413 415 421 422 500
+        GET /v1/tools 200 400 401 421 500
+    "#]].assert_eq(&told);
+}
+
+#[tokio::test]
+async fn every_method_that_it_lists_is_there_and_no_other() {
+    let world = World::new();
+    let document = document(&world).await;
+    let listed: BTreeSet<(String, String)> = operations(&document).into_iter().map(|(m, p, _)| (m, p)).collect();
+    for path in document["paths"].as_object().unwrap().keys() {
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            let asked = path
+                .replace("{conversation}", "c")
+                .replace("{turn}", "turn_00000000000000000000000000000001")
+                .replace("{suspension}", "susp_00000000000000000000000000000001")
+                .replace("{name}", "p");
+            // Nobody is there, so a door that is there asks who it is, unless it is open to all.
+            let reply = world.send(request(method, &asked, "", None)).await;
+            let is_listed = listed.contains(&(method.to_owned(), path.clone()));
+            assert_eq!(reply.status != 405, is_listed, "{method} {path}: {}", reply.status);
+            assert_ne!(reply.status, 404, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_is_valid_as_far_as_it_refers_to_itself() {
+    let world = World::new();
+    let document = document(&world).await;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    assert_eq!(document, serde_json::to_value(toolgate_server::document()).unwrap());
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        assert!(ids.insert(operation["operationId"].to_string()), "{method} {path} has an id of its own");
+        let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+        let in_path = parameters.iter().filter(|parameter| parameter["in"] == "path").count();
+        assert_eq!(in_path, path.matches('{').count(), "{method} {path}");
+    }
+    let mut left = vec![&document];
+    while let Some(value) = left.pop() {
+        if let Some(pointer) = value.get("$ref").and_then(Value::as_str) {
+            assert!(document.pointer(pointer.trim_start_matches('#')).is_some(), "{pointer}");
+        }
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => left.extend(members.values()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Event streams: what is told, in which order, and how a broken stream goes on.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use expect_test::expect;
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::world::{World, request};
+
+/// A stream that is being followed.
+struct Tail {
+    body: Body,
+    text: String,
+}
+
+/// One event as it came.
+struct Told {
+    id: Option<String>,
+    event: String,
+    data: Value,
+}
+
+impl Tail {
+    async fn open(world: &World, who: &str, path: &str, last: Option<&str>) -> Self {
+        let mut asked: Request<Body> = request("GET", path, who, None);
+        if let Some(last) = last {
+            asked.headers_mut().insert("last-event-id", last.parse().unwrap());
+        }
+        let response = world.router.clone().oneshot(asked).await.unwrap();
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+        assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+        Self { body: response.into_body(), text: String::new() }
+    }
+
+    async fn next(&mut self) -> Told {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+                let told = field("event: ").map(|event| (event, field("id: "), field("data: ").unwrap_or_default()));
+                self.text = rest.to_owned();
+                if let Some((event, id, data)) = told {
+                    return Told { id, event, data: serde_json::from_str(&data).unwrap() };
+                }
+                continue;
+            }
+            // A bound for a stream that is silent against all expectation.
+            let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await.unwrap();
+            self.text += std::str::from_utf8(&frame.unwrap().unwrap().into_data().unwrap()).unwrap();
+        }
+    }
+
+    /// The next events, each as its id and name.
+    async fn take(&mut self, count: usize) -> Vec<String> {
+        let mut told = Vec::new();
+        for _ in 0..count {
+            let next = self.next().await;
+            told.push(format!("{} {}", next.id.unwrap_or("-".into()), next.event));
+        }
+        told
+    }
+}
+
+const EVENTS: &str = "/v1/conversations/c/events";
+const PAY: &str = r#"{"calls":[{"id":"e","tool":"echo","arguments":{}},{"id":"p","tool":"pay","arguments":{"city":"Bern"}}]}"#;
+
+#[tokio::test]
+async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it() {
+    let world = World::new();
+    let turn = world.submit("?wait_ms=60000", PAY).await;
+    let approve = r#"{"decision":"approve","arguments":{"city":"Rome"}}"#;
+    world.resolve("bob", &turn.at("/pending/0/suspension"), approve).await;
+    let path = format!("/v1/conversations/c/turns/{}?wait_ms=60000", turn.at("/turn"));
+    assert_eq!(world.get("alice", &path).await.at("/state"), "settled");
+
+    let mut all = Vec::new();
+    let mut lines = String::new();
+    let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
+    while !lines.contains("turn.settled") {
+        let told = tail.next().await;
+        assert_eq!(told.data["event"], told.event);
+        let id = told.id.unwrap();
+        lines += &format!("{id} {}\n", told.data);
+        all.push(format!("{id} {}", told.event));
+    }
+    expect![[r#"
+        1-1 {"event":"turn.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","rejection":"continue_siblings"}
+        1-2 {"event":"call.requested","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"e","tool":"echo","arguments":{},"executor":"server","approval":"auto","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa"}
+        1-3 {"event":"call.requested","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"p","tool":"pay","arguments":{"city":"Bern"},"executor":"server","approval":"requires-approval","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa"}
+        1-4 {"event":"call.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"e","tool":"echo","attempt":1}
+        1-5 {"event":"call.suspended","at":"2026-01-01T00:00:00.000Z","suspension":"susp_00000000000000000000000000000003","conversation":"c","turn":"turn_00000000000000000000000000000002","call":"p","tool":"pay","plugin":"shelf","executor":"server","kind":"approval","state":"open","prompt":"pay?","arguments":{"city":"Bern"},"caller":"alice","allowed":["approve","deny"],"editable":["city"],"created_at":"2026-01-01T00:00:00.000Z","expires_at":"2026-01-01T01:00:00.000Z","on_expiry":"error","digest":"sha256:d6f9a8a75f5d615ed3fc185596a841d910a52db1ed94002f36d68538963c94cf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","declaration":"sha256:9350872d712a127c494d7dc35e46b0bc9e62e288239708e581dfc3a1400154a4"}
+        2-1 {"event":"call.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"e","tool":"echo","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{}}}
+        3-1 {"event":"call.resolved","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"p","suspension":"susp_00000000000000000000000000000003","by":"bob","decision":"approve","arguments":{"city":"Rome"}}
+        3-2 {"event":"call.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"p","tool":"pay","attempt":1}
+        4-1 {"event":"call.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"p","tool":"pay","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{"city":"Rome"}}}
+        4-2 {"event":"turn.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","state":"settled"}
+    "#]].assert_eq(&lines);
+    for (seen, last) in all.iter().enumerate() {
+        let last = last.split(' ').next().unwrap();
+        let rest = &all[seen + 1..];
+        let mut tail = Tail::open(&world, "alice", EVENTS, Some(last)).await;
+        assert_eq!(tail.take(rest.len()).await, rest, "after {last}");
+    }
+    let after = format!("{EVENTS}?after={}", all[2].split(' ').next().unwrap());
+    assert_eq!(Tail::open(&world, "alice", &after, None).await.take(2).await, all[3..5]);
+    let mut now = Tail::open(&world, "alice", &format!("{EVENTS}?after=now"), None).await;
+    world.submit("", r#"{"calls":[{"id":"n","tool":"ask","arguments":{}}]}"#).await;
+    assert_eq!(now.next().await.event, "turn.started");
+}
+
+#[tokio::test]
+async fn progress_logs_and_ephemeral_turns_are_live_and_have_no_id() {
+    let world = World::new();
+    let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
+    let ephemeral = r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}],"ephemeral":true}"#;
+    let submitted = world.submit("", ephemeral);
+    let followed = async {
+        let mut told = String::new();
+        for n in 0..7 {
+            let next = tail.next().await;
+            assert_eq!(next.id, None);
+            told += &format!("{}\n", next.data);
+            if n == 4 {
+                world.shelf.slow.add_permits(1);
+            }
+        }
+        told
+    };
+    let (reply, told) = tokio::join!(submitted, followed);
+    assert_eq!(reply.at("/state"), "settled");
+    expect![[r#"
+        {"event":"turn.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","rejection":"continue_siblings"}
+        {"event":"call.requested","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","arguments":{},"executor":"server","approval":"auto","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa"}
+        {"event":"call.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","attempt":1}
+        {"event":"call.log","turn":"turn_00000000000000000000000000000002","call":"s","level":"info","message":"it begins"}
+        {"event":"call.progress","turn":"turn_00000000000000000000000000000002","call":"s","message":"half","fraction":0.5,"data":[1]}
+        {"event":"call.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{}}}
+        {"event":"turn.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","state":"settled"}
+    "#]].assert_eq(&told);
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
+    let world = World::new();
+    let locate = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"locate","arguments":{{}}}}]}}"#);
+    let first = world.submit("", &locate("1")).await.at("/pending/0/suspension");
+    world.submit("", r#"{"calls":[{"id":"q","tool":"ask","arguments":{}}]}"#).await;
+
+    let path = format!("{EVENTS}?client=locate,other");
+    let mut client = Tail::open(&world, "carol", &path, None).await;
+    let told = client.next().await;
+    assert_eq!((told.id, told.event.as_str()), (None, "call.suspended"));
+    assert_eq!((&told.data["snapshot"], &told.data["suspension"]), (&true.into(), &first.clone().into()));
+    let second = world.submit("", &locate("2")).await.at("/pending/0/suspension");
+    let mut seen = client.next().await;
+    while seen.event != "call.suspended" {
+        seen = client.next().await;
+    }
+    assert_eq!((&seen.data["suspension"], seen.data.get("snapshot")), (&second.into(), None));
+
+    // Whoever is attached is waited for; once nobody is, the grace begins.
+    world.clock.advance(30);
+    let reply = world.resolve("carol", &first, r#"{"decision":"result","data":{"lat":47}}"#).await;
+    assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
+async fn streams_are_for_those_who_may_see_them() {
+    let world = World::new();
+    world.submit("", PAY).await;
+    assert_eq!(world.get("", EVENTS).await.code(), "401 unauthorized");
+    assert_eq!(world.get("eve", EVENTS).await.code(), "404 not-found");
+    assert_eq!(world.get("alice", &format!("{EVENTS}?client=locate")).await.code(), "403 not-allowed");
+    assert_eq!(world.get("carol", &format!("{EVENTS}?client=")).await.code(), "400 bad-request");
+    assert_eq!(world.get("alice", &format!("{EVENTS}?after=x")).await.code(), "400 bad-request");
+    assert_eq!(world.get("alice", "/v1/events").await.code(), "403 not-allowed");
+
+    let mut host = Tail::open(&world, "root", "/v1/events", None).await;
+    let loaded = domain::PluginEvent {
+        plugin: domain::PluginName::new("p").unwrap(),
+        component: domain::Digest::of("p"),
+        change: domain::PluginChange::Rejected { findings: vec!["it is gated".into()] },
+        at: domain::Timestamp::from_millis(0),
+    };
+    let by = domain::PrincipalId::system();
+    world.host.handle().plugin_changed(loaded, by).await.unwrap();
+    let told = host.next().await;
+    assert_eq!((told.event.as_str(), &told.data["findings"][0]), ("plugin.rejected", &"it is gated".into()));
+    let mut after = Tail::open(&world, "root", "/v1/events", told.id.as_deref()).await;
+    let unloaded = domain::PluginEvent {
+        plugin: domain::PluginName::new("p").unwrap(),
+        component: domain::Digest::of("p"),
+        change: domain::PluginChange::Unloaded,
+        at: domain::Timestamp::from_millis(0),
+    };
+    world.host.handle().plugin_changed(unloaded, domain::PrincipalId::system()).await.unwrap();
+    assert_eq!(after.next().await.event, "plugin.unloaded");
+}

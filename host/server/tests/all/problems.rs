@@ -1,0 +1,109 @@
+//! Whatever is wrong with a request, the answer is a problem that says what.
+
+use axum::body::Body;
+use axum::http::header;
+use expect_test::expect;
+use toolgate_server::Settings;
+
+use crate::world::{World, request};
+
+#[tokio::test]
+async fn wrong_paths_methods_and_parameters() {
+    let world = World::new();
+    let mut told = String::new();
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/v1/nothing"),
+        ("PATCH", "/v1/tools"),
+        ("GET", "/v1/conversations/c/turns"),
+        ("GET", "/v1/conversations/a%20b/turns/turn_1"),
+        ("GET", "/v1/conversations/c/turns/susp_00000000000000000000000000000001"),
+        ("GET", "/v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1"),
+        ("GET", "/v1/pending?limit=501"),
+        ("GET", "/v1/pending?limit=0"),
+        ("GET", "/v1/pending?state=ajar"),
+        ("GET", "/v1/pending?kind=approval&kind=approval"),
+        ("GET", "/v1/suspensions/susp_00000000000000000000000000000001"),
+        ("GET", "/v1/tools?x=1"),
+        ("GET", "/healthz?x=1"),
+    ] {
+        let reply = world.send(request(method, path, "alice", None)).await;
+        told += &format!("{method} {path}\n  {} {}\n", reply.code(), reply.at("/detail"));
+    }
+    expect![[r#"
+        GET /
+          404 not-found there is nothing at /
+        GET /v1/nothing
+          404 not-found there is nothing at /v1/nothing
+        PATCH /v1/tools
+          405 method-not-allowed see /openapi.json for what there is
+        GET /v1/conversations/c/turns
+          405 method-not-allowed see /openapi.json for what there is
+        GET /v1/conversations/a%20b/turns/turn_1
+          400 bad-request Invalid URL: "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
+        GET /v1/conversations/c/turns/susp_00000000000000000000000000000001
+          400 bad-request Invalid URL: "susp_00000000000000000000000000000001" is not a turn id: expected `turn_` and 32 lower-case hexadecimal digits
+        GET /v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1
+          400 bad-request Failed to deserialize query string: wait: unknown field `wait`, expected one of `wait_ms`, `until`, `format`
+        GET /v1/pending?limit=501
+          400 bad-request limit is 1 to 500
+        GET /v1/pending?limit=0
+          400 bad-request limit is 1 to 500
+        GET /v1/pending?state=ajar
+          400 bad-request Failed to deserialize query string: state: unknown variant `ajar`, expected one of `open`, `closed`, `all`
+        GET /v1/pending?kind=approval&kind=approval
+          400 bad-request Failed to deserialize query string: duplicate field `kind`
+        GET /v1/suspensions/susp_00000000000000000000000000000001
+          404 not-found there is no such suspension, or it is not yours to see
+        GET /v1/tools?x=1
+          400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format`
+        GET /healthz?x=1
+          400 bad-request Failed to deserialize query string: x: unknown field `x`, there are no fields
+    "#]].assert_eq(&told);
+    let reply = world.send(request("PATCH", "/v1/tools", "alice", None)).await;
+    assert_eq!(reply.headers[header::ALLOW], "GET,HEAD");
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_and_must_be_json() {
+    let world = World::with(Settings { turn_bytes: 64, component_bytes: 8, ..Settings::default() });
+    let long = format!(r#"{{"calls":[{{"id":"{}"}}]}}"#, "x".repeat(64));
+    assert_eq!(world.submit("", &long).await.code(), "413 too-large");
+    // Nor may a body hide its length.
+    let chunks = futures::stream::iter([0, 1].map(|_| Ok::<_, std::io::Error>("x".repeat(60))));
+    let mut hidden = request("POST", "/v1/conversations/c/turns", "alice", Some(""));
+    *hidden.body_mut() = Body::from_stream(chunks);
+    assert_eq!(world.send(hidden).await.code(), "413 too-large");
+    assert_eq!(world.send(request("PUT", "/v1/plugins/p", "root", Some("123456789"))).await.code(), "413 too-large");
+    // Who may not load plugins is told so without being listened to.
+    assert_eq!(world.send(request("PUT", "/v1/plugins/p", "alice", Some("123456789"))).await.code(), "403 not-allowed");
+
+    let mut form = request("POST", "/v1/conversations/c/turns", "alice", Some("{}"));
+    form.headers_mut().insert(header::CONTENT_TYPE, "application/x-www-form-urlencoded".parse().unwrap());
+    assert_eq!(world.send(form).await.code(), "415 unsupported-media-type");
+    let mut bare = request("POST", "/v1/conversations/c/turns", "alice", Some("{}"));
+    bare.headers_mut().remove(header::CONTENT_TYPE);
+    assert_eq!(world.send(bare).await.code(), "422 invalid");
+    let world = World::new();
+    let deep = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{}}}]}}"#, "[".repeat(100_000));
+    assert_eq!(world.submit("", &deep).await.code(), "400 bad-json");
+}
+
+#[tokio::test]
+async fn plugins_are_refused_with_every_finding_and_our_faults_stay_ours() {
+    let world = World::new();
+    let put = async |bytes: &str| world.send(request("PUT", "/v1/plugins/p", "root", Some(bytes))).await;
+    assert_eq!(put("good").await.at("/state"), "live");
+    let refused = put("bad").await;
+    assert_eq!(refused.code(), "422 plugin-refused");
+    assert_eq!((refused.at("/findings/0/rule"), refused.at("/findings/1/rule")), ("gated-human".into(), "no-server".into()));
+    for fault in ["disk", "panic"] {
+        let reply = put(fault).await;
+        assert_eq!(reply.code(), "500 fault");
+        assert!(reply.at("/fault").starts_with("fault_"));
+        assert!(!reply.text.contains("secret") && !reply.text.contains("luck"), "{}", reply.text);
+    }
+    assert_eq!(world.send(request("DELETE", "/v1/plugins/shelf", "root", None)).await.at("/removed"), "shelf");
+    assert_eq!(world.send(request("DELETE", "/v1/plugins/none", "root", None)).await.code(), "404 not-found");
+    assert_eq!(world.get("root", "/v1/plugins").await.at("/plugins/0/name"), "shelf");
+}

@@ -1,0 +1,243 @@
+//! Turns: submitted, read, waited for, cancelled.
+
+use expect_test::expect;
+
+use crate::world::World;
+
+const MIXED: &str = r#"{"calls":[
+    {"id":"e","tool":"echo","arguments":{"n": 1.0,  "s":"\u00e9"}},
+    {"id":"p","tool":"pay","arguments":{"city":"Bern"}},
+    {"id":"w","tool":"web_search","arguments":{},"result":null},
+    {"id":"x","tool":"ecko","arguments":{}},
+    {"id":"y","tool":"echo","arguments":{"city":7}}
+],"context":{"note":"hi"},"rejection":"cancel_siblings"}"#;
+
+#[tokio::test]
+async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
+    let world = World::new();
+    let reply = world.submit("?wait_ms=60000", MIXED).await;
+    let turn = reply.at("/turn");
+    assert_eq!(reply.headers["location"], format!("/v1/conversations/c/turns/{turn}"));
+    // Arguments and results pass verbatim, white space included.
+    assert!(reply.text.contains(r#""arguments":{"n": 1.0,  "s":"\u00e9"}"#), "{}", reply.text);
+    assert!(reply.text.contains(r#""result":{"n": 1.0,  "s":"\u00e9"}"#), "{}", reply.text);
+    expect![[r#"
+        201
+        {
+          "turn": "turn_00000000000000000000000000000002",
+          "conversation": "c",
+          "caller": "alice",
+          "state": "open",
+          "running": false,
+          "rejection": "cancel_siblings",
+          "context": {
+            "note": "hi"
+          },
+          "started_at": "2026-01-01T00:00:00.000Z",
+          "calls": [
+            {
+              "id": "e",
+              "tool": "echo",
+              "arguments": {
+                "n": 1.0,
+                "s": "é"
+              },
+              "executor": "server",
+              "approval": "auto",
+              "plugin": "shelf",
+              "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
+              "status": "resolved",
+              "outcome": "ok",
+              "trusted": true,
+              "content": {
+                "ok": true,
+                "result": {
+                  "n": 1.0,
+                  "s": "é"
+                }
+              },
+              "attempt": 1
+            },
+            {
+              "id": "p",
+              "tool": "pay",
+              "arguments": {
+                "city": "Bern"
+              },
+              "executor": "server",
+              "approval": "requires-approval",
+              "plugin": "shelf",
+              "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
+              "status": "awaiting",
+              "outcome": null,
+              "content": null,
+              "attempt": 0,
+              "suspension": "susp_00000000000000000000000000000003"
+            },
+            {
+              "id": "w",
+              "tool": "web_search",
+              "arguments": {},
+              "executor": "provider",
+              "approval": "auto",
+              "plugin": "shelf",
+              "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
+              "status": "resolved",
+              "outcome": "ok",
+              "trusted": false,
+              "content": {
+                "ok": true,
+                "result": null
+              },
+              "attempt": 0
+            },
+            {
+              "id": "x",
+              "tool": "ecko",
+              "arguments": {},
+              "status": "errored",
+              "outcome": "failed",
+              "content": {
+                "ok": false,
+                "error": {
+                  "code": "unknown_tool",
+                  "message": "there is no tool \"ecko\"; did you mean echo?"
+                }
+              },
+              "attempt": 0
+            },
+            {
+              "id": "y",
+              "tool": "echo",
+              "arguments": {
+                "city": 7
+              },
+              "status": "errored",
+              "outcome": "failed",
+              "content": {
+                "ok": false,
+                "error": {
+                  "code": "invalid_arguments",
+                  "message": "the arguments do not fit the tool's schema: at /city: a string is expected"
+                }
+              },
+              "attempt": 0
+            }
+          ],
+          "pending": [
+            {
+              "suspension": "susp_00000000000000000000000000000003",
+              "conversation": "c",
+              "turn": "turn_00000000000000000000000000000002",
+              "call": "p",
+              "tool": "pay",
+              "plugin": "shelf",
+              "executor": "server",
+              "kind": "approval",
+              "state": "open",
+              "prompt": "pay?",
+              "arguments": {
+                "city": "Bern"
+              },
+              "context": {
+                "note": "hi"
+              },
+              "caller": "alice",
+              "allowed": [
+                "approve",
+                "deny"
+              ],
+              "editable": [
+                "city"
+              ],
+              "created_at": "2026-01-01T00:00:00.000Z",
+              "expires_at": "2026-01-01T01:00:00.000Z",
+              "on_expiry": "error",
+              "digest": "sha256:d6f9a8a75f5d615ed3fc185596a841d910a52db1ed94002f36d68538963c94cf",
+              "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
+              "declaration": "sha256:9350872d712a127c494d7dc35e46b0bc9e62e288239708e581dfc3a1400154a4"
+            }
+          ],
+          "replayed": false,
+          "ephemeral": false
+        }
+    "#]].assert_eq(&reply.pretty());
+}
+
+#[tokio::test]
+async fn the_same_calls_are_the_same_turn_and_others_are_a_conflict() {
+    let world = World::new();
+    let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1,"b":2}}]}"#;
+    let first = world.submit("", body).await;
+    let again = world.submit("?wait_ms=60000", r#"{"calls":[{"arguments":{"b":2, "a":1},"tool":"echo","id":"1"}]}"#).await;
+    assert_eq!((first.status.as_u16(), again.status.as_u16()), (201, 200));
+    assert_eq!(first.at("/turn"), again.at("/turn"));
+    assert_eq!((&first.json()["replayed"], &again.json()["replayed"]), (&false.into(), &true.into()));
+    for other in [
+        r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":2}}]}"#,
+        r#"{"calls":[{"id":"1","tool":"pay","arguments":{"a":1,"b":2}}]}"#,
+        r#"{"calls":[{"id":"0","tool":"echo","arguments":{}},{"id":"1","tool":"echo","arguments":{"a":1,"b":2}}]}"#,
+    ] {
+        let reply = world.submit("", other).await;
+        assert_eq!(reply.code(), "409 call-id-taken");
+        assert_eq!(reply.at("/call"), "1");
+    }
+    // Somebody else's conversation is not there, and ids are a matter of each conversation.
+    let theirs = world.post("eve", "/v1/conversations/c/turns", body).await;
+    assert_eq!(theirs.code(), "404 not-found");
+    assert_eq!(world.post("eve", "/v1/conversations/d/turns", body).await.status, 201);
+}
+
+#[tokio::test]
+async fn an_ephemeral_turn_is_told_and_forgotten() {
+    let world = World::new();
+    let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}],"ephemeral":true}"#).await;
+    assert_eq!((reply.status.as_u16(), reply.at("/state")), (201, "settled".into()));
+    assert_eq!(reply.json()["ephemeral"], true);
+    assert!(!reply.headers.contains_key("location"));
+    let read = world.get("alice", &format!("/v1/conversations/c/turns/{}", reply.at("/turn"))).await;
+    assert_eq!(read.code(), "404 not-found");
+    // What waits is durable, whatever was asked for.
+    let reply = world.submit("", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}],"ephemeral":true}"#).await;
+    assert_eq!(reply.json()["ephemeral"], false);
+}
+
+#[tokio::test]
+async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
+    let world = World::new();
+    let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"slow","arguments":{}}]}"#).await;
+    assert_eq!(reply.json()["running"], true);
+    let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
+    let wait = format!("{path}?wait_ms=99999999");
+    let waiting = world.get("alice", &wait);
+    let let_go = async { world.shelf.slow.add_permits(1) };
+    let (reply, ()) = tokio::join!(waiting, let_go);
+    assert_eq!(reply.at("/state"), "settled");
+
+    let reply = world.submit("?wait_ms=60000", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}]}"#).await;
+    assert_eq!((reply.at("/state"), reply.json()["running"].clone()), ("open".into(), false.into()));
+    let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
+    let wait = format!("{path}?wait_ms=99999999");
+    let waiting = world.get("alice", &wait);
+    // The wait is capped, and this is the cap.
+    let pass = async { world.clock.advance(60) };
+    let (reply, ()) = tokio::join!(waiting, pass);
+    assert_eq!(reply.at("/state"), "open");
+    assert_eq!(world.get("alice", &format!("{path}?wait_ms=60000&until=quiet")).await.at("/state"), "open");
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_pairs_every_call_with_an_outcome() {
+    let world = World::new();
+    let calls = r#"{"calls":[{"id":"1","tool":"slow","arguments":{}},{"id":"2","tool":"ask","arguments":{}}]}"#;
+    let turn = world.submit("", calls).await.at("/turn");
+    let path = format!("/v1/conversations/c/turns/{turn}/cancel");
+    assert_eq!(world.post("bob", &path, "").await.code(), "403 not-allowed");
+    assert_eq!(world.post("eve", &path, "").await.code(), "404 not-found");
+    for _ in 0..2 {
+        let reply = world.post("alice", &path, "").await;
+        assert_eq!((reply.status.as_u16(), reply.at("/state")), (200, "cancelled".into()));
+        assert_eq!((reply.at("/calls/0/outcome"), reply.at("/calls/1/outcome")), ("cancelled".into(), "cancelled".into()));
+        assert_eq!(reply.at("/results/0/content/error/code"), "cancelled");
+    }
+}

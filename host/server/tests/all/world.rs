@@ -1,0 +1,215 @@
+//! A host with its doors, and a client that checks of every answer what must hold for all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use dispatch::ports::Clock;
+use dispatch::{Bounds, Host, Parts};
+use domain::{ConversationId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use toolgate_server::wire::{FindingView, PluginState, PluginView};
+use toolgate_server::{Authenticate, Doors, PluginFault, Plugins, PutError, Settings};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+use crate::tools::Shelf;
+
+/// Time that moves when it is told to. It begins with the year 2026.
+pub(crate) struct SimClock(watch::Sender<Timestamp>);
+
+impl SimClock {
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.0.send_modify(|now| *now = *now + domain::Span::from_secs(seconds));
+    }
+}
+
+#[async_trait]
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        *self.0.borrow()
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        let _ = self.0.subscribe().wait_for(|now| *now >= at).await;
+    }
+}
+
+/// Tokens are names, and names say what they may do.
+struct Names;
+
+impl Authenticate for Names {
+    fn principal(&self, token: &str) -> Option<Principal> {
+        let (roles, only): (&[Role], _) = match token {
+            "alice" | "eve" => (&[Role::Caller], None),
+            "bob" => (&[Role::Approver], None),
+            "carol" => (&[Role::Client], None),
+            "root" => (&[Role::Admin], None),
+            "scoped" => (&[Role::Caller], ConversationId::new("theirs").ok()),
+            _ => return None,
+        };
+        Some(Principal { conversation: only, ..Principal::new(PrincipalId::new(token).ok()?, roles.iter().copied()) })
+    }
+}
+
+/// Plugins are refused by their bytes.
+struct Bytewise;
+
+#[async_trait]
+impl Plugins for Bytewise {
+    fn list(&self) -> Vec<PluginView> {
+        vec![view("shelf", &[])]
+    }
+
+    async fn put(&self, name: PluginName, component: Bytes, _: PrincipalId) -> Result<PluginView, PutError> {
+        match &component[..] {
+            b"bad" => Err(PutError::Refused(vec![finding("gated-human"), finding("no-server")])),
+            b"disk" => Err(PluginFault("the secret path /srv/x is full".into()).into()),
+            b"panic" => panic!("out of luck"),
+            _ => Ok(view(name.as_str(), &["echo"])),
+        }
+    }
+
+    async fn remove(&self, name: PluginName, _: PrincipalId) -> Result<bool, PluginFault> {
+        Ok(name.as_str() == "shelf")
+    }
+}
+
+fn view(name: &str, tools: &[&str]) -> PluginView {
+    PluginView {
+        name: name.into(),
+        digest: domain::Digest::of(name).to_string(),
+        tools: tools.iter().map(ToString::to_string).collect(),
+        state: PluginState::Live,
+        findings: Vec::new(),
+    }
+}
+
+fn finding(rule: &str) -> FindingView {
+    FindingView { tool: Some("t".into()), rule: rule.into(), message: "it is wrong".into(), remedy: "mend it".into() }
+}
+
+/// A host with its doors.
+pub(crate) struct World {
+    pub(crate) router: Router,
+    pub(crate) clock: Arc<SimClock>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) host: Host,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    /// Must be called in a runtime, as [`Host::start`].
+    pub(crate) fn with(settings: Settings) -> Self {
+        let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
+        let shelf = Arc::new(Shelf::new());
+        let minted = AtomicU64::new(1);
+        let host = Host::start(Parts {
+            store: Arc::new(store::MemoryStore::new()),
+            tools: shelf.clone(),
+            clock: clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
+            rules: Rules::default(),
+            bounds: Bounds::default(),
+        });
+        let doors =
+            Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(Names), settings };
+        Self { router: toolgate_server::router(doors), clock, shelf, host }
+    }
+
+    /// Asks without a body.
+    pub(crate) async fn get(&self, who: &str, path: &str) -> Reply {
+        self.send(request("GET", path, who, None)).await
+    }
+
+    /// Asks with a JSON body.
+    pub(crate) async fn post(&self, who: &str, path: &str, body: &str) -> Reply {
+        self.send(request("POST", path, who, Some(body))).await
+    }
+
+    /// Submits a turn in the conversation `c`.
+    pub(crate) async fn submit(&self, query: &str, body: &str) -> Reply {
+        self.post("alice", &format!("/v1/conversations/c/turns{query}"), body).await
+    }
+
+    /// Answers a suspension.
+    pub(crate) async fn resolve(&self, who: &str, suspension: &str, body: &str) -> Reply {
+        self.post(who, &format!("/v1/suspensions/{suspension}/resolve"), body).await
+    }
+
+    /// Sends a request, and checks what holds for every answer.
+    pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let text = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+        let reply = Reply { status: parts.status, headers: parts.headers, text };
+        reply.check();
+        reply
+    }
+}
+
+/// A request to this machine. An empty name sends no token.
+pub(crate) fn request(method: &str, path: &str, who: &str, body: Option<&str>) -> Request<Body> {
+    let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:7717");
+    if !who.is_empty() {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {who}"));
+    }
+    if body.is_some() {
+        request = request.header(header::CONTENT_TYPE, "application/json");
+    }
+    request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_owned()))).unwrap()
+}
+
+/// An answer.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    fn check(&self) {
+        assert_eq!(self.headers[header::CACHE_CONTROL], "no-store");
+        assert_eq!(self.headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+        assert!(!self.headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
+        let kind = self.headers[header::CONTENT_TYPE].to_str().unwrap();
+        if self.status.as_u16() < 400 {
+            assert!(kind == "application/json" || kind.starts_with("text/plain; version"), "{kind}");
+            return;
+        }
+        assert_eq!(kind, "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status.as_u16());
+        assert_eq!(problem["type"], format!("/problems/{}", problem["code"].as_str().unwrap()));
+        assert!(!problem["title"].as_str().unwrap().is_empty() && !problem["detail"].as_str().unwrap().is_empty());
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    /// The status, and the code where it is a problem.
+    pub(crate) fn code(&self) -> String {
+        let code = self.json().get("code").map(|code| format!(" {}", code.as_str().unwrap()));
+        format!("{}{}", self.status.as_u16(), code.unwrap_or_default())
+    }
+
+    /// The status and the body, laid out to be read.
+    pub(crate) fn pretty(&self) -> String {
+        format!("{}\n{}\n", self.status.as_u16(), serde_json::to_string_pretty(&self.json()).unwrap())
+    }
+
+    /// The text at a place.
+    pub(crate) fn at(&self, pointer: &str) -> String {
+        let found = self.json().pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        found.unwrap_or_else(|| panic!("nothing at {pointer} of {}", self.text))
+    }
+}
