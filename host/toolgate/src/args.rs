@@ -62,6 +62,19 @@ pub(crate) enum Command {
     Export(Export),
 }
 
+impl Command {
+    /// What is logged if nobody says otherwise. Only a host runs long enough to have a log; what the others have to say,
+    /// they say themselves.
+    pub(crate) fn log(&self) -> &'static str {
+        match self {
+            Self::Serve(_) => "info",
+            // Plugins of the folder that the call has nothing to do with may be refused.
+            Self::Call(_) => "error",
+            _ => "warn",
+        }
+    }
+}
+
 /// How lines are logged.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum LogFormat {

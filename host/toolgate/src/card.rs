@@ -22,22 +22,22 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
             "  The host was killed while attempt {attempt} ran: it may have taken effect. Approving runs it again.\n"
         ));
     }
-    row(&mut text, "arguments", &escape::json(item.arguments.get()));
+    row(&mut text, "arguments", &escape::json_line(item.arguments.get()));
     if let Some(context) = &item.context {
-        row(&mut text, "context", &escape::json(context.get()));
+        row(&mut text, "context", &escape::json_line(context.get()));
     }
     if let Some(schema) = &item.response_schema {
-        row(&mut text, "answer fits", &escape::json(schema.get()));
+        row(&mut text, "answer fits", &escape::json_line(schema.get()));
     }
     if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && open) {
-        row(&mut text, "editable", &escape::json(&editable.to_string()));
+        row(&mut text, "editable", &escape::json_line(&editable.to_string()));
     }
     row(&mut text, "asked by", &format!("{}, call {}", escape::line(&item.caller), escape::line(&item.call)));
     row(&mut text, "turn", &format!("{} of {}", escape::line(&item.turn), escape::line(&item.conversation)));
     row(&mut text, "digest", &escape::line(&item.digest));
     if open {
         let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
-        row(&mut text, "expires", &format!("{}{}", escape::line(&item.expires_at), escape::json(&then)));
+        row(&mut text, "expires", &format!("{}{}", escape::line(&item.expires_at), escape::json_line(&then)));
         for command in ways(item) {
             row(&mut text, "answer with", &terminal.ink(Ink::Good, &command));
         }
@@ -123,9 +123,9 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         terminal.ink(ink, &escape::line(state)),
         escape::line(&by),
     );
-    text.push_str(&format!("      {}\n", escape::json(call.arguments.get())));
+    text.push_str(&format!("      {}\n", escape::json_line(call.arguments.get())));
     if let Some(content) = &call.content {
-        text.push_str(&format!("   => {}\n", escape::json(content.get())));
+        text.push_str(&format!("   => {}\n", escape::json_line(content.get())));
     }
     text
 }
@@ -137,4 +137,48 @@ fn row(text: &mut String, name: &str, value: &str) {
 /// A JSON string without its quotes, anything else as it is.
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_of_a_plugin_is_one_word_for_a_shell() {
+        for (choice, expected) in [
+            ("accept", "accept"),
+            ("not now", "'not now'"),
+            ("", "''"),
+            ("-rf", "'-rf'"),
+            ("$(rm x)", "'$(rm x)'"),
+            ("a'; rm x; '", r"'a'\''; rm x; '\'''"),
+            ("two\nlines", r"'two\nlines'"),
+        ] {
+            assert_eq!(quoted(choice), expected);
+        }
+    }
+
+    #[test]
+    fn a_card_shows_everything_and_nothing_of_it_can_pass_for_a_line_of_ours() {
+        let item = serde_json::json!({
+            "suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay", "plugin": "p",
+            "kind": "approval", "state": "open", "prompt": "Pay 1?\n  digest      sha256:forged\u{1b}[1A",
+            "arguments": {"to": "x\u{202e}y"}, "caller": "agent", "allowed": ["approve", "deny"], "editable": "none",
+            "expires_at": "2026-01-01T00:00:00.000Z", "on_expiry": "deny", "digest": "sha256:true",
+        });
+        let item: Suspension = serde_json::from_str(&item.to_string()).expect("a suspension");
+        expect_test::expect![[r#"
+            susp_1  approval  pay (p)
+              | Pay 1?
+              |   digest      sha256:forged\u{1b}[1A
+              arguments   {"to":"x\u202ey"}
+              asked by    agent, call call_1
+              turn        turn_1 of c
+              digest      sha256:true
+              expires     2026-01-01T00:00:00.000Z, then deny
+              answer with toolgate approve susp_1
+              answer with toolgate deny susp_1 --comment 'why not'
+        "#]]
+        .assert_eq(&suspension(&item, &Terminal::plain()));
+    }
 }

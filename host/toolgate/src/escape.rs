@@ -44,6 +44,11 @@ pub(crate) fn json(text: &str) -> String {
     safe
 }
 
+/// The same on one line: what breaks a line of a JSON text is white space that means nothing.
+pub(crate) fn json_line(text: &str) -> String {
+    json(text).replace(['\n', '\r', '\t'], " ")
+}
+
 /// A character, written out if it could fool somebody.
 struct Written(char);
 
@@ -93,5 +98,8 @@ mod tests {
         let safe = json(&text);
         assert!(!safe.contains(['\u{202e}', '\u{9b}', '\u{e0041}', '\u{1b}']), "{safe}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).expect("JSON"), value);
+        let one = json_line(&text);
+        assert!(!one.contains('\n'), "{one}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&one).expect("JSON"), value);
     }
 }

@@ -23,7 +23,8 @@ const ADDRESS_FILE: &str = "address";
 fn main() -> ExitCode {
     let Toolgate { command, log, log_format } = Toolgate::parse();
     let terminal = Terminal::new();
-    let done = log_to_stderr(log.as_deref(), log_format).and_then(|()| commands::run(command, &terminal));
+    let done = log_to_stderr(log.as_deref().unwrap_or(command.log()), log_format)
+        .and_then(|()| commands::run(command, &terminal));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
@@ -35,9 +36,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn log_to_stderr(filter: Option<&str>, format: LogFormat) -> Result<(), Report> {
-    // Warnings by default: what a command has to say, it says itself.
-    let filter = EnvFilter::try_new(filter.unwrap_or("warn")).map_err(|error| {
+fn log_to_stderr(filter: &str, format: LogFormat) -> Result<(), Report> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
         Report::new(Exit::Usage, "the log filter means nothing")
             .because(error)
             .hint("as in `info` or `warn,guest=debug`")

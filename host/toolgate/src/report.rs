@@ -57,7 +57,7 @@ impl Report {
         self.exit as u8
     }
 
-    /// Whether whoever read our output has left, as `head` does: nothing to report.
+    /// Whether there is nothing to say: it was said, or whoever read our output has left, as `head` does.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent
     }
@@ -84,9 +84,9 @@ impl From<anyhow::Error> for Report {
             report.hints.extend(config.hint().map(str::to_owned));
             report.hints.push("`toolgate config --schema` prints what the file may say".into());
         }
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            report.silent = error.kind() == std::io::ErrorKind::BrokenPipe;
-        }
+        report.silent = error.chain().any(|cause| {
+            cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        });
         report
     }
 }

@@ -44,6 +44,12 @@ impl Terminal {
         Self { out: wanted && io::stdout().is_terminal(), err: wanted && io::stderr().is_terminal() }
     }
 
+    /// A terminal without colours.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self { out: false, err: false }
+    }
+
     /// Words for standard output in a colour.
     pub(crate) fn ink(&self, ink: Ink, words: &str) -> String {
         paint(self.out, ink, words)

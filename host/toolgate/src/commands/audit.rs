@@ -16,7 +16,7 @@ pub(super) fn run(args: &Audit, terminal: &Terminal) -> Result<(), Report> {
         let position = after.map(|after| after.to_string());
         let page: AuditPage = client.read("/v1/audit", &[("after", position.as_deref()), ("limit", Some("500"))])?;
         for entry in &page.entries {
-            terminal.line(if args.json { escape::json(entry.get()) } else { line(&understand(entry.get())?) })?;
+            terminal.line(if args.json { escape::json_line(entry.get()) } else { line(&understand(entry.get())?) })?;
         }
         after = page.next;
         if after.is_none() {
@@ -34,7 +34,7 @@ fn line(entry: &AuditEntry) -> String {
     }
     let mut text = escape::line(&text).into_owned();
     if let Some(edited) = &entry.edited {
-        let _ = write!(text, "  with {}", escape::json(edited.get()));
+        let _ = write!(text, "  with {}", escape::json_line(edited.get()));
     }
     if let Some(comment) = &entry.comment {
         let _ = write!(text, "  \"{}\"", escape::line(comment));

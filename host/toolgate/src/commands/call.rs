@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::Context as _;
-use dispatch::ports::{LiveTool, Position};
+use dispatch::ports::{LiveTool, Position, Tools as _};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{Approval, CallId, ConversationId, Executor, Json, Outcome, Principal, Rejection, Rule, Span, Turn};
 use registry::NotLoaded;
@@ -105,8 +105,12 @@ fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<std::sync::Arc<L
         }
     };
     found.cloned().ok_or_else(|| {
-        Report::new(Exit::Usage, format!("there is no tool {:?}", wanted.unwrap_or_default()))
-            .hint(format!("there are: {}", names.join(", ")))
+        let wanted = wanted.unwrap_or_default();
+        let report = Report::new(Exit::Usage, format!("there is no tool {wanted:?}"));
+        match host.registry().find(wanted) {
+            Err(Some(near)) => report.hint(format!("did you mean {near}?")),
+            _ => report.hint(format!("there are: {}", names.join(", "))),
+        }
     })
 }
 

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Events, terminal: &Terminal) -> Result<(), Report> {
             Ok(mut stream) => {
                 (begun, missed) = (true, 0);
                 while let Some(event) = next(&mut stream) {
-                    terminal.line(if args.json { escape::json(&event.data) } else { line(&event, terminal) })?;
+                    terminal.line(if args.json { escape::json_line(&event.data) } else { line(&event, terminal) })?;
                     last = event.id.or(last);
                 }
                 terminal.note("the connection broke; connecting again\n");
@@ -86,11 +86,11 @@ fn line(event: &Event, terminal: &Terminal) -> String {
     };
     let mut take = |name: &str| match members.shift_remove(name) {
         Some(Value::String(text)) => escape::line(&text).into_owned(),
-        Some(other) => escape::json(&other.to_string()),
+        Some(other) => escape::json_line(&other.to_string()),
         None => String::new(),
     };
     let (name, at, turn) = (take("event"), take("at"), take("turn"));
-    let rest = escape::json(&Value::Object(members).to_string());
+    let rest = escape::json_line(&Value::Object(members).to_string());
     let name = if name.is_empty() { escape::line(&event.name).into_owned() } else { name };
     format!("{at}  {}  {turn}  {}", terminal.ink(Ink::Strong, &name), terminal.ink(Ink::Faint, &rest))
 }

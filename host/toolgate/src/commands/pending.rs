@@ -35,7 +35,7 @@ pub(super) fn run(args: &Pending, terminal: &Terminal) -> Result<(), Report> {
             let suspension: Suspension = understand(item.get())?;
             if !known.contains(&suspension.suspension) {
                 terminal.line(if args.json {
-                    escape::json(item.get())
+                    escape::json_line(item.get())
                 } else {
                     card::suspension(&suspension, terminal)
                 })?;
