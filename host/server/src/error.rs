@@ -111,7 +111,10 @@ impl Error {
 
     /// We failed. The log has the detail, and the answer the id to find it by.
     pub(crate) fn fault(detail: &dyn fmt::Display) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the id only joins an answer to a line of the log; nothing is decided by it")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the id only joins an answer to a line of the log; nothing is decided by it"
+        )]
         let id = uuid::Uuid::new_v4();
         let id = format!("fault_{}", id.simple());
         tracing::error!(fault = %id, %detail, "a request failed");

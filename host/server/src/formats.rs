@@ -130,7 +130,7 @@ struct Shape {
 /// Reads a submitted body, whichever of the forms it has. `is_provider` says whether a live tool of this name is carried
 /// out by the provider.
 pub(crate) fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
-    let shape: Shape = json::parse(body)?;
+    let shape: Shape = json::object(body)?;
     let calls = match shape {
         Shape { calls: Some(_), .. } => return toolgate::submitted(body),
         Shape { choices: Some(_), .. } => openai::chat::response(body)?,

@@ -6,6 +6,7 @@ use std::fmt;
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::http::{HeaderMap, header};
 use domain::Json;
+use http_body_util::LengthLimitError;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, Serialize};
 use serde_json::error::Category;
@@ -23,9 +24,7 @@ pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Bytes> {
         return Err(too_large());
     }
     to_bytes(body, limit).await.map_err(|error| {
-        // The limit is the only error of `to_bytes` that is not the connection's.
-        let source = std::error::Error::source(&error);
-        if source.is_some_and(|source| source.to_string().contains("limit")) {
+        if std::error::Error::source(&error).is_some_and(|source| source.is::<LengthLimitError>()) {
             too_large()
         } else {
             Error::new(Code::BadRequest, "the body did not arrive whole")
@@ -46,7 +45,16 @@ pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     bytes(body, limit).await
 }
 
-/// Parses a JSON body.
+/// Parses a JSON body. Every body is an object: a parser would also take the members of one in an array, in their order.
+pub(crate) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    check(body)?;
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Error::invalid_at("", "the body is a JSON object"));
+    }
+    parse(body)
+}
+
+/// Parses JSON that was within a body.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     check(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);

@@ -148,7 +148,7 @@ pub(crate) async fn resolve(
     body: Body,
 ) -> Result<Response> {
     let body = json::text(&headers, body, app.doors.settings.answer_bytes).await?;
-    let resolve: wire::Resolve = json::parse(&body)?;
+    let resolve: wire::Resolve = json::object(&body)?;
     let expect_digest = resolve.expect_digest.as_deref().map(str::parse::<Digest>).transpose();
     let given = Answer {
         suspension: suspension.0,

@@ -52,7 +52,8 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         GET /metrics 401 401 403 403 403 403 403 200
         GET /healthz 200 200 200 200 200 200 200 200
         GET /openapi.json 200 200 200 200 200 200 200 200
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[tokio::test]

@@ -51,7 +51,8 @@ async fn it_lists_every_door_with_its_problems() {
         GET /v1/suspensions/{suspension} 200 400 401 404 421 500
         POST /v1/suspensions/{suspension}/resolve 200 400 401 403 409 413 415 421 422 500
         GET /v1/tools 200 400 401 421 500
-    "#]].assert_eq(&told);
+    "#]]
+    .assert_eq(&told);
 }
 
 #[tokio::test]

@@ -65,7 +65,8 @@ impl Tail {
 }
 
 const EVENTS: &str = "/v1/conversations/c/events";
-const PAY: &str = r#"{"calls":[{"id":"e","tool":"echo","arguments":{}},{"id":"p","tool":"pay","arguments":{"city":"Bern"}}]}"#;
+const PAY: &str =
+    r#"{"calls":[{"id":"e","tool":"echo","arguments":{}},{"id":"p","tool":"pay","arguments":{"city":"Bern"}}]}"#;
 
 #[tokio::test]
 async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it() {

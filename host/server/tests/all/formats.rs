@@ -102,7 +102,8 @@ async fn a_response_goes_in_and_outputs_come_back() {
             "call_id": "call_unLAR8MvFNptuiZK6K6HCy5k",
             "output": "{\"ok\":true,\"result\":{\"city\":\"Boston, MA\"}}"
           }
-        ]"#]].assert_eq(&back(&world, &turn.at("/turn"), "openai-responses").await);
+        ]"#]]
+    .assert_eq(&back(&world, &turn.at("/turn"), "openai-responses").await);
 }
 
 #[tokio::test]
@@ -117,7 +118,8 @@ async fn a_message_goes_in_with_the_providers_own_calls_and_a_user_message_comes
         srvtoolu_01WYG3ziw53XMcoyKL4XcZmE ok
         srvtoolu_02 failed
         toolu_01A09q90qw90lq917835lq9 ok
-        toolu_02 failed"#]].assert_eq(&outcomes.join("\n"));
+        toolu_02 failed"#]]
+    .assert_eq(&outcomes.join("\n"));
     assert_eq!(turn.at("/calls/0/content/result/0/page_age"), "April 30, 2025");
     assert_eq!(turn.json()["calls"][0]["trusted"], false);
     assert_eq!(turn.at("/calls/1/content/error/message"), "max_uses_exceeded");
@@ -154,7 +156,10 @@ async fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
     assert_eq!(world.get("alice", &turn).await.code(), "409 not-settled");
     world.resolve("bob", &reply.at("/pending/0/suspension"), r#"{"decision":"deny"}"#).await;
     let ended = world.get("alice", &turn).await;
-    assert_eq!((ended.headers["toolgate-turn-state"].to_str().unwrap(), ended.json()["content"][0]["is_error"].clone()), ("aborted", true.into()));
+    assert_eq!(
+        (ended.headers["toolgate-turn-state"].to_str().unwrap(), ended.json()["content"][0]["is_error"].clone()),
+        ("aborted", true.into())
+    );
 
     let ephemeral = r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"echo","arguments":"{}"}}]}"#;
     let reply = world.submit("?ephemeral=true&format=openai", ephemeral).await;
@@ -200,7 +205,7 @@ async fn bodies_that_are_no_turn_say_where_they_are_not() {
         {
           400 bad-json EOF while parsing an object at line 1 column 1
         []
-          422 invalid invalid length 0, expected struct Shape with 6 elements
+          422 invalid the body is a JSON object
         {}
           422 invalid a turn is `{"calls":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an Anthropic message
         {"role":"assistant","content":"Hello."}
@@ -249,106 +254,9 @@ async fn tools_are_listed_for_each_provider_with_their_schemas_verbatim() {
         assert_eq!(left_out.is_some(), format != "toolgate");
         let json = reply.json();
         let tools = json.get("tools").unwrap_or(&json);
-        let echo = serde_json::to_string_pretty(&tools[1]).unwrap();
-        told += &format!("{format}: {} tools, left out: {left_out:?}\n{echo}\n", tools.as_array().unwrap().len());
+        told += &format!("{format}: {} tools, left out: {left_out:?}\n", tools.as_array().unwrap().len());
+        told += &format!("  {}\n", tools[1]);
     }
-    expect![[r#"
-        toolgate: 6 tools, left out: None
-        {
-          "name": "echo",
-          "description": "The tool echo.",
-          "parameters": {
-            "type": "object",
-            "properties": {
-              "city": {
-                "type": "string"
-              }
-            },
-            "x": 1.0
-          },
-          "result": {
-            "type": "object"
-          },
-          "executor": "server",
-          "approval": "auto",
-          "rule": "allow",
-          "streaming": false,
-          "editable": "none",
-          "on_expiry": "error",
-          "hints": {
-            "read_only": true
-          },
-          "plugin": "shelf",
-          "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
-          "declaration": "sha256:092c79e8f80e559e404bcf660c48f3522b67aba9ff1484b0367e1a4ddef7431d"
-        }
-        openai: 5 tools, left out: Some("web_search")
-        {
-          "type": "function",
-          "function": {
-            "name": "echo",
-            "description": "The tool echo.",
-            "parameters": {
-              "type": "object",
-              "properties": {
-                "city": {
-                  "type": "string"
-                }
-              },
-              "x": 1.0
-            }
-          }
-        }
-        openai-responses: 5 tools, left out: Some("web_search")
-        {
-          "type": "function",
-          "name": "echo",
-          "description": "The tool echo.",
-          "parameters": {
-            "type": "object",
-            "properties": {
-              "city": {
-                "type": "string"
-              }
-            },
-            "x": 1.0
-          },
-          "strict": false
-        }
-        anthropic: 5 tools, left out: Some("web_search")
-        {
-          "name": "echo",
-          "description": "The tool echo.",
-          "input_schema": {
-            "type": "object",
-            "properties": {
-              "city": {
-                "type": "string"
-              }
-            },
-            "x": 1.0
-          }
-        }
-        mcp: 5 tools, left out: Some("web_search")
-        {
-          "name": "echo",
-          "description": "The tool echo.",
-          "inputSchema": {
-            "type": "object",
-            "properties": {
-              "city": {
-                "type": "string"
-              }
-            },
-            "x": 1.0
-          },
-          "outputSchema": {
-            "type": "object"
-          },
-          "annotations": {
-            "readOnlyHint": true
-          }
-        }
-    "#]].assert_eq(&told);
+    expect![[""]].assert_eq(&told);
     assert_eq!(world.get("alice", "/v1/tools?format=xml").await.code(), "400 bad-request");
 }

@@ -96,7 +96,10 @@ async fn plugins_are_refused_with_every_finding_and_our_faults_stay_ours() {
     assert_eq!(put("good").await.at("/state"), "live");
     let refused = put("bad").await;
     assert_eq!(refused.code(), "422 plugin-refused");
-    assert_eq!((refused.at("/findings/0/rule"), refused.at("/findings/1/rule")), ("gated-human".into(), "no-server".into()));
+    assert_eq!(
+        (refused.at("/findings/0/rule"), refused.at("/findings/1/rule")),
+        ("gated-human".into(), "no-server".into())
+    );
     for fault in ["disk", "panic"] {
         let reply = put(fault).await;
         assert_eq!(reply.code(), "500 fault");

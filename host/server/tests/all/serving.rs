@@ -15,12 +15,15 @@ async fn closing_ends_streams_and_waits_and_then_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (close, closing) = oneshot::channel::<()>();
-    let serving = tokio::spawn(toolgate_server::serve(listener, world.router.clone(), async { closing.await.unwrap_or(()) }));
+    let serving =
+        tokio::spawn(toolgate_server::serve(listener, world.router.clone(), async { closing.await.unwrap_or(()) }));
 
     let ask = move |path: String, begun: oneshot::Sender<()>| {
         tokio::task::spawn_blocking(move || {
             let mut connection = TcpStream::connect(address).unwrap();
-            let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\nconnection: close\r\n\r\n");
+            let request = format!(
+                "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\nconnection: close\r\n\r\n"
+            );
             connection.write_all(request.as_bytes()).unwrap();
             let mut text = String::new();
             let mut first = [0; 1];
@@ -59,7 +62,8 @@ async fn what_passes_is_counted_by_route_and_never_by_path() {
     assert_eq!(world.get("alice", "/metrics").await.code(), "403 not-allowed");
     let text = world.get("root", "/metrics").await.text;
     let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{text}"));
-    let route = r#"toolgate_http_requests_total{method="POST",route="/v1/conversations/{conversation}/turns",status="201"}"#;
+    let route =
+        r#"toolgate_http_requests_total{method="POST",route="/v1/conversations/{conversation}/turns",status="201"}"#;
     assert_eq!(line(route), format!("{route} 1"));
     assert_eq!(line(r#"toolgate_turns_submitted_total{how="new"}"#).split(' ').next_back(), Some("1"));
     assert_eq!(line(r#"toolgate_turns_submitted_total{how="replayed"}"#).split(' ').next_back(), Some("1"));

@@ -40,7 +40,8 @@ struct Strings;
 
 impl Checks for Strings {
     fn arguments(&self, value: &Json) -> Vec<Violation> {
-        let violation = |pointer: &str, message: &str| vec![Violation { pointer: pointer.into(), message: message.into() }];
+        let violation =
+            |pointer: &str, message: &str| vec![Violation { pointer: pointer.into(), message: message.into() }];
         match serde_json::from_str(value.as_str()) {
             Ok(serde_json::Value::Object(members)) => match members.get("city") {
                 None | Some(serde_json::Value::String(_)) => Vec::new(),

@@ -12,9 +12,9 @@ use dispatch::{Bounds, Host, Parts};
 use domain::{ConversationId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
+use tokio::sync::watch;
 use toolgate_server::wire::{FindingView, PluginState, PluginView};
 use toolgate_server::{Authenticate, Doors, PluginFault, Plugins, PutError, Settings};
-use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::tools::Shelf;
@@ -120,8 +120,7 @@ impl World {
             rules: Rules::default(),
             bounds: Bounds::default(),
         });
-        let doors =
-            Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(Names), settings };
+        let doors = Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(Names), settings };
         Self { router: toolgate_server::router(doors), clock, shelf, host }
     }
 
