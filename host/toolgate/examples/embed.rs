@@ -7,6 +7,7 @@ use toolgate::domain::{CallId, ConversationId, Json, Rejection, Span};
 use toolgate::{Answer, CallRequest, Host, TurnRequest, Until};
 
 #[tokio::main]
+#[expect(clippy::disallowed_macros, reason = "a program of its own, which prints what it found")]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, tool, arguments] = arguments.as_slice() else { anyhow::bail!("PLUGINS_FOLDER TOOL ARGUMENTS") };

@@ -1,5 +1,7 @@
 //! Tokens: made once, kept as digests, and read anew whenever the file changes.
 
+#![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
+
 use std::path::Path;
 
 use domain::{ConversationId, PrincipalId, Role, Timestamp};

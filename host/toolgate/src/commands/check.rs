@@ -102,7 +102,7 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
             .collect();
         return format!("{} {file}: {}", terminal.ink(Ink::Good, "fine"), tools.join(", "));
     }
-    let mut text = format!("{} {file}: {} findings\n", terminal.ink(Ink::Bad, "refused"), report.findings.len());
+    let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Bad, "refused"), count(report));
     for finding in &report.findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
         let rule = terminal.ink(Ink::Strong, finding.rule.as_str());
@@ -111,4 +111,11 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+fn count(report: &CheckReport) -> String {
+    match report.findings.len() {
+        1 => "1 finding".into(),
+        several => format!("{several} findings"),
+    }
 }
