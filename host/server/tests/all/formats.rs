@@ -257,6 +257,17 @@ async fn tools_are_listed_for_each_provider_with_their_schemas_verbatim() {
         told += &format!("{format}: {} tools, left out: {left_out:?}\n", tools.as_array().unwrap().len());
         told += &format!("  {}\n", tools[1]);
     }
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        toolgate: 6 tools, left out: None
+          {"name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"result":{"type":"object"},"executor":"server","approval":"auto","rule":"allow","streaming":false,"editable":"none","on_expiry":"error","hints":{"read_only":true},"plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","declaration":"sha256:092c79e8f80e559e404bcf660c48f3522b67aba9ff1484b0367e1a4ddef7431d"}
+        openai: 5 tools, left out: Some("web_search")
+          {"type":"function","function":{"name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0}}}
+        openai-responses: 5 tools, left out: Some("web_search")
+          {"type":"function","name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"strict":false}
+        anthropic: 5 tools, left out: Some("web_search")
+          {"name":"echo","description":"The tool echo.","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0}}
+        mcp: 5 tools, left out: Some("web_search")
+          {"name":"echo","description":"The tool echo.","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}
+    "#]].assert_eq(&told);
     assert_eq!(world.get("alice", "/v1/tools?format=xml").await.code(), "400 bad-request");
 }

@@ -22,7 +22,24 @@ async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
     // Arguments and results pass verbatim, white space included.
     assert!(reply.text.contains(r#""arguments":{"n": 1.0,  "s":"\u00e9"}"#), "{}", reply.text);
     assert!(reply.text.contains(r#""result":{"n": 1.0,  "s":"\u00e9"}"#), "{}", reply.text);
-    expect![[""]].assert_eq(&lines);
+    let mut turn = reply.json();
+    let mut lines = String::new();
+    for list in ["calls", "pending"] {
+        let items = turn.as_object_mut().unwrap().shift_remove(list).unwrap();
+        lines += &format!("{list}\n");
+        items.as_array().unwrap().iter().for_each(|item| lines += &format!("  {item}\n"));
+    }
+    lines += &turn.to_string();
+    expect![[r#"
+        calls
+          {"id":"e","tool":"echo","arguments":{"n":1.0,"s":"é"},"executor":"server","approval":"auto","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{"n":1.0,"s":"é"}},"attempt":1}
+          {"id":"p","tool":"pay","arguments":{"city":"Bern"},"executor":"server","approval":"requires-approval","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","status":"awaiting","outcome":null,"content":null,"attempt":0,"suspension":"susp_00000000000000000000000000000003"}
+          {"id":"w","tool":"web_search","arguments":{},"executor":"provider","approval":"auto","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","status":"resolved","outcome":"ok","trusted":false,"content":{"ok":true,"result":null},"attempt":0}
+          {"id":"x","tool":"ecko","arguments":{},"status":"errored","outcome":"failed","content":{"ok":false,"error":{"code":"unknown_tool","message":"there is no tool \"ecko\"; did you mean echo?"}},"attempt":0}
+          {"id":"y","tool":"echo","arguments":{"city":7},"status":"errored","outcome":"failed","content":{"ok":false,"error":{"code":"invalid_arguments","message":"the arguments do not fit the tool's schema: at /city: a string is expected"}},"attempt":0}
+        pending
+          {"suspension":"susp_00000000000000000000000000000003","conversation":"c","turn":"turn_00000000000000000000000000000002","call":"p","tool":"pay","plugin":"shelf","executor":"server","kind":"approval","state":"open","prompt":"pay?","arguments":{"city":"Bern"},"context":{"note":"hi"},"caller":"alice","allowed":["approve","deny"],"editable":["city"],"created_at":"2026-01-01T00:00:00.000Z","expires_at":"2026-01-01T01:00:00.000Z","on_expiry":"error","digest":"sha256:d6f9a8a75f5d615ed3fc185596a841d910a52db1ed94002f36d68538963c94cf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","declaration":"sha256:9350872d712a127c494d7dc35e46b0bc9e62e288239708e581dfc3a1400154a4"}
+        {"turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","state":"open","running":false,"rejection":"cancel_siblings","context":{"note":"hi"},"started_at":"2026-01-01T00:00:00.000Z","replayed":false,"ephemeral":false}"#]].assert_eq(&lines);
 }
 
 #[tokio::test]
