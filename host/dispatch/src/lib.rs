@@ -14,6 +14,7 @@
 
 mod dispatcher;
 mod error;
+mod exact;
 mod expiry;
 mod feed;
 mod handle;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use domain::gate::Phase;
 use domain::{Failure, FailureCode, Outcome, Plan, Requested, Rule, ToolName, Violation};
-use serde_json::Value;
 
+use crate::exact::Exact;
 use crate::ports::{LiveTool, Tools};
 use crate::prompt::Template;
 use crate::request::{Bounds, CallRequest, ProviderResult};
@@ -31,6 +31,12 @@ pub(crate) fn plan(request: CallRequest, tools: &dyn Tools, bounds: &Bounds) -> 
     }
     if arguments.size() > bounds.arguments {
         let message = format!("the arguments are {} bytes; at most {} are allowed", arguments.size(), bounds.arguments);
+        return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
+    }
+    if arguments.as_str().starts_with('"') {
+        // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
+        let quoted: String = arguments.as_str().chars().take(200).collect();
+        let message = format!("the arguments are not a JSON object but the text {quoted}");
         return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
     }
     let violations = live.checks.arguments(&arguments);
@@ -66,7 +72,7 @@ fn prompt(live: &Arc<LiveTool>, arguments: &str) -> Option<String> {
         return None;
     }
     let template = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok());
-    let values: Value = serde_json::from_str(arguments).ok()?;
+    let values = Exact::parse(arguments)?;
     Some(match template {
         Some(template) => template.render(&values),
         None => format!("{}?", live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str())),

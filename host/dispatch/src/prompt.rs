@@ -4,7 +4,7 @@
 //! string is put in as it is, any other value as compact JSON, an absent one as `null`. What was put in is never read as
 //! a template again. The result is plain text of a plugin's and a model's making: whoever shows it escapes it.
 
-use serde_json::Value;
+use crate::exact::Exact;
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,13 +75,13 @@ impl Template {
 
     /// The text for these arguments.
     #[must_use]
-    pub fn render(&self, arguments: &Value) -> String {
+    pub(crate) fn render(&self, arguments: &Exact) -> String {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Value(pointer) => match arguments.pointer(pointer) {
                 None => "null".to_owned(),
-                Some(Value::String(text)) => text.clone(),
-                Some(value) => value.to_string(),
+                Some(Exact::Text(text)) => text.clone(),
+                Some(value) => value.to_json(),
             },
         };
         self.0.iter().map(fill).collect()
@@ -104,8 +104,12 @@ mod tests {
     use super::*;
 
     fn render(template: &str) -> String {
-        let arguments = serde_json::json!({"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true});
-        Template::parse(template).map_or_else(|error| error.to_string(), |template| template.render(&arguments))
+        let arguments =
+            r#"{"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true, "big": 12345678901234567890.123}"#;
+        match (Template::parse(template), Exact::parse(arguments)) {
+            (Ok(template), Some(arguments)) => template.render(&arguments),
+            (refused, _) => format!("{:?}", refused.map_err(|error| error.to_string())),
+        }
     }
 
     #[test]
@@ -117,10 +121,11 @@ mod tests {
             ("{/a~1b} {absent}", "true null"),
             ("{{{amount}}}", "{5}"),
             ("", ""),
-            ("a } b", "a brace at byte 2 has no partner; write {{ or }} for a brace in the text"),
-            ("a {b", "a brace at byte 2 has no partner; write {{ or }} for a brace in the text"),
-            ("{a b}", "{a b} is neither an argument's name nor a JSON Pointer"),
-            ("{}", "{} is neither an argument's name nor a JSON Pointer"),
+            ("{big}", "12345678901234567890.123"),
+            ("a } b", r#"Err("a brace at byte 2 has no partner; write {{ or }} for a brace in the text")"#),
+            ("a {b", r#"Err("a brace at byte 2 has no partner; write {{ or }} for a brace in the text")"#),
+            ("{a b}", r#"Err("{a b} is neither an argument's name nor a JSON Pointer")"#),
+            ("{}", r#"Err("{} is neither an argument's name nor a JSON Pointer")"#),
         ] {
             assert_eq!(render(template), expected, "{template}");
         }

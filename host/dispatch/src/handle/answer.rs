@@ -4,11 +4,10 @@
 use domain::{
     Call, Checked, ClosedAs, Input, Json, Kind, Principal, Refusal, Resolution, Resolve, Suspension, Turn, Violation,
 };
-use serde_json::{Map, Value};
 
-use super::submit::same_json;
 use super::{Handle, to_the_end};
 use crate::error::Error;
+use crate::exact;
 use crate::request::{Answer, Bounds};
 
 impl Handle {
@@ -82,18 +81,18 @@ impl Handle {
         let closed = turn.suspension(suspension.id).and_then(|(.., closed)| closed);
         if let Some(ClosedAs::Resolved(Resolution { arguments: Some(committed), .. })) =
             closed.map(|closed| &closed.how)
-            && same_json(arguments.as_str(), committed.as_str())
+            && exact::same(arguments.as_str(), committed.as_str())
         {
             return Some((committed.clone(), Checked::default()));
         }
-        if same_json(arguments.as_str(), call.arguments.as_str()) {
+        if exact::same(arguments.as_str(), call.arguments.as_str()) {
             return None;
         }
         let (violations, rule) = match self.pinned(call) {
             None => (gone(), domain::Rule::Allow),
             Some(live) => (live.checks.arguments(arguments), live.rule),
         };
-        let edited = edited(call.arguments.as_str(), arguments.as_str());
+        let edited = exact::changed_members(call.arguments.as_str(), arguments.as_str());
         Some((arguments.clone(), Checked { data: Vec::new(), arguments: violations, edited, rule }))
     }
 
@@ -108,25 +107,4 @@ pub struct Replayed(pub bool);
 
 fn gone() -> Vec<Violation> {
     vec![Violation { pointer: String::new(), message: "the component that this call is pinned to is gone".into() }]
-}
-
-/// The members that an edit changes, adds or removes; `None` if either side is not an object.
-fn edited(before: &str, after: &str) -> Option<Vec<String>> {
-    let before: Map<String, Value> = serde_json::from_str(before).ok()?;
-    let after: Map<String, Value> = serde_json::from_str(after).ok()?;
-    let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value)).map(|(name, _)| name);
-    let removed = before.keys().filter(|name| !after.contains_key(*name));
-    Some(changed.chain(removed).cloned().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_edit_names_what_it_changes_adds_and_removes() {
-        let names = edited(r#"{"a":1,"b":2,"c":{"x":1}}"#, r#"{"a":1,"c":{"x":2},"d":0}"#);
-        assert_eq!(names, Some(vec!["c".into(), "d".into(), "b".into()]));
-        assert_eq!(edited("{}", "[]"), None);
-    }
 }

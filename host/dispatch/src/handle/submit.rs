@@ -3,11 +3,11 @@
 use domain::{CallId, Effect, Executor, Input, Plan, Principal, Requested, Role, Submission, Turn, TurnId};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use serde_json::Value;
 
 use super::{Handle, to_the_end};
 use crate::dispatcher::fault;
 use crate::error::Error;
+use crate::exact;
 use crate::feed::Live;
 use crate::index;
 use crate::plan::plan;
@@ -203,20 +203,11 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
         if *recorded.tool != *asked.tool {
             return Some("of another tool");
         }
-        if !same_json(recorded.submitted.as_str(), asked.arguments.as_str()) {
+        if !exact::same(recorded.submitted.as_str(), asked.arguments.as_str()) {
             return Some("with other arguments");
         }
     }
     None
-}
-
-/// Whether two texts are the same JSON value: white space and the order of members do not count.
-pub(super) fn same_json(one: &str, other: &str) -> bool {
-    one == other
-        || match (serde_json::from_str::<Value>(one), serde_json::from_str::<Value>(other)) {
-            (Ok(one), Ok(other)) => one == other,
-            _ => false,
-        }
 }
 
 /// Stops a task whose result nobody waits for any more.

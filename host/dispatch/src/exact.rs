@@ -1,0 +1,116 @@
+//! JSON compared and quoted exactly. A value that went through a floating-point number is another value: an approver would
+//! be shown other digits than the guest gets, and an edit beyond the sixteenth digit would not be seen as one. So numbers
+//! are kept as they were written, and two numbers are the same only if they are written the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// Deeper than this nothing is compared: such texts count as different. Schema checks refuse them anyway.
+const DEEPEST: usize = 128;
+
+/// A JSON value with its numbers as texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Exact {
+    /// `null`, `true`, `false` or a number, as written.
+    Literal(String),
+    /// A string, decoded.
+    Text(String),
+    /// An array.
+    Array(Vec<Self>),
+    /// An object. The order of its members does not count.
+    Object(BTreeMap<String, Self>),
+}
+
+impl Exact {
+    /// Reads a JSON text. `None` if it is none, or too deep.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::read(serde_json::from_str(text).ok()?, DEEPEST)
+    }
+
+    fn read(raw: &RawValue, deepest: usize) -> Option<Self> {
+        let (text, deeper) = (raw.get(), deepest.checked_sub(1)?);
+        Some(match text.as_bytes().first()? {
+            b'"' => Self::Text(serde_json::from_str(text).ok()?),
+            b'[' => {
+                let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+                Self::Array(items.into_iter().map(|item| Self::read(item, deeper)).collect::<Option<_>>()?)
+            }
+            b'{' => {
+                let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+                let read = |(name, value): (String, &RawValue)| Some((name, Self::read(value, deeper)?));
+                Self::Object(members.into_iter().map(read).collect::<Option<_>>()?)
+            }
+            _ => Self::Literal(text.to_owned()),
+        })
+    }
+
+    /// What a JSON Pointer (RFC 6901) leads to.
+    pub(crate) fn pointer(&self, pointer: &str) -> Option<&Self> {
+        pointer.split('/').skip(1).try_fold(self, |value, step| {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            match value {
+                Self::Object(members) => members.get(&step),
+                Self::Array(items) => items.get(step.parse::<usize>().ok()?),
+                Self::Literal(_) | Self::Text(_) => None,
+            }
+        })
+    }
+
+    /// Compact JSON.
+    pub(crate) fn to_json(&self) -> String {
+        let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
+        match self {
+            Self::Literal(text) => text.clone(),
+            Self::Text(text) => quoted(text),
+            Self::Array(items) => format!("[{}]", items.iter().map(Self::to_json).collect::<Vec<_>>().join(",")),
+            Self::Object(members) => {
+                let member = |(name, value): (&String, &Self)| format!("{}:{}", quoted(name), value.to_json());
+                format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+/// Whether two texts are the same JSON value: white space and the order of members do not count.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    one == other || matches!((Exact::parse(one), Exact::parse(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// The members that differ between two objects: changed, added or removed. `None` if either text is no object.
+pub(crate) fn changed_members(before: &str, after: &str) -> Option<Vec<String>> {
+    let (Some(Exact::Object(before)), Some(Exact::Object(after))) = (Exact::parse(before), Exact::parse(after)) else {
+        return None;
+    };
+    let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value)).map(|(name, _)| name);
+    let removed = before.keys().filter(|name| !after.contains_key(*name));
+    Some(changed.chain(removed).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_and_order_do_not_count_and_every_digit_does() {
+        assert!(same(r#"{"a":1,"b":[true,"ü"]}"#, r#" { "b" : [ true , "\u00fc" ], "a" : 1 } "#));
+        assert!(!same(r#"{"n":12345678901234567890.123}"#, r#"{"n":12345678901234567890.124}"#));
+        assert!(!same("1", "1.0"));
+        assert!(same("not json", "not json"));
+        assert!(!same("not json", "nor this"));
+    }
+
+    #[test]
+    fn an_edit_names_what_it_changes_adds_and_removes() {
+        let names = changed_members(r#"{"a":1,"b":2,"c":{"x":1}}"#, r#"{"a":1,"c":{"x":2},"d":0}"#);
+        assert_eq!(names, Some(vec!["c".into(), "d".into(), "b".into()]));
+        assert_eq!(changed_members("{}", "[]"), None);
+    }
+
+    #[test]
+    fn what_is_too_deep_is_the_same_as_nothing() {
+        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(Exact::parse(&deep(100)).is_some());
+        assert_eq!(Exact::parse(&deep(200)), None);
+    }
+}
