@@ -118,9 +118,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn responses(&mut self, key: &'static str, value: &Value) {
-        let expected = "an array of 1 to 16 distinct strings of 1 to 64 characters";
+        let expected = "an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn";
+        // A question that was answered is listed under the decision, so no decision may read like another state.
+        let reserved = |text: &String| matches!(text.as_str(), "open" | "expired" | "withdrawn");
         let sized = |text: &String| (1..=64).contains(&text.chars().count());
-        let fits = |list: &Vec<String>| distinct(list) && (1..=16).contains(&list.len()) && list.iter().all(sized);
+        let fits = |list: &Vec<String>| {
+            distinct(list) && (1..=16).contains(&list.len()) && list.iter().all(sized) && !list.iter().any(reserved)
+        };
         let Some(list) = texts(value).filter(fits) else {
             self.malformed(key, value, expected);
             return;

@@ -109,13 +109,13 @@ gated {"on_expiry": {"value": 1}}
 gated {"prompt": ""}
     option-form: the option `prompt` is ""; write a template of 1 to 4096 bytes
 human {"responses": []}
-    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters
+    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn
 human {"responses": ["yes", 1]}
-    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters
+    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn
 human {"responses": ["yes", "yes"]}
-    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters
+    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn
 human {"responses": [""]}
-    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters
+    option-form: the option `responses` is an array of another form; write an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn
 gated {"editable": []}
     option-form: the option `editable` is an array of another form; write "none", "all" or a non-empty array of distinct argument names
 gated {"editable": ["a", "a"]}
