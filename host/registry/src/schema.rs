@@ -10,6 +10,11 @@ use serde_json::Value;
 
 use crate::json;
 
+mod cost;
+mod graph;
+
+pub(crate) use graph::{Graph, children, key};
+
 /// Violations that are told of one value.
 const MAX_VIOLATIONS: usize = 16;
 
@@ -21,13 +26,30 @@ const MAX_MESSAGE: usize = 400;
 const MAX_BACKTRACKING: usize = 100_000;
 const MAX_PATTERN: usize = 1 << 20;
 
+/// The stack on which schemas are compiled: only what is used of it takes memory.
+const COMPILER_STACK: usize = 64 << 20;
+
 /// Compiles a schema of draft 2020-12. Nothing is ever fetched: a reference to elsewhere is an error.
-pub(crate) fn compile(schema: &Value) -> Result<Validator, Box<ValidationError<'static>>> {
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub(crate) fn compile(schema: &Value) -> Result<Validator, Violation> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKING)
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_PATTERN);
-    jsonschema::draft202012::options().offline().with_pattern_options(patterns).build(schema).map_err(Box::new)
+    let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+    let told = |error: ValidationError<'_>| Violation {
+        pointer: error.schema_path().as_str().to_owned(),
+        message: cut(error.to_string()),
+    };
+    let compile = || options.build(schema).map_err(told);
+    // The compiler recurses along references, and a stack that overflows ends the process.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(COMPILER_STACK).spawn_scoped(scope, compile);
+        let thread = thread.map_err(|error| whole(format!("the host cannot compile it now: {error}")))?;
+        thread.join().map_err(|_| whole("compiling it panicked"))?
+    })
 }
 
 /// The schemas of one tool, each compiled when it is first needed.
@@ -70,10 +92,11 @@ impl Checks for Schemas {
 
 /// What is wrong with a text for which there is no schema: that it is not JSON.
 fn form(value: &Json) -> Vec<Violation> {
-    if json::is_json(value.as_str()) { Vec::new() } else { vec![not_json("not valid JSON, or nested too deeply")] }
+    if json::is_json(value.as_str()) { Vec::new() } else { vec![whole("not valid JSON, or nested too deeply")] }
 }
 
-fn not_json(message: impl Into<String>) -> Violation {
+/// A violation of the value as a whole.
+fn whole(message: impl Into<String>) -> Violation {
     Violation { pointer: String::new(), message: message.into() }
 }
 
@@ -83,19 +106,30 @@ impl Schema {
         self.validator.get_or_init(compile).as_ref()
     }
 
+    /// How a value breaks the schema.
     fn violations(&self, value: &Json) -> Vec<Violation> {
         let value: Value = match serde_json::from_str(value.as_str()) {
             Ok(value) => value,
-            Err(error) => return vec![not_json(format!("not valid JSON: {error}"))],
+            Err(error) => return vec![whole(format!("not valid JSON: {error}"))],
         };
         let Some(validator) = self.validator() else {
-            return vec![not_json("the tool's schema cannot be used, so nothing fits it")];
+            return vec![whole("the tool's schema cannot be used, so nothing fits it")];
         };
         if validator.is_valid(&value) {
             return Vec::new();
         }
-        validator.iter_errors(&value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
+        let schema: Value = serde_json::from_str(self.text.as_str()).unwrap_or_default();
+        explain(&schema, validator, &value)
     }
+}
+
+/// How a value that does not fit breaks its schema.
+pub(crate) fn explain(schema: &Value, validator: &Validator, value: &Value) -> Vec<Violation> {
+    if !cost::is_bounded(schema, value) {
+        let message = "it does not fit the schema; with its depth and size it would take too long to find out where";
+        return vec![whole(message)];
+    }
+    validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
 }
 
 fn violation(error: &ValidationError<'_>) -> Violation {
@@ -169,6 +203,26 @@ mod tests {
         assert_eq!(all.len(), MAX_VIOLATIONS);
         let long = violations(r#"{"type":"integer"}"#, &format!("{:?}", "x".repeat(100_000)));
         assert_eq!(long, [r#"value is not of type "integer""#]);
+    }
+
+    #[test]
+    fn a_schema_and_a_value_that_explode_together_are_a_violation_and_soon() {
+        let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let twice = r##"{"type":"array","items":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}"##;
+        let vague = "it does not fit the schema; with its depth and size it would take too long to find out where";
+        for depth in [24, 126] {
+            assert_eq!(violations(twice, &nested(depth)), [vague]);
+        }
+        assert!(violations(twice, &nested(3))[0].starts_with("at /0: [[1]] is not valid under any"));
+        // As many schemas inside each other as the rules allow, at every level of a value as deep as can be read: the
+        // stack of a thread has to hold that.
+        let mut defs: serde_json::Map<_, _> = (0..7)
+            .map(|n| (format!("d{n}"), serde_json::json!({"allOf": [{"$ref": format!("#/$defs/d{}", n + 1)}]})))
+            .collect();
+        defs.insert("d7".into(), serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/d0"}}));
+        let deep = serde_json::json!({"$ref": "#/$defs/d0", "$defs": defs}).to_string();
+        assert_eq!(violations(&deep, &nested(126)), [vague]);
+        assert_eq!(violations(&deep, &nested(30)).len(), 1);
     }
 
     #[test]

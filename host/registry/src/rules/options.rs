@@ -127,6 +127,7 @@ pub(crate) fn read(
             reader.findings.add(LoadRule::OptionScope, message, format!("remove it: it is for {}", scope.as_str()));
         }
     }
+    reader.check_answer();
     reader.options
 }
 

@@ -50,8 +50,7 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
     if findings.len() == before
         && let Err(error) = crate::schema::compile(schema)
     {
-        let message =
-            format!("{what} cannot be used{}: {}", at(error.schema_path().as_str()), excerpt(&error.to_string()));
+        let message = format!("{what} cannot be used{}: {}", at(&error.pointer), excerpt(&error.message));
         findings.add(LoadRule::SchemaInvalid, message, "write a JSON Schema of draft 2020-12");
     }
     findings.len() == before

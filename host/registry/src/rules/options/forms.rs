@@ -48,7 +48,7 @@ impl Reader<'_> {
             Value::String(text) if text == "approve" => self.approve_on_expiry(),
             Value::Object(members) if members.len() == 1 && members.contains_key("answer") => {
                 if human {
-                    self.answer_on_expiry(&members["answer"]);
+                    self.options.on_expiry = OnExpiry::Answer(Json::new(members["answer"].to_string()));
                 } else {
                     self.contradiction(
                         format!("the option `{key}` answers a question, and the tool asks none"),
@@ -74,16 +74,18 @@ impl Reader<'_> {
         }
     }
 
-    fn answer_on_expiry(&mut self, answer: &Value) {
-        // The schema is read from the text and not from what was read before, because it may stand behind this key.
-        let response = self.texts.get("response").and_then(|text| serde_json::from_str::<Value>(text.get()).ok());
-        let validator = response.and_then(|schema| crate::schema::compile(&schema).ok());
-        if let Some(error) = validator.as_ref().and_then(|validator| validator.validate(answer).err()) {
-            let message = format!("the answer in `on_expiry` does not fit `response`: {}", quoted(&error.to_string()));
-            self.contradiction(message, "write an answer that a person could give");
+    /// Holds the answer that silence gives against the schema of answers. Once everything is read: the schema may stand
+    /// behind the answer, and one that broke a rule must not be used.
+    pub(super) fn check_answer(&mut self) {
+        let (OnExpiry::Answer(answer), Some(response)) = (&self.options.on_expiry, &self.options.response) else {
             return;
+        };
+        let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).ok();
+        let (Some(answer), Some(response)) = (read(answer), read(response)) else { return };
+        if crate::schema::compile(&response).is_ok_and(|validator| !validator.is_valid(&answer)) {
+            let message = format!("the answer in `on_expiry` does not fit `response`: {}", shown(&answer));
+            self.contradiction(message, "write an answer that a person could give");
         }
-        self.options.on_expiry = OnExpiry::Answer(Json::new(answer.to_string()));
     }
 
     pub(super) fn prompt(&mut self, key: &'static str, value: &Value) {
@@ -118,7 +120,8 @@ impl Reader<'_> {
     }
 
     pub(super) fn responses(&mut self, key: &'static str, value: &Value) {
-        let expected = "an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn";
+        let expected =
+            "an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn";
         // A question that was answered is listed under the decision, so no decision may read like another state.
         let reserved = |text: &String| matches!(text.as_str(), "open" | "expired" | "withdrawn");
         let sized = |text: &String| (1..=64).contains(&text.chars().count());

@@ -179,7 +179,7 @@ human {"on_expiry": "approve"}
 gated {"on_expiry": {"answer": 1}}
     option-contradiction: the option `on_expiry` answers a question, and the tool asks none; write "error", "deny" or "approve"
 human {"on_expiry": {"answer": 1}, "response": {"type": "string"}}
-    option-contradiction: the answer in `on_expiry` does not fit `response`: "1 is not of type \"string\""; write an answer that a person could give
+    option-contradiction: the answer in `on_expiry` does not fit `response`: 1; write an answer that a person could give
 gated {"on_expiry": "approve"}
     approve-on-expiry: the option `on_expiry` approves calls that nobody answered, and the operator does not allow that; write "error" or "deny", or name the tool under `approve_on_expiry` in the host's configuration
 server {"retention": {"never_evict": true, "max_count": 1}}

@@ -11,7 +11,7 @@ fn schema(text: impl Into<String>) -> Vec<String> {
 
 /// An object of objects, nested so many levels deep as a text.
 fn nested(levels: usize) -> Value {
-    (1..levels).fold(json!({"type": "object"}), |inner, _| json!({"type": "object", "not": inner}))
+    (1..levels).fold(json!({"type": "object"}), |inner, _| json!({"type": "object", "items": inner}))
 }
 
 #[test]
@@ -118,19 +118,23 @@ fn schemas_that_have_no_end() {
         let found = schema(parameters.to_string());
         assert!(found.len() == 1 && found[0].starts_with("schema-cycle: ") && found[0].ends_with(circle), "{found:?}");
     }
-    let doubling = |links: usize| {
-        let next = |n: usize| json!({"allOf": [{"$ref": format!("#/$defs/d{n}")}, {"$ref": format!("#/$defs/d{n}")}]});
-        let mut defs: serde_json::Map<_, _> = (0..links).map(|n| (format!("d{n}"), next(n + 1))).collect();
-        defs.insert(format!("d{links}"), json!({}));
-        json!({"type": "object", "$defs": defs}).to_string()
+    // Each definition refers so often to the next one; in either order, since what was looked at before is not looked at again.
+    let fan = |links: usize, width: usize, reversed: bool| {
+        let next = |n: usize| json!({"allOf": vec![json!({"$ref": format!("#/$defs/d{n}")}); width]});
+        let mut defs: Vec<_> = (0..links).map(|n| (format!("d{n}"), next(n + 1))).collect();
+        defs.push((format!("d{links}"), json!({})));
+        if reversed {
+            defs.reverse();
+        }
+        json!({"type": "object", "$defs": serde_json::Map::from_iter(defs)}).to_string()
     };
-    assert_eq!(schema(doubling(5)), [""; 0]);
-    assert!(
-        schema(doubling(14))[0].contains("applies more than 10000 schemas to one place"),
-        "{:?}",
-        schema(doubling(14))
-    );
-    assert!(schema(doubling(300))[0].contains("leads through more than 32 schemas"), "{:?}", schema(doubling(300)));
+    for reversed in [false, true] {
+        assert_eq!(schema(fan(5, 2, reversed)), [""; 0]);
+        let found = schema(fan(6, 5, reversed));
+        assert!(found[0].contains("applies more than 10000 schemas to one place of a value"), "{found:?}");
+        let found = schema(fan(300, 1, reversed));
+        assert!(found[0].contains("leads through more than 16 schemas for one place of a value"), "{found:?}");
+    }
 }
 
 #[test]
@@ -146,10 +150,15 @@ fn schemas_beyond_the_limits() {
     let expected =
         "schema-invalid: `parameters` is not JSON: recursion limit exceeded at line 1 column 128; write a JSON Schema";
     assert_eq!(schema("[".repeat(60_000)), [expected]);
-    let mut defs: serde_json::Map<_, _> =
-        (0..200).map(|n| (format!("d{n}"), json!({"items": {"$ref": format!("#/$defs/d{}", n + 1)}}))).collect();
-    defs.insert("d200".into(), json!({}));
-    let chain = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs}).to_string();
     let expected = "schema-depth: `parameters` has a chain of more than 128 schemas that lie in or refer to each other; shorten the chain";
-    assert_eq!(schema(chain), [expected]);
+    for reversed in [false, true] {
+        let link = |n: usize| (format!("d{n}"), json!({"items": {"$ref": format!("#/$defs/d{}", n + 1)}}));
+        let mut defs: Vec<_> = (0..200).map(link).chain([("d200".to_owned(), json!({}))]).collect();
+        if reversed {
+            defs.reverse();
+        }
+        let chain =
+            json!({"type": "object", "$defs": serde_json::Map::from_iter(defs), "items": {"$ref": "#/$defs/d0"}});
+        assert_eq!(schema(chain.to_string()), [expected]);
+    }
 }
