@@ -1,0 +1,64 @@
+//! Components to load: the example plugins, and fixtures whose declarations a test writes itself.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Where the slot of a fixture begins: after this, once in its bytes. See `tests/illegal/README.md`.
+const MARKER: &[u8] = b"toolgate-fixture-slot-1\n";
+
+/// How long the slot is.
+const CAPACITY: usize = 256 * 1024;
+
+/// An example plugin.
+///
+/// # Panics
+/// When it is not built.
+#[must_use]
+pub fn plugin(name: &str) -> Vec<u8> {
+    built("plugins", name)
+}
+
+/// One of the components that break rules.
+///
+/// # Panics
+/// When it is not built.
+#[must_use]
+pub fn illegal(name: &str) -> Vec<u8> {
+    built("tests/illegal", name)
+}
+
+/// A fixture that declares these tools, gives arguments back, and is legal if the declarations are.
+///
+/// # Panics
+/// When it is not built, or the declarations do not fit into it.
+#[must_use]
+pub fn fixture(tools: &Value) -> Vec<u8> {
+    patched(&illegal("fixture"), tools)
+}
+
+/// A component of the folder `tests/illegal` with other declarations.
+///
+/// # Panics
+/// When it has no slot, or the declarations do not fit into it.
+#[must_use]
+pub fn patched(component: &[u8], slot: &Value) -> Vec<u8> {
+    let at = component.windows(MARKER.len()).position(|bytes| bytes == MARKER);
+    let at = at.expect("the component has a slot for declarations") + MARKER.len();
+    let (mut patched, slot) = (component.to_vec(), slot.to_string());
+    assert!(slot.len() <= CAPACITY, "the declarations are {} bytes, the slot has {CAPACITY}", slot.len());
+    patched[at..at + CAPACITY].fill(b' ');
+    patched[at..at + slot.len()].copy_from_slice(slot.as_bytes());
+    patched
+}
+
+fn built(folder: &str, name: &str) -> Vec<u8> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let path = root.join(folder).join("target/wasm32-wasip2/release").join(format!("{name}.wasm"));
+    fs::read(path).unwrap_or_else(|error| {
+        panic!(
+            "{folder}: {name}.wasm cannot be read ({error}): run `cargo build --release --target wasm32-wasip2` in {folder}"
+        )
+    })
+}

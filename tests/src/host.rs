@@ -1,0 +1,343 @@
+//! The real host as a process of its own: started on a free port with folders of its own, killed as a crash would, and
+//! started again. What it logged is printed when a test fails.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::guests;
+use crate::http::{Address, Client};
+
+/// What the host says once it answers.
+const READY: &str = "toolgate listens on ";
+
+/// Variables by which a developer reaches a host of their own.
+const VARIABLES: [&str; 6] =
+    ["TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONFIG", "TOOLGATE_CONVERSATION", "TOOLGATE_LOG"];
+
+/// A host to be started.
+#[derive(Default)]
+pub struct Setup {
+    components: Vec<(String, Vec<u8>)>,
+    settings: String,
+    tables: String,
+    around: Vec<String>,
+}
+
+impl Setup {
+    /// With these example plugins.
+    #[must_use]
+    pub fn with(plugins: &[&str]) -> Self {
+        plugins.iter().fold(Self::default(), |setup, name| setup.component(name, guests::plugin(name)))
+    }
+
+    /// With this component under this name.
+    #[must_use]
+    pub fn component(mut self, name: &str, bytes: Vec<u8>) -> Self {
+        self.components.push((name.to_owned(), bytes));
+        self
+    }
+
+    /// With more keys at the top of its configuration.
+    #[must_use]
+    pub fn settings(mut self, text: &str) -> Self {
+        self.settings.push_str(text);
+        self.settings.push('\n');
+        self
+    }
+
+    /// With more tables in its configuration.
+    #[must_use]
+    pub fn tables(mut self, text: &str) -> Self {
+        self.tables.push_str(text);
+        self.tables.push('\n');
+        self
+    }
+
+    /// As the child of another program, such as `strace` with its arguments.
+    #[must_use]
+    pub fn around(mut self, words: &[&str]) -> Self {
+        self.around = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    /// Starts it, with a token for each role.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start(self) -> Host {
+        let mut host = self.prepare();
+        host.start();
+        host
+    }
+
+    /// Makes its folders and tokens, and does not start it.
+    ///
+    /// # Panics
+    /// When that fails.
+    #[must_use]
+    pub fn prepare(self) -> Host {
+        let folder = tempfile::Builder::new().prefix("toolgate-test-").tempdir().expect("a temporary folder");
+        let plugins = folder.path().join("plugins");
+        fs::create_dir(&plugins).expect("a folder of plugins");
+        for (name, bytes) in &self.components {
+            fs::write(plugins.join(format!("{name}.wasm")), bytes).expect("a component is written");
+        }
+        let settings = &self.settings;
+        let tables = &self.tables;
+        let config = format!(
+            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ngrants = [\"keyvalue\"]\n{tables}"
+        );
+        fs::write(folder.path().join("toolgate.toml"), config).expect("a configuration is written");
+        let address = Address::default();
+        let none = Client::new(&address, None);
+        let mut host = Host {
+            folder,
+            around: self.around,
+            child: None,
+            address,
+            agent: none.clone(),
+            approver: none.clone(),
+            page: none.clone(),
+            admin: none,
+        };
+        host.admin = host.token("root", &["admin"], None);
+        host.agent = host.token("agent", &["caller"], None);
+        host.approver = host.token("alice", &["approver"], None);
+        host.page = host.token("page", &["client"], None);
+        host
+    }
+}
+
+/// A host. It is killed when this is dropped.
+pub struct Host {
+    folder: TempDir,
+    around: Vec<String>,
+    child: Option<Child>,
+    address: Address,
+    /// The principal `agent`, a caller.
+    pub agent: Client,
+    /// The principal `alice`, an approver.
+    pub approver: Client,
+    /// The principal `page`, a client.
+    pub page: Client,
+    /// The principal `root`, an admin.
+    pub admin: Client,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Host {
+    /// Starts it; it must not run. Returns once it answers.
+    ///
+    /// # Panics
+    /// When it ends instead.
+    pub fn start(&mut self) {
+        let mut lines = self.spawn();
+        let mut line = String::new();
+        while !line.starts_with(READY) {
+            line.clear();
+            let read = lines.read_line(&mut line).expect("the host prints text");
+            assert!(read > 0, "the host ended and did not say where it listens");
+        }
+        self.address.set(line[READY.len()..].trim());
+        // It goes on printing, and ends if nobody reads that.
+        let mut log = self.log_file();
+        std::thread::spawn(move || io::copy(&mut lines, &mut log));
+    }
+
+    /// Starts it and does not wait until it answers, for those who kill it before.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_unready(&mut self) {
+        let mut lines = self.spawn();
+        std::thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
+    }
+
+    fn spawn(&mut self) -> BufReader<ChildStdout> {
+        assert!(self.child.is_none(), "the host runs already");
+        let mut words = self.around.clone();
+        words.push(binary().display().to_string());
+        let mut command = bare(&words[0]);
+        command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--log", "info", "--config"]);
+        command.arg(self.folder.path().join("toolgate.toml"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.log_file());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("could not start {}: {error}", words[0]));
+        let lines = BufReader::new(child.stdout.take().expect("its output is piped"));
+        self.child = Some(child);
+        lines
+    }
+
+    /// Kills it with SIGKILL, and returns when it is gone.
+    ///
+    /// # Panics
+    /// When it had ended by itself.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().expect("the host runs");
+        let ended = child.try_wait().expect("the host is our child");
+        assert!(ended.is_none(), "the host ended by itself: {ended:?}");
+        child.kill().expect("the host can be killed");
+        child.wait().expect("the host is gone");
+    }
+
+    /// Kills it and starts it again.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.start();
+    }
+
+    /// The process that was started.
+    ///
+    /// # Panics
+    /// When none was.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.child.as_ref().expect("the host runs").id()
+    }
+
+    /// Waits until the process has ended by itself.
+    ///
+    /// # Panics
+    /// When none was started.
+    pub fn wait(&mut self) {
+        self.child.take().expect("the host runs").wait().expect("the host is our child");
+    }
+
+    /// A new principal with these roles, bound to a conversation if one is given.
+    ///
+    /// # Panics
+    /// When no token can be made.
+    #[must_use]
+    pub fn token(&self, name: &str, roles: &[&str], conversation: Option<&str>) -> Client {
+        let mut words = vec!["token", "create", "--name", name];
+        roles.iter().for_each(|role| words.extend(["--role", role]));
+        conversation.iter().for_each(|only| words.extend(["--conversation", only]));
+        let said = self.cli(None, &words);
+        assert_eq!(said.code, 0, "no token could be made: {}", said.err);
+        Client::new(&self.address, Some(said.out.trim()))
+    }
+
+    /// A client without a token.
+    #[must_use]
+    pub fn stranger(&self) -> Client {
+        Client::new(&self.address, None)
+    }
+
+    /// Runs the binary with the host's configuration, in the name of a principal or of whoever owns the folder.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    #[must_use]
+    pub fn cli(&self, by: Option<&Client>, words: &[&str]) -> Said {
+        let mut command = self.command(by, words);
+        let output = command.stdin(Stdio::null()).output().expect("the binary can be run");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it prints text");
+        Said { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// As [`Host::cli`], not started yet.
+    #[must_use]
+    pub fn command(&self, by: Option<&Client>, words: &[&str]) -> Command {
+        let mut command = bare(&binary().display().to_string());
+        command.args(words).current_dir(self.folder.path());
+        if let Some(by) = by {
+            command.env("TOOLGATE_TOKEN", by.token());
+        } else {
+            let admin = self.admin.token();
+            if !admin.is_empty() {
+                command.env("TOOLGATE_TOKEN", admin);
+            }
+        }
+        command
+    }
+
+    /// The folder with its configuration, in which commands run.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its own folder.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Puts a component into the watched folder, whole at once.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn drop_in(&self, name: &str, bytes: &[u8]) {
+        let beside = self.folder.path().join(format!("{name}.part"));
+        fs::write(&beside, bytes).expect("a component is written");
+        fs::rename(beside, self.plugin_file(name)).expect("a component is renamed into the folder");
+    }
+
+    /// Where a plugin lies in the watched folder.
+    #[must_use]
+    pub fn plugin_file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("plugins").join(format!("{name}.wasm"))
+    }
+
+    fn log_file(&self) -> File {
+        let path = self.folder.path().join("host.log");
+        OpenOptions::new().create(true).append(true).open(path).expect("a log can be written")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // If it has ended already there is nothing to end.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.folder.path().join("host.log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = lines[lines.len().saturating_sub(200)..].join("\n");
+            say(&format!("the host's log, its end:\n{last}"));
+        }
+    }
+}
+
+/// Prints for whoever reads a test's output.
+#[expect(clippy::disallowed_macros, reason = "a test's output is captured where it is not wanted")]
+pub fn say(text: &str) {
+    println!("{text}");
+}
+
+/// The binary under test, which lies beside the folder of the tests' own.
+///
+/// # Panics
+/// When it is not built.
+#[must_use]
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a file");
+    let binary = test.ancestors().nth(2).expect("it lies in target/PROFILE/deps").join("toolgate");
+    assert!(binary.is_file(), "{} is missing: run `cargo build -p toolgate`", binary.display());
+    binary
+}
+
+/// A command that a developer's own variables do not lead astray.
+fn bare(program: &str) -> Command {
+    let mut command = Command::new(program);
+    VARIABLES.iter().for_each(|variable| {
+        command.env_remove(variable);
+    });
+    command
+}

@@ -1,0 +1,286 @@
+//! A client of the host's HTTP API, in the name of one principal. What a test expects is said in one word: a status, or
+//! the code of a problem.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use ureq::http::{HeaderMap, Request};
+use ureq::{Agent, Body};
+
+use crate::sse::Events;
+
+/// The longest that one request takes: more than the longest wait that a host grants. Only a host that hangs reaches it.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long a test waits for a turn. Only a turn that hangs reaches it.
+const WAIT: &str = "wait_ms=60000";
+
+/// How many calls were given an id here.
+static CALLS: AtomicU64 = AtomicU64::new(1);
+
+/// Where the host listens; another port after each start.
+#[derive(Clone, Default)]
+pub struct Address(Arc<Mutex<String>>);
+
+impl Address {
+    /// The URL without a path.
+    #[must_use]
+    pub fn get(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, url: &str) {
+        url.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A principal that speaks to a host.
+#[derive(Clone)]
+pub struct Client {
+    agent: Agent,
+    address: Address,
+    token: Option<String>,
+}
+
+/// What the host answered.
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub text: String,
+    /// What was asked, for messages.
+    asked: String,
+}
+
+impl Client {
+    /// A client without a token, or with this one.
+    #[must_use]
+    pub fn new(address: &Address, token: Option<&str>) -> Self {
+        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).max_redirects(0);
+        Self { agent: config.build().new_agent(), address: address.clone(), token: token.map(str::to_owned) }
+    }
+
+    /// Where the host listens.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.address.get()
+    }
+
+    /// The token.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
+    /// Any request. The error is the connection's: nobody knows whether the host carried the request out.
+    ///
+    /// # Errors
+    /// When there was no whole answer.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer, ureq::Error> {
+        let response = self.run(method, path, headers, body)?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.into_body().into_with_config().limit(u64::MAX).read_to_string()?;
+        Ok(Answer { status, headers, text, asked: format!("{method} {path}") })
+    }
+
+    fn run(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.address.get()));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        // A body is sent where there is one: some methods have none.
+        if body.is_empty() { self.agent.run(request.body(())?) } else { self.agent.run(request.body(body.to_vec())?) }
+    }
+
+    fn must(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// The status of an answer whose body is not waited for, as that of a stream never ends.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    #[must_use]
+    pub fn status(&self, method: &str, path: &str, body: &str) -> u16 {
+        let headers: &[_] = if body.is_empty() { &[] } else { &[("content-type", "application/json")] };
+        let response = self.run(method, path, headers, body.as_bytes());
+        response.unwrap_or_else(|error| panic!("{method} {path}: {error}")).status().as_u16()
+    }
+
+    /// Reads.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Answer {
+        self.must("GET", path, &[], b"")
+    }
+
+    /// Posts JSON.
+    #[must_use]
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, &body.to_string())
+    }
+
+    /// Posts a text as JSON, whether or not it is any.
+    #[must_use]
+    pub fn post_text(&self, path: &str, body: &str) -> Answer {
+        self.must("POST", path, &[("content-type", "application/json")], body.as_bytes())
+    }
+
+    /// Posts nothing.
+    #[must_use]
+    pub fn post_nothing(&self, path: &str) -> Answer {
+        self.must("POST", path, &[], b"")
+    }
+
+    /// Puts a component.
+    #[must_use]
+    pub fn put(&self, path: &str, body: &[u8]) -> Answer {
+        self.must("PUT", path, &[("content-type", "application/wasm")], body)
+    }
+
+    /// Deletes.
+    #[must_use]
+    pub fn delete(&self, path: &str) -> Answer {
+        self.must("DELETE", path, &[], b"")
+    }
+
+    /// Submits these calls as a new turn, and returns it once nothing of it runs.
+    #[must_use]
+    pub fn submit(&self, conversation: &str, calls: Value) -> Value {
+        self.submit_turn(conversation, &json!({"calls": calls}))
+    }
+
+    /// Submits a new turn with all that a body can say, and returns it once nothing of it runs.
+    #[must_use]
+    pub fn submit_turn(&self, conversation: &str, body: &Value) -> Value {
+        self.post(&format!("/v1/conversations/{conversation}/turns?{WAIT}"), body).ok(201)
+    }
+
+    /// One call, submitted as a turn of its own, once nothing of it runs.
+    #[must_use]
+    pub fn call(&self, conversation: &str, tool: &str, arguments: Value) -> Value {
+        let id = format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed));
+        self.submit(conversation, json!([{"id": id, "tool": tool, "arguments": arguments}]))
+    }
+
+    /// A turn once it has ended.
+    ///
+    /// # Panics
+    /// When it does not end.
+    #[must_use]
+    pub fn settled(&self, turn: &Value) -> Value {
+        let turn = self.get(&format!("{}?{WAIT}", path(turn))).ok(200);
+        assert_ne!(turn["state"], "open", "the turn does not end: {turn:#}");
+        turn
+    }
+
+    /// Answers a suspension.
+    #[must_use]
+    pub fn resolve(&self, suspension: &str, answer: Value) -> Answer {
+        self.post(&format!("/v1/suspensions/{suspension}/resolve"), &answer)
+    }
+
+    /// Follows a stream of events.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn events(&self, path: &str) -> Events {
+        self.events_after(path, None)
+    }
+
+    /// Follows a stream of events from behind the one with this id.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn events_after(&self, path: &str, last: Option<&str>) -> Events {
+        let headers: Vec<_> = last.map(|last| ("last-event-id", last)).into_iter().collect();
+        let response = self.run("GET", path, &headers, b"").unwrap_or_else(|error| panic!("GET {path}: {error}"));
+        assert_eq!(response.status(), 200, "GET {path}");
+        Events::new(response.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is not.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{}: {error}: {}", self.asked, self.text))
+    }
+
+    /// The body as JSON, of an answer with this status.
+    ///
+    /// # Panics
+    /// When it has another.
+    #[must_use]
+    #[track_caller]
+    pub fn ok(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
+        self.json()
+    }
+
+    /// The problem, which has this status and this code.
+    ///
+    /// # Panics
+    /// When it is another one, or none.
+    #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "that it is the expected problem is often all there is to say")]
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
+        let kind = self.headers.get("content-type").and_then(|kind| kind.to_str().ok());
+        assert_eq!(kind, Some("application/problem+json"), "{}", self.asked);
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{}: {}", self.asked, self.text);
+        assert_eq!(problem["status"], status, "{}: {}", self.asked, self.text);
+        assert_eq!(problem["type"], format!("/problems/{code}"), "{}: {}", self.asked, self.text);
+        problem
+    }
+}
+
+/// The path of a turn.
+#[must_use]
+pub fn path(turn: &Value) -> String {
+    let part = |name: &str| turn[name].as_str().unwrap_or_else(|| panic!("not a turn: {turn:#}")).to_owned();
+    format!("/v1/conversations/{}/turns/{}", part("conversation"), part("turn"))
+}
+
+/// How each call of a turn stands, in its order: `ok`, `denied`, `failed(out_of_time)`, or its status until it has ended.
+#[must_use]
+pub fn told(turn: &Value) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let told = |call: &Value| match call["outcome"].as_str() {
+        None => word(&call["status"]),
+        Some("failed") => format!("failed({})", word(&call["content"]["error"]["code"])),
+        Some(outcome) => outcome.to_owned(),
+    };
+    turn["calls"].as_array().into_iter().flatten().map(told).collect()
+}
+
+/// The id of the only thing that a turn waits for.
+///
+/// # Panics
+/// When it waits for none or several.
+#[must_use]
+#[track_caller]
+pub fn waits(turn: &Value) -> String {
+    match turn["pending"].as_array().map(Vec::as_slice) {
+        Some([one]) => one["suspension"].as_str().expect("an id").to_owned(),
+        _ => panic!("the turn should wait for one thing: {turn:#}"),
+    }
+}

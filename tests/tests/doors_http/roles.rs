@@ -1,0 +1,115 @@
+//! Each door and each role: who may pass, and that nobody else learns anything.
+
+use serde_json::{Value, json};
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::{Client, path, waits};
+
+/// The status that a door answers with. What it would do is refused by something else where a role may pass, so that every
+/// role finds the same host.
+struct Door<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a str,
+    /// In the order: nobody, a caller, another caller, an approver, a client, an admin.
+    expected: [u16; 6],
+}
+
+const WHO: [&str; 6] = ["nobody", "the caller", "another caller", "an approver", "a client", "an admin"];
+
+#[test]
+fn each_door_lets_those_pass_who_may() {
+    let host = Setup::with(&["lab"]).start();
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let (turn_path, suspension) = (path(&turn), waits(&turn));
+    let suspension_path = format!("/v1/suspensions/{suspension}");
+    let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
+    let door = |method, path, body, expected| Door { method, path, body, expected };
+    let doors = [
+        door("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
+        door("GET", &turn_path, "", [401, 200, 404, 200, 200, 200]),
+        door("GET", "/v1/conversations/c/events", "", [401, 200, 404, 200, 200, 200]),
+        door("GET", "/v1/conversations/c/events?client=x", "", [401, 403, 404, 403, 200, 200]),
+        door("GET", "/v1/pending", "", [401, 200, 200, 200, 200, 200]),
+        door("GET", &suspension_path, "", [401, 200, 404, 200, 200, 200]),
+        door("POST", &resolve, "{\"decision\":\"maybe\"}", [401, 403, 409, 422, 403, 422]),
+        door("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),
+        door("GET", "/v1/plugins", "", [401, 403, 403, 403, 403, 200]),
+        door("PUT", "/v1/plugins/new", "no component", [401, 403, 403, 403, 403, 422]),
+        door("DELETE", "/v1/plugins/nothing", "", [401, 403, 403, 403, 403, 404]),
+        door("GET", "/v1/events", "", [401, 403, 403, 403, 403, 200]),
+        door("GET", "/v1/audit", "", [401, 403, 403, 403, 403, 200]),
+        door("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),
+        door("GET", "/healthz", "", [200; 6]),
+        door("GET", "/openapi.json", "", [200; 6]),
+        // Last, because it ends the turn: an approver may see it and may not cancel it.
+        door("POST", &cancel, "", [401, 403, 404, 403, 403, 403]),
+    ];
+    let other = host.token("other", &["caller"], None);
+    let stranger = host.stranger();
+    let who = [&stranger, &host.agent, &other, &host.approver, &host.page, &host.admin];
+    for door in &doors {
+        for (n, by) in who.iter().enumerate() {
+            let may_cancel = door.path == cancel && (n == 1 || n == 5);
+            let expected = if may_cancel { 200 } else { door.expected[n] };
+            let found = by.status(door.method, door.path, door.body);
+            assert_eq!(found, expected, "{} {} by {}", door.method, door.path, WHO[n]);
+        }
+    }
+    every_documented_door_is_tried(&host.stranger(), &doors);
+}
+
+/// A door that is new has no row above.
+fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
+    let document = stranger.get("/openapi.json").ok(200);
+    for (template, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let fits = |door: &Door<'_>| {
+                let path: Vec<_> = door.path.split('?').next().unwrap().split('/').collect();
+                let parts: Vec<_> = template.split('/').collect();
+                let same = |(part, path): (&&str, &&str)| part.starts_with('{') || part == path;
+                door.method.eq_ignore_ascii_case(method) && parts.len() == path.len() && parts.iter().zip(&path).all(same)
+            };
+            assert!(doors.iter().any(fits), "no row for {method} {template}");
+        }
+    }
+}
+
+#[test]
+fn only_callers_and_admins_submit_and_only_where_nobody_else_did() {
+    let host = Setup::with(&["lab"]).start();
+    let body = |id: &str| json!({"calls": [{"id": id, "tool": "echo", "arguments": {"value": 1}}]});
+    let other = host.token("other", &["caller"], None);
+    assert_eq!(host.agent.post("/v1/conversations/c/turns", &body("a")).ok(201)["caller"], "agent");
+    host.approver.post("/v1/conversations/c/turns", &body("b")).problem(403, "not-allowed");
+    host.page.post("/v1/conversations/c/turns", &body("b")).problem(403, "not-allowed");
+    other.post("/v1/conversations/c/turns", &body("b")).problem(404, "not-found");
+    assert_eq!(host.admin.post("/v1/conversations/d/turns", &body("a")).ok(201)["caller"], "root");
+    // What somebody else waits for is not among what one sees.
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let sees = |by: &Client| by.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len();
+    assert_eq!([sees(&host.agent), sees(&other), sees(&host.approver)], [1, 0, 1]);
+    other.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
+}
+
+#[test]
+fn a_token_for_one_conversation_opens_no_other() {
+    let host = Setup::with(&["browser"]).settings("client_grace_ms = 600000").start();
+    let page = host.token("page-c", &["client"], Some("c"));
+    let [here, elsewhere] = ["c", "d"].map(|conversation| host.agent.call(conversation, "get_location", json!({})));
+    let seen = page.get("/v1/pending").ok(200)["suspensions"].clone();
+    assert_eq!(seen.as_array().unwrap().iter().map(|open| open["conversation"].clone()).collect::<Vec<Value>>(), ["c"]);
+    page.get(&path(&elsewhere)).problem(404, "not-found");
+    assert_eq!(page.status("GET", "/v1/conversations/d/events?client=get_location", ""), 404);
+    let place = json!({"decision": "result", "data": {"latitude": 1, "longitude": 1, "accuracy": 1}});
+    page.resolve(&waits(&elsewhere), place.clone()).problem(409, "stale");
+    assert_eq!(page.resolve(&waits(&here), place).ok(200)["ok"], true);
+}
+
+#[test]
+fn a_revoked_token_counts_no_more_and_a_new_one_at_once() {
+    let host = Setup::with(&[]).start();
+    let brief = host.token("brief", &["caller"], None);
+    assert_eq!(brief.get("/v1/tools").status, 200);
+    assert_eq!(host.cli(None, &["token", "revoke", "brief"]).code, 0);
+    brief.get("/v1/tools").problem(401, "unauthorized");
+}

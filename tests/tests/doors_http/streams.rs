@@ -1,0 +1,94 @@
+//! Following what happens: in order, from any event on, across a kill of the host, and beside it what is live only.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::{told, waits};
+use toolgate_tests::sse::Event;
+
+use crate::{stats, transfer};
+
+const EVENTS: &str = "/v1/conversations/c/events";
+
+fn names(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.name.as_str()).collect()
+}
+
+fn ids(events: &[Event]) -> Vec<String> {
+    events.iter().map(|event| event.id.clone().expect("what was committed has an id")).collect()
+}
+
+#[test]
+fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
+    let mut host = crate::ledger_host("");
+    let turn = host.agent.submit("c", json!([transfer("t", 1), stats("s")]));
+    let mut stream = host.agent.events(EVENTS);
+    let before = stream.until(|event| event.name == "call.settled");
+    assert_eq!(names(&before)[..4], ["turn.started", "call.requested", "call.requested", "call.suspended"]);
+
+    host.kill();
+    assert!(stream.next_or_end().is_none(), "the stream breaks with the host");
+    host.start();
+    let last = before.last().unwrap().id.clone();
+    let mut resumed = host.agent.events_after(EVENTS, last.as_deref());
+    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    let after = resumed.until(|event| event.name == "turn.settled");
+    assert_eq!(names(&after), ["call.resolved", "call.started", "call.settled", "turn.settled"]);
+
+    let whole = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
+    let mut parts = ids(&before);
+    parts.extend(ids(&after));
+    assert_eq!(ids(&whole), parts, "nothing twice and nothing left out");
+    assert_eq!(parts.iter().collect::<BTreeSet<_>>().len(), parts.len());
+    for (n, id) in parts.iter().enumerate().take(parts.len() - 1) {
+        let rest = host.agent.events_after(EVENTS, Some(id)).until(|event| event.name == "turn.settled");
+        assert_eq!(ids(&rest), parts[n + 1..], "after {id}");
+    }
+}
+
+#[test]
+fn progress_and_logs_are_told_while_a_call_runs_and_have_no_id() {
+    let host = Setup::with(&["lab"]).start();
+    let mut stream = host.agent.events(EVENTS);
+    let turn = host.agent.call("c", "count", json!({"to": 3}));
+    assert_eq!(told(&turn), ["ok"]);
+    let events = stream.until(|event| event.name == "turn.settled");
+    let progress: Vec<_> = events.iter().filter(|event| event.name == "call.progress").collect();
+    let fractions: Vec<_> = progress.iter().map(|event| (event.data["data"]["n"].clone(), event.id.is_none())).collect();
+    assert_eq!(fractions, [(json!(1), true), (json!(2), true), (json!(3), true)]);
+    // Nobody who comes later is told.
+    let later = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
+    assert!(later.iter().all(|event| event.name != "call.progress"));
+}
+
+#[test]
+fn an_ephemeral_turn_is_told_live_and_leaves_no_trace() {
+    let host = Setup::with(&["lab"]).start();
+    let mut stream = host.agent.events(EVENTS);
+    let call = |id: &str| json!([{"id": id, "tool": "echo", "arguments": {"value": 1}}]);
+    // A conversation has an owner once something was written to it.
+    assert_eq!(told(&host.agent.submit("c", call("first"))), ["ok"]);
+    stream.named("turn.settled");
+    let turn = host.agent.submit_turn("c", &json!({"calls": call("e"), "ephemeral": true}));
+    let events = stream.until(|event| event.name == "turn.settled");
+    assert!(events.iter().all(|event| event.id.is_none()), "{:?}", names(&events));
+    assert_eq!(events[0].data["turn"], turn["turn"]);
+}
+
+#[test]
+fn a_call_that_ran_when_the_host_was_killed_runs_again_under_the_same_id_and_key() {
+    let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
+    let body = json!({"calls": [{"id": "s", "tool": "sleep", "arguments": {"ms": 3_600_000}}]});
+    let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
+    assert_eq!(turn["running"], true);
+    host.restart();
+    let mut stream = host.agent.events(EVENTS);
+    let second = stream.until(|event| event.name == "call.started" && event.data["attempt"] == 2);
+    assert_eq!(second.last().unwrap().data["call"], "s");
+    host.restart();
+    host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
+    // What was killed as often as the operator allows is not tried once more: nobody can say whether it happened.
+    host.restart();
+    assert_eq!(told(&host.agent.settled(&turn)), ["in_doubt"]);
+}
