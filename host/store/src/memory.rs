@@ -2,6 +2,7 @@
 //! one, in the plainest way there is: maps under one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -30,6 +31,7 @@ struct State {
     due: BTreeSet<(Timestamp, TurnId)>,
     unfinished: BTreeMap<TurnId, Due>,
     suspensions: BTreeMap<SuspensionId, SuspensionRow>,
+    open: BTreeSet<(ConversationId, SuspensionId)>,
     audit: BTreeMap<Position, AuditEntry>,
 }
 
@@ -79,12 +81,22 @@ impl State {
                 Index::Owner(owner) => drop(self.owners.insert(conversation.clone(), owner)),
                 Index::Call(call) => drop(self.calls.insert((conversation.clone(), call), turn)),
                 Index::Due { before, after } => self.move_due(turn, before, after),
-                Index::Suspension(row) => drop(self.suspensions.insert(row.id, row)),
+                Index::Suspension(row) => self.suspension(row),
                 Index::Audit(entry) => audit.push(entry),
             }
         }
         self.advance(audit);
         position
+    }
+
+    fn suspension(&mut self, row: SuspensionRow) {
+        let of = (row.conversation.clone(), row.id);
+        if row.is_open() {
+            self.open.insert(of);
+        } else {
+            self.open.remove(&of);
+        }
+        self.suspensions.insert(row.id, row);
     }
 
     fn move_due(&mut self, turn: TurnId, before: Option<Due>, after: Option<Due>) {
@@ -192,8 +204,19 @@ impl Store for MemoryStore {
     ) -> Result<Page, StoreFault> {
         let state = self.state();
         let mut page = Page::default();
-        let rows = state.suspensions.iter().filter(|(id, _)| after.is_none_or(|after| **id > after));
-        for (examined, (id, row)) in rows.enumerate() {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let all = || state.suspensions.range((behind, Bound::Unbounded));
+        let open = |of: &ConversationId| {
+            let ends = |bits| (of.clone(), SuspensionId::from_bits(bits));
+            let from = after.map_or(Bound::Included(ends(0)), |id| Bound::Excluded((of.clone(), id)));
+            let open = state.open.range((from, Bound::Included(ends(u128::MAX))));
+            open.filter_map(|(_, id)| state.suspensions.get_key_value(id)).collect()
+        };
+        let rows: Vec<_> = match (&filter.conversation, filter.open) {
+            (Some(conversation), Some(true)) => open(conversation),
+            _ => all().take(MOST_EXAMINED + 1).collect(),
+        };
+        for (examined, (id, row)) in rows.into_iter().enumerate() {
             if page.rows.len() == limit || examined == MOST_EXAMINED {
                 return Ok(page);
             }

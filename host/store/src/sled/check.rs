@@ -87,7 +87,7 @@ impl Check<'_> {
             let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
             decode(reader, record, SuspensionRow::read).map(drop)
         })?;
-        for index in [keys::OPEN, keys::OF_CONVERSATION] {
+        for index in [keys::OPEN, keys::OF_CONVERSATION, keys::OPEN_OF_CONVERSATION] {
             self.each(index, |reader, key, _| {
                 let id = keys::tail_u128(key).ok_or("its key is damaged")?;
                 points_to(reader, &keys::suspension(keys::SUSPENSION, SuspensionId::from_bits(id)))

@@ -12,6 +12,7 @@
 //! | `s` suspension(16) | stamp, record of the row |
 //! | `o` suspension(16) | nothing: it is open |
 //! | `k` length(1) conversation suspension(16) | nothing: it is of this conversation |
+//! | `q` length(1) conversation suspension(16) | nothing: it is of this conversation and open |
 //! | `a` position(8) | record of the audit entry |
 //! | `m` name | what the store knows of itself |
 //!
@@ -31,6 +32,7 @@ pub(super) const UNFINISHED: u8 = b'u';
 pub(super) const SUSPENSION: u8 = b's';
 pub(super) const OPEN: u8 = b'o';
 pub(super) const OF_CONVERSATION: u8 = b'k';
+pub(super) const OPEN_OF_CONVERSATION: u8 = b'q';
 pub(super) const AUDIT: u8 = b'a';
 
 /// The version of this table.
@@ -80,6 +82,11 @@ pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
 /// The suspensions of a conversation, up to the id.
 pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
     named(OF_CONVERSATION, conversation)
+}
+
+/// The open ones among them, up to the id: a conversation is attached to and left often, and grows without end.
+pub(super) fn open_of_conversation(conversation: &ConversationId) -> Vec<u8> {
+    named(OPEN_OF_CONVERSATION, conversation)
 }
 
 /// A key that ends in a position.

@@ -109,14 +109,13 @@ impl Plan {
     fn suspension(&mut self, row: &SuspensionRow) -> Result<(), StoreFault> {
         let value = self.value(STAMP, |out| row.write(out))?;
         self.stamped.push((keys::suspension(keys::SUSPENSION, row.id), value));
-        let mut of_conversation = keys::of_conversation(&row.conversation);
-        of_conversation.extend_from_slice(&row.id.bits().to_be_bytes());
-        self.plain.push((of_conversation, Vec::new()));
-        let open = keys::suspension(keys::OPEN, row.id);
+        let of = |prefix: Vec<u8>| [prefix.as_slice(), &row.id.bits().to_be_bytes()].concat();
+        self.plain.push((of(keys::of_conversation(&row.conversation)), Vec::new()));
+        let open = [keys::suspension(keys::OPEN, row.id), of(keys::open_of_conversation(&row.conversation))];
         if row.is_open() {
-            self.plain.push((open, Vec::new()))
+            self.plain.extend(open.map(|key| (key, Vec::new())));
         } else {
-            self.removed.push(open)
+            self.removed.extend(open);
         }
         Ok(())
     }

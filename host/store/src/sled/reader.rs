@@ -139,6 +139,7 @@ impl Reader {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         let prefix = match (&filter.conversation, filter.open) {
+            (Some(conversation), Some(true)) => keys::open_of_conversation(conversation),
             (Some(conversation), _) => keys::of_conversation(conversation),
             (None, Some(true)) => vec![keys::OPEN],
             (None, _) => vec![keys::SUSPENSION],

@@ -127,3 +127,21 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
     assert!(page.rows.is_empty() && page.next.is_some(), "an empty page says where the next begins");
     assert_eq!(all_pages(&store, &filter, 10).await, [last]);
 }
+
+pub(crate) async fn what_is_open_in_a_conversation_is_found_however_long_it_is(store: Subject) {
+    for first in (1..=3_000).step_by(500) {
+        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
+        store.append(with(commit(first, 0, 0), opened)).await.unwrap();
+        let ended = (first..first + 500).map(|number| Index::Suspension(row(number, "approve")));
+        store.append(with(commit(first, 1, 0), ended)).await.unwrap();
+    }
+    let elsewhere = SuspensionRow { conversation: conversation("d"), ..row(3_001, "open") };
+    store.append(within("d", with(commit(3_001, 0, 0), [Index::Suspension(elsewhere)]))).await.unwrap();
+    let open: Vec<_> = (3_002..=3_004).map(|number| row(number, "open")).collect();
+    store.append(with(commit(3_002, 0, 0), open.iter().cloned().map(Index::Suspension))).await.unwrap();
+
+    let filter = Filter { conversation: Some(conversation("c")), open: Some(true), ..Filter::default() };
+    let page = store.suspensions(&filter, None, 10).await.unwrap();
+    assert_eq!((page.rows.as_slice(), page.next), (&open[..], None), "the ended ones are not even looked at");
+    assert_eq!(all_pages(&store, &filter, 1).await, open);
+}

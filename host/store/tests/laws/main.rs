@@ -51,5 +51,6 @@ laws! {
         unfinished_turns_come_in_pages_until_they_end
         suspensions_are_filtered
         suspensions_come_in_pages
-        a_page_of_suspensions_looks_at_a_bounded_number_of_rows;
+        a_page_of_suspensions_looks_at_a_bounded_number_of_rows
+        what_is_open_in_a_conversation_is_found_however_long_it_is;
 }
