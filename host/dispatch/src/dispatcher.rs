@@ -100,7 +100,7 @@ impl Inner {
         id: TurnId,
         input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
     ) -> Result<bool, Error> {
-        let mut slot = entered.slot.lock().await;
+        let mut slot = entered.lock().await;
         for _ in 0..CONFLICTS {
             let (turn, version) = match slot.turn.take() {
                 Some(known) => known,
@@ -145,7 +145,7 @@ impl Inner {
         }
         self.perform(&turn, slot);
         slot.turn = Some((turn, version));
-        entered.changed.send_modify(|commits| *commits += 1);
+        entered.count_commit();
     }
 
     /// A turn as the store has it, with the number of its commits.
@@ -160,7 +160,7 @@ impl Inner {
 
     /// A turn as it is now.
     pub(crate) async fn read(&self, entered: &Entered, id: TurnId) -> Result<Option<Turn>, StoreFault> {
-        let mut slot = entered.slot.lock().await;
+        let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = self.load(id).await?;
         }

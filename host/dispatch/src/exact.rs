@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Deeper than this nothing is compared: such texts count as different. Schema checks refuse them anyway.
@@ -37,9 +38,15 @@ impl Exact {
                 Self::Array(items.into_iter().map(|item| Self::read(item, deeper)).collect::<Option<_>>()?)
             }
             b'{' => {
-                let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
-                let read = |(name, value): (String, &RawValue)| Some((name, Self::read(value, deeper)?));
-                Self::Object(members.into_iter().map(read).collect::<Option<_>>()?)
+                let members: Members<'_> = serde_json::from_str(text).ok()?;
+                let mut object = BTreeMap::new();
+                for (name, value) in members.0 {
+                    // A member that stands there twice is read in two ways by two readers.
+                    if object.insert(name, Self::read(value, deeper)?).is_some() {
+                        return None;
+                    }
+                }
+                Self::Object(object)
             }
             _ => Self::Literal(text.to_owned()),
         })
@@ -69,6 +76,33 @@ impl Exact {
                 format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
             }
         }
+    }
+}
+
+/// The members of an object as they stand there.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Each)
     }
 }
 
@@ -105,6 +139,12 @@ mod tests {
         let names = changed_members(r#"{"a":1,"b":2,"c":{"x":1}}"#, r#"{"a":1,"c":{"x":2},"d":0}"#);
         assert_eq!(names, Some(vec!["c".into(), "d".into(), "b".into()]));
         assert_eq!(changed_members("{}", "[]"), None);
+    }
+
+    #[test]
+    fn a_member_that_stands_there_twice_makes_no_value() {
+        assert_eq!(Exact::parse(r#"{"a":1,"a":2}"#), None);
+        assert_eq!(changed_members(r#"{"a":1}"#, r#"{"a":1,"a":1}"#), None);
     }
 
     #[test]

@@ -1,19 +1,24 @@
 //! What is due by itself: expiries, graces, leases. When the next one is due is an index of the store, not a timer in
 //! memory, so it survives a kill.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{Input, Span, Timestamp, Turn, TurnId};
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use crate::dispatcher::Inner;
-use crate::error::Error;
 use crate::ports::StoreFault;
+use crate::presence::clients_left;
 use crate::turns::Slot;
 
 /// How many turns are seen to before the index is read again.
 const BATCH: usize = 256;
+
+/// How many of them are seen to at once.
+const AT_ONCE: usize = 64;
 
 /// The longest sleep. The clock may be set, and another host may have written to a shared store.
 const LONGEST: Span = Span::from_secs(60);
@@ -61,17 +66,15 @@ pub(crate) async fn watch(inner: Arc<Inner>) {
     }
 }
 
-/// Feeds `Restarted` to every turn of which a call was running.
+/// Feeds `Restarted` to every turn of which a call was running, and gives clients the time to attach again.
 async fn recover(inner: &Arc<Inner>) -> Result<(), StoreFault> {
     let mut after = None;
     loop {
         let page = inner.parts.store.unfinished(after, BATCH).await?;
-        let Some((last, _)) = page.last() else { return Ok(()) };
+        let Some((last, _)) = page.last() else { return clients_left(inner, None).await };
         after = Some(*last);
-        for (id, _) in page.into_iter().filter(|(_, due)| due.running) {
-            tracing::info!(turn = %id, "a call was running when the last host ended; recovering it");
-            report(id, see_to(inner, id, |_, _| Input::Restarted).await);
-        }
+        let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
+        see_to_all(inner, running, |_, _| Input::Restarted).await;
     }
 }
 
@@ -80,11 +83,10 @@ async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
     loop {
         let now = inner.parts.clock.now();
         let due = inner.parts.store.due(now, BATCH).await?;
-        let mut progress = false;
-        for (id, _) in &due {
-            progress |= report(*id, see_to(inner, *id, |turn, slot| tick(inner, turn, slot)).await);
-        }
-        if due.is_empty() {
+        let nothing = due.is_empty();
+        let ids = due.into_iter().map(|(id, _)| id).collect();
+        let progress = see_to_all(inner, ids, |turn, slot| tick(inner, turn, slot)).await;
+        if nothing {
             let next = inner.parts.store.due(Timestamp::MAX, 1).await?;
             return Ok(next.first().map_or(now + LONGEST, |(_, due)| due.at.min(now + LONGEST)));
         }
@@ -104,19 +106,30 @@ fn tick(inner: &Inner, turn: &Turn, slot: &Slot) -> Input {
     }
 }
 
-async fn see_to(
+/// Feeds an input to each of these turns, many at a time so that their commits share a flush. Returns whether any of them
+/// changed. One turn that cannot be seen to, for whatever reason, must not keep the others from it.
+async fn see_to_all(
     inner: &Arc<Inner>,
-    id: TurnId,
+    turns: Vec<TurnId>,
     input: impl Fn(&Turn, &mut Slot) -> Input + Send + Sync,
-) -> Result<bool, Error> {
-    let entered = inner.turns.enter(id);
-    inner.step(&entered, id, |turn, slot| Some(input(turn, slot))).await
-}
-
-/// One turn that cannot be seen to must not keep the others from it.
-fn report(id: TurnId, stepped: Result<bool, Error>) -> bool {
-    stepped.unwrap_or_else(|error| {
-        tracing::error!(turn = %id, %error, "a due turn could not be seen to");
-        false
-    })
+) -> bool {
+    let seen_to = futures::stream::iter(turns).map(|id| {
+        let input = &input;
+        async move {
+            let entered = inner.turns.enter(id);
+            let step = inner.step(&entered, id, |turn, slot| Some(input(turn, slot)));
+            match AssertUnwindSafe(step).catch_unwind().await {
+                Ok(Ok(changed)) => changed,
+                Ok(Err(error)) => {
+                    tracing::error!(turn = %id, %error, "a due turn could not be seen to");
+                    false
+                }
+                Err(_) => {
+                    tracing::error!(turn = %id, "the host panicked while it saw to a due turn");
+                    false
+                }
+            }
+        }
+    });
+    seen_to.buffer_unordered(AT_ONCE).fold(false, |any, changed| async move { any | changed }).await
 }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::{CallId, CallIndex, ConversationId, Event, Turn, TurnId};
+use domain::{CallId, CallIndex, ConversationId, Event, Principal, PrincipalId, Turn, TurnId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -66,7 +66,8 @@ pub enum Item {
 #[derive(Debug, Clone)]
 enum Signal {
     Committed,
-    Live(Live),
+    /// Something live of a turn, with whose turn it is.
+    Live(PrincipalId, Live),
 }
 
 /// Everybody who follows something.
@@ -78,8 +79,8 @@ impl Feeds {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Committed);
     }
 
-    pub(crate) fn live(&self, conversation: &ConversationId, live: Live) {
-        self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(live));
+    pub(crate) fn live(&self, conversation: &ConversationId, caller: &PrincipalId, live: Live) {
+        self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
     }
 
     pub(crate) fn host(&self) {
@@ -105,29 +106,50 @@ impl Feeds {
         feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
     }
 
-    fn unsubscribed(&self, feed: &Feed) {
+    /// Gives a receiver up while the map is locked: two that leave at once must not each take the other for one who stays.
+    fn unsubscribe(&self, feed: &Feed, signals: Option<broadcast::Receiver<Signal>>) {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // The one who leaves still holds its receiver.
-        if feeds.get(feed).is_some_and(|followers| followers.receiver_count() <= 1) {
+        drop(signals);
+        if feeds.get(feed).is_some_and(|followers| followers.receiver_count() == 0) {
             feeds.remove(feed);
         }
     }
 }
 
-/// Follows one feed.
+/// Follows one feed in the name of a principal, who gets nothing of turns that it may not see.
 pub struct Follower {
     inner: Arc<Inner>,
+    by: Principal,
     feed: Feed,
-    signals: broadcast::Receiver<Signal>,
+    /// Taken only by `drop`.
+    signals: Option<broadcast::Receiver<Signal>>,
     after: Position,
     behind: bool,
     read: VecDeque<Committed>,
 }
 
 impl Follower {
-    pub(crate) fn new(inner: Arc<Inner>, feed: Feed, after: Position) -> Self {
-        let signals = inner.feeds.subscribe(&feed);
-        Self { inner, feed, signals, after, behind: true, read: VecDeque::new() }
+    pub(crate) fn new(inner: Arc<Inner>, by: Principal, feed: Feed, after: Position) -> Self {
+        let signals = Some(inner.feeds.subscribe(&feed));
+        Self { inner, by, feed, signals, after, behind: true, read: VecDeque::new() }
+    }
+
+    /// Whether what a turn of this caller does is for this follower. A conversation that was followed before anybody
+    /// submitted to it may have become another's since.
+    fn may_see(&self, caller: &PrincipalId) -> bool {
+        match &self.feed {
+            Feed::Conversation(conversation) => self.by.may_see(conversation, caller),
+            Feed::Host => true,
+        }
+    }
+
+    /// Leaves out what is not for this follower. The first event of a turn names its caller; of any other, the store says
+    /// to whom the conversation belongs.
+    async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
+        let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
+        let owner = self.inner.parts.store.owner(conversation).await?;
+        // Every turn of a conversation is its owner's: the store refuses the first commit of any other.
+        Ok(if owner.is_none_or(|owner| self.may_see(&owner)) { committed.into() } else { VecDeque::new() })
     }
 
     /// The next item, as soon as there is one. Safe to cancel: an item that was not returned is returned next.
@@ -137,17 +159,20 @@ impl Follower {
     pub async fn next(&mut self) -> Result<Item, StoreFault> {
         loop {
             if let Some(committed) = self.read.pop_front() {
-                self.after = committed.position;
                 return Ok(Item::Committed(committed));
             }
             if self.behind {
                 let store: &dyn Store = self.inner.parts.store.as_ref();
-                self.read = store.follow(&self.feed, self.after, PAGE).await?.into();
-                self.behind = !self.read.is_empty();
+                let page = store.follow(&self.feed, self.after, PAGE).await?;
+                self.behind = !page.is_empty();
+                self.after = page.last().map_or(self.after, |last| last.position);
+                self.read = self.visible(page).await?;
                 continue;
             }
-            match self.signals.recv().await {
-                Ok(Signal::Live(live)) => return Ok(Item::Live(live)),
+            let Some(signals) = &mut self.signals else { return std::future::pending().await };
+            match signals.recv().await {
+                Ok(Signal::Live(caller, live)) if self.may_see(&caller) => return Ok(Item::Live(live)),
+                Ok(Signal::Live(..)) => {}
                 // Missed signals may have been commits; the store knows.
                 Ok(Signal::Committed) | Err(RecvError::Lagged(_)) => self.behind = true,
                 // The sender lives in the map as long as this follower does.
@@ -162,17 +187,18 @@ impl Follower {
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
         if self.read.is_empty() {
-            self.read = self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?.into();
+            let page = self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?;
+            self.after = page.last().map_or(self.after, |last| last.position);
+            self.read = self.visible(page).await?;
         }
         let next = self.read.pop_front();
-        self.after = next.as_ref().map_or(self.after, |committed| committed.position);
         Ok(next)
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.inner.feeds.unsubscribed(&self.feed);
+        self.inner.feeds.unsubscribe(&self.feed, self.signals.take());
     }
 }
 
@@ -180,6 +206,7 @@ impl Drop for Follower {
 pub(crate) struct LiveReport {
     inner: Arc<Inner>,
     conversation: ConversationId,
+    caller: PrincipalId,
     turn: TurnId,
     call: CallId,
     index: CallIndex,
@@ -188,7 +215,8 @@ pub(crate) struct LiveReport {
 
 impl LiveReport {
     pub(crate) fn new(inner: Arc<Inner>, turn: &Turn, index: CallIndex, call: CallId, streaming: bool) -> Self {
-        Self { inner, conversation: turn.conversation.clone(), turn: turn.id, call, index, streaming }
+        let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
+        Self { inner, conversation, caller, turn: turn.id, call, index, streaming }
     }
 }
 
@@ -197,7 +225,7 @@ impl Report for LiveReport {
         // Only a tool that says so reports progress: whoever renders the call was told what to expect.
         if self.streaming && self.inner.feeds.is_followed(&self.conversation) {
             let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
-            self.inner.feeds.live(&self.conversation, live);
+            self.inner.feeds.live(&self.conversation, &self.caller, live);
         }
     }
 
@@ -205,7 +233,7 @@ impl Report for LiveReport {
         tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level, line);
         if self.inner.feeds.is_followed(&self.conversation) {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
-            self.inner.feeds.live(&self.conversation, live);
+            self.inner.feeds.live(&self.conversation, &self.caller, live);
         }
     }
 }

@@ -62,7 +62,7 @@ impl Handle {
     ) -> Result<Turn, Error> {
         let entered = self.inner.turns.enter(id);
         // Subscribed first, read second: a commit in between is seen.
-        let mut changed = entered.changed.subscribe();
+        let mut changed = entered.subscribe();
         let clock = &self.inner.parts.clock;
         let deadline = clock.now() + at_most;
         loop {
@@ -110,7 +110,7 @@ impl Handle {
         after: Position,
     ) -> Result<Follower, Error> {
         self.may_follow(by, conversation).await?;
-        Ok(Follower::new(self.inner.clone(), Feed::Conversation(conversation.clone()), after))
+        Ok(Follower::new(self.inner.clone(), by.clone(), Feed::Conversation(conversation.clone()), after))
     }
 
     /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
@@ -142,7 +142,7 @@ impl Handle {
     /// [`Error::NotAllowed`] without the role `admin`.
     pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
         admin(by)?;
-        Ok(Follower::new(self.inner.clone(), Feed::Host, after))
+        Ok(Follower::new(self.inner.clone(), by.clone(), Feed::Host, after))
     }
 
     /// Records what became of a plugin, and who did it.

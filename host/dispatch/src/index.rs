@@ -85,9 +85,11 @@ fn audit(event: &Event, turn: &Turn) -> Option<AuditEntry> {
             let digest = approved.or(entry.digest);
             AuditEntry { at: *at, by: by.clone(), digest, ..entry }
         }),
-        Event::SuspensionExpired { call, suspension, at, .. } => {
-            about(call, *suspension).map(|entry| AuditEntry { at: *at, ..entry })
-        }
+        Event::SuspensionExpired { call, suspension, approved, at } => about(call, *suspension).map(|entry| {
+            // Where the operator lets silence approve, the audit says that it did.
+            let action = if approved.is_some() { "approve".to_owned() } else { entry.action };
+            AuditEntry { at: *at, action, ..entry }
+        }),
         Event::TurnCancelled { by, at } => Some(AuditEntry {
             at: *at,
             by: by.clone(),

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Turn, TurnId};
+use domain::{CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Rule, Turn, TurnId};
 use futures::FutureExt;
 
 use crate::dispatcher::Inner;
@@ -54,6 +54,12 @@ impl Inner {
     /// Runs a guest. A panic on the way is the host's fault and still an outcome.
     pub(crate) async fn run(&self, run: Run) -> End {
         let tool = run.tool.clone();
+        // Calls wait for days and are recovered after restarts: what the operator denies by now does not run any more.
+        let live = self.parts.tools.pinned(run.pinned.component, &tool);
+        if live.is_some_and(|live| live.rule == Rule::Deny) {
+            let reason = "the operator's policy denies this tool by now".to_owned();
+            return End { outcome: Outcome::Denied(Some(reason)), wrote: false };
+        }
         AssertUnwindSafe(self.parts.tools.run(run)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
@@ -69,7 +75,7 @@ impl Inner {
             tool: call.tool.clone(),
             call: call.id.clone(),
             arguments: call.arguments.clone(),
-            idempotency_key: idempotency::key(&turn.caller, &turn.conversation, &call.id),
+            idempotency_key: idempotency::key(turn, call),
             attempt,
             scope: scope(turn, index),
             report: Arc::new(LiveReport::new(self.clone(), turn, index, call.id.clone(), pinned.streaming)),
@@ -79,7 +85,7 @@ impl Inner {
 
     /// Tells the live plane of a conversation. Nobody may be listening.
     pub(crate) fn publish(&self, turn: &Turn, live: Live) {
-        self.feeds.live(&turn.conversation, live);
+        self.feeds.live(&turn.conversation, &turn.caller, live);
     }
 }
 

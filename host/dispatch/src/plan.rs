@@ -8,11 +8,11 @@ use domain::{Failure, FailureCode, Outcome, Plan, Requested, Rule, ToolName, Vio
 
 use crate::exact::Exact;
 use crate::ports::{LiveTool, Tools};
-use crate::prompt::Template;
-use crate::request::{Bounds, CallRequest, ProviderResult};
+use crate::prompt::{self, Template};
+use crate::request::{CallRequest, ProviderResult};
 
 /// Plans a call.
-pub(crate) fn plan(request: CallRequest, tools: &dyn Tools, bounds: &Bounds) -> Requested {
+pub(crate) fn plan(request: CallRequest, tools: &dyn Tools) -> Requested {
     let CallRequest { id, tool, arguments, result } = request;
     let settled = |outcome| Requested {
         id: id.clone(),
@@ -29,10 +29,6 @@ pub(crate) fn plan(request: CallRequest, tools: &dyn Tools, bounds: &Bounds) -> 
     if live.rule == Rule::Deny {
         return settled(Outcome::Denied(Some("the operator's policy denies this tool".into())));
     }
-    if arguments.size() > bounds.arguments {
-        let message = format!("the arguments are {} bytes; at most {} are allowed", arguments.size(), bounds.arguments);
-        return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
-    }
     if arguments.as_str().starts_with('"') {
         // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
         let quoted: String = arguments.as_str().chars().take(200).collect();
@@ -44,7 +40,10 @@ pub(crate) fn plan(request: CallRequest, tools: &dyn Tools, bounds: &Bounds) -> 
         let message = sentence("the arguments do not fit the tool's schema", &violations);
         return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
     }
-    let prompt = prompt(&live, arguments.as_str());
+    let prompt = match prompt(&live, arguments.as_str()) {
+        Ok(prompt) => prompt,
+        Err(message) => return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message))),
+    };
     let result = result.map(|result| recorded(&live, result));
     Requested { plan: Plan::Go(live.pinned.clone()), prompt, result, id, tool, arguments }
 }
@@ -65,18 +64,23 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }
 
-/// What people are asked, for a call that will ask them.
-fn prompt(live: &Arc<LiveTool>, arguments: &str) -> Option<String> {
+/// What people are asked, for a call that will ask them; or why these arguments cannot be asked about.
+fn prompt(live: &Arc<LiveTool>, arguments: &str) -> Result<Option<String>, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
     if !live.pinned.phases().iter().any(asks) {
-        return None;
+        return Ok(None);
     }
-    let template = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok());
-    let values = Exact::parse(arguments)?;
-    Some(match template {
-        Some(template) => template.render(&values),
-        None => format!("{}?", live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str())),
-    })
+    let Some(template) = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
+        return Ok(Some(format!("{}?", live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str()))));
+    };
+    let values = Exact::parse(arguments).ok_or(
+        "the arguments cannot be shown to a person exactly: they are nested too deeply, or name a member twice",
+    )?;
+    let text = template.render(&values).ok_or_else(|| {
+        let most = prompt::LONGEST;
+        format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
+    })?;
+    Ok(Some(text))
 }
 
 /// The outcome of a call that the provider carried out. Its result came through the caller, so it is not trusted.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{ConversationId, Input, Kind, Principal, ToolName, Turn};
 
 use crate::dispatcher::Inner;
-use crate::ports::Filter;
+use crate::ports::{Filter, StoreFault};
 
 /// The attached clients.
 #[derive(Default)]
@@ -64,25 +64,22 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         self.inner.presence.detach(&self.conversation, self.id);
-        self.runtime.spawn(clients_left(self.inner.clone(), self.conversation.clone()));
+        let (inner, conversation) = (self.inner.clone(), self.conversation.clone());
+        self.runtime.spawn(async move {
+            if let Err(error) = clients_left(&inner, Some(conversation)).await {
+                tracing::error!(%error, "client calls could not be looked up");
+            }
+        });
     }
 }
 
-/// Gives calls that no attached client can carry out any more a new grace, after which they end `unavailable`.
-async fn clients_left(inner: Arc<Inner>, conversation: ConversationId) {
-    let filter = Filter {
-        open: Some(true),
-        conversation: Some(conversation),
-        kind: Some(Kind::ClientExec),
-        ..Filter::default()
-    };
-    // The store decides nothing about presence, so what is asked is only who works for this conversation.
+/// Gives calls that no attached client can carry out any more a new grace, after which they end `unavailable`: those of a
+/// conversation whose client has gone, or all of them when the host has just started and every client is gone.
+pub(crate) async fn clients_left(inner: &Arc<Inner>, conversation: Option<ConversationId>) -> Result<(), StoreFault> {
+    let filter = Filter { open: Some(true), conversation, kind: Some(Kind::ClientExec), ..Filter::default() };
     let mut after = None;
     loop {
-        let page = match inner.parts.store.suspensions(&filter, after, 100).await {
-            Ok(page) => page,
-            Err(error) => return tracing::error!(%error, "client calls could not be looked up"),
-        };
+        let page = inner.parts.store.suspensions(&filter, after, 100).await?;
         for row in page.rows {
             let entered = inner.turns.enter(row.turn);
             let unattended = |turn: &Turn| {
@@ -99,7 +96,7 @@ async fn clients_left(inner: Arc<Inner>, conversation: ConversationId) {
         }
         after = page.next;
         if after.is_none() {
-            return;
+            return Ok(());
         }
     }
 }

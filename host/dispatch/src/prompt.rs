@@ -6,6 +6,9 @@
 
 use crate::exact::Exact;
 
+/// The longest prompt, in bytes. A short template can name a large argument many times.
+pub(crate) const LONGEST: usize = 64 << 10;
+
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
@@ -73,9 +76,10 @@ impl Template {
         })
     }
 
-    /// The text for these arguments.
+    /// The text for these arguments; `None` if it would be longer than [`LONGEST`]. Never cut: who is asked about a part
+    /// would answer for the whole.
     #[must_use]
-    pub(crate) fn render(&self, arguments: &Exact) -> String {
+    pub(crate) fn render(&self, arguments: &Exact) -> Option<String> {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Value(pointer) => match arguments.pointer(pointer) {
@@ -84,7 +88,10 @@ impl Template {
                 Some(value) => value.to_json(),
             },
         };
-        self.0.iter().map(fill).collect()
+        self.0.iter().try_fold(String::new(), |mut text, part| {
+            text.push_str(&fill(part));
+            (text.len() <= LONGEST).then_some(text)
+        })
     }
 }
 
@@ -107,7 +114,7 @@ mod tests {
         let arguments =
             r#"{"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true, "big": 12345678901234567890.123}"#;
         match (Template::parse(template), Exact::parse(arguments)) {
-            (Ok(template), Some(arguments)) => template.render(&arguments),
+            (Ok(template), Some(arguments)) => template.render(&arguments).unwrap_or_default(),
             (refused, _) => format!("{:?}", refused.map_err(|error| error.to_string())),
         }
     }
@@ -129,6 +136,13 @@ mod tests {
         ] {
             assert_eq!(render(template), expected, "{template}");
         }
+    }
+
+    #[test]
+    fn a_template_that_multiplies_an_argument_is_stopped_while_it_does() {
+        let arguments = Exact::Object([("a".to_owned(), Exact::Text("x".repeat(1 << 20)))].into());
+        let template = Template::parse(&"{a}".repeat(1_300));
+        assert_eq!(template.map(|template| template.render(&arguments)), Ok(None));
     }
 
     #[test]

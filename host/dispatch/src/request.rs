@@ -107,6 +107,8 @@ pub struct PendingItem {
 pub struct Bounds {
     /// The arguments of one call, or a submitted result.
     pub arguments: usize,
+    /// The name under which a tool is asked for.
+    pub name: usize,
     /// The context of a turn.
     pub context: usize,
     /// The data of an answer.
@@ -117,7 +119,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { arguments: 1 << 20, context: 64 << 10, data: 1 << 20, comment: 8 << 10 }
+        Self { arguments: 1 << 20, name: 256, context: 64 << 10, data: 1 << 20, comment: 8 << 10 }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{CallIndex, Turn, TurnId};
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 use tokio::task::AbortHandle;
 
 /// The turns in memory.
@@ -13,11 +13,12 @@ use tokio::task::AbortHandle;
 pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
 
 /// One turn in memory.
+#[derive(Default)]
 pub(crate) struct Entry {
     /// Inputs to one turn are decided one after the other; the store settles what another process decides.
-    pub(crate) slot: AsyncMutex<Slot>,
+    slot: AsyncMutex<Slot>,
     /// Counts the commits that this process made, for those who wait for one.
-    pub(crate) changed: watch::Sender<u64>,
+    changed: watch::Sender<u64>,
 }
 
 /// What is known of a turn.
@@ -33,17 +34,16 @@ pub(crate) struct Slot {
 pub(crate) struct Entered {
     turns: Arc<Turns>,
     id: TurnId,
-    entry: Arc<Entry>,
+    /// Taken only by `drop`.
+    entry: Option<Arc<Entry>>,
 }
 
 impl Turns {
     /// Brings a turn into memory, empty if it was not there.
     pub(crate) fn enter(self: &Arc<Self>, id: TurnId) -> Entered {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = turns.entry(id).or_insert_with(|| {
-            Arc::new(Entry { slot: AsyncMutex::new(Slot::default()), changed: watch::Sender::new(0) })
-        });
-        Entered { turns: self.clone(), id, entry: entry.clone() }
+        let entry = turns.entry(id).or_default().clone();
+        Entered { turns: self.clone(), id, entry: Some(entry) }
     }
 
     /// How many turns are in memory.
@@ -52,20 +52,55 @@ impl Turns {
     }
 }
 
-impl std::ops::Deref for Entered {
-    type Target = Entry;
+impl Entered {
+    /// What is known of the turn, for as long as the guard is held.
+    pub(crate) async fn lock(&self) -> MutexGuard<'_, Slot> {
+        self.entry().slot.lock().await
+    }
 
-    fn deref(&self) -> &Entry {
-        &self.entry
+    /// Counts a commit, for those who wait for one.
+    pub(crate) fn count_commit(&self) {
+        self.entry().changed.send_modify(|commits| *commits += 1);
+    }
+
+    /// Follows the commits.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.entry().changed.subscribe()
+    }
+
+    fn entry(&self) -> &Entry {
+        #[expect(clippy::expect_used, reason = "only `drop` takes it")]
+        self.entry.as_ref().expect("held until it is dropped")
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two owners: the map and this. Nobody else can become one while the map is locked.
-        if Arc::strong_count(&self.entry) == 2 {
+        // Given up while the map is locked: two that leave at once must not each take the other for somebody who stays.
+        self.entry = None;
+        if turns.get(&self.id).is_some_and(|entry| Arc::strong_count(entry) == 1) {
             turns.remove(&self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_forgotten_when_the_last_of_many_threads_leaves_it() {
+        let turns = Arc::new(Turns::default());
+        for round in 0..2_000 {
+            let id = TurnId::from_bits(round);
+            let holders = [turns.enter(id), turns.enter(id)];
+            std::thread::scope(|scope| {
+                for holder in holders {
+                    scope.spawn(move || drop(holder));
+                }
+            });
+        }
+        assert_eq!(turns.len(), 0);
     }
 }

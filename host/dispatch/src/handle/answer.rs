@@ -60,9 +60,11 @@ impl Handle {
     }
 
     fn data(&self, answer: &Answer, call: &Call, suspension: &Suspension) -> Vec<Violation> {
-        // Without a schema anything fits. Approvals take no data unless a schema says which.
+        // An approval is a yes or a no. Without a schema, anything fits a question.
         if suspension.response.is_none() {
-            return Vec::new();
+            let superfluous = suspension.kind == Kind::Approval && answer.data.is_some();
+            let message = "an approval takes no data".to_owned();
+            return superfluous.then_some(Violation { pointer: String::new(), message }).into_iter().collect();
         }
         let Some(live) = self.pinned(call) else { return gone() };
         match (&answer.data, suspension.kind) {

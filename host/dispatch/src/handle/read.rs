@@ -1,6 +1,6 @@
 //! Reading suspensions: what waits, and what waited.
 
-use domain::{Principal, Refusal, Role, SuspensionId};
+use domain::{Kind, Principal, Refusal, Role, SuspensionId, Turn};
 
 use super::Handle;
 use crate::error::Error;
@@ -24,10 +24,12 @@ impl Handle {
     ) -> Result<(Vec<PendingItem>, Option<SuspensionId>), Error> {
         let Some(filter) = narrowed(by, filter) else { return Ok((Vec::new(), None)) };
         let mut items = Vec::new();
+        // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.
+        let mut last = None;
         for _ in 0..PAGES {
             let page = self.inner.parts.store.suspensions(&filter, after, limit - items.len()).await?;
             for row in &page.rows {
-                items.extend(self.item(row).await?);
+                items.extend(self.item(row, &mut last).await?);
             }
             after = page.next;
             if after.is_none() || items.len() >= limit {
@@ -47,12 +49,15 @@ impl Handle {
         if !by.may_see(&row.conversation, &row.caller) {
             return Err(unknown());
         }
-        self.item(&row).await?.ok_or_else(unknown)
+        self.item(&row, &mut None).await?.ok_or_else(unknown)
     }
 
-    async fn item(&self, row: &SuspensionRow) -> Result<Option<PendingItem>, Error> {
-        let entered = self.inner.turns.enter(row.turn);
-        let Some(turn) = self.inner.read(&entered, row.turn).await? else { return Ok(None) };
+    async fn item(&self, row: &SuspensionRow, last: &mut Option<Turn>) -> Result<Option<PendingItem>, Error> {
+        if last.as_ref().is_none_or(|turn| turn.id != row.turn) {
+            let entered = self.inner.turns.enter(row.turn);
+            *last = self.inner.read(&entered, row.turn).await?;
+        }
+        let Some(turn) = last.as_ref() else { return Ok(None) };
         Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| PendingItem {
             conversation: turn.conversation.clone(),
             turn: turn.id,
@@ -74,8 +79,14 @@ fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
         }
         filter.conversation = Some(only.clone());
     }
-    let sees_all = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| by.roles.has(role));
-    if !sees_all {
+    let sees_all = by.roles.has(Role::Admin) || by.roles.has(Role::Approver);
+    if !sees_all && by.roles.has(Role::Client) && !by.roles.has(Role::Caller) {
+        // A client is at the user's end. It sees what it may carry out, and no question that is meant for approvers.
+        if filter.kind.is_some_and(|asked| asked != Kind::ClientExec) {
+            return None;
+        }
+        filter.kind = Some(Kind::ClientExec);
+    } else if !sees_all {
         if filter.caller.as_ref().is_some_and(|asked| *asked != by.id) {
             return None;
         }

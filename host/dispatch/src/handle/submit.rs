@@ -1,8 +1,9 @@
 //! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
 
-use domain::{CallId, Effect, Executor, Input, Plan, Principal, Requested, Role, Submission, Turn, TurnId};
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
+use domain::{
+    CallId, Effect, Executor, Input, Outcome, Plan, Principal, Refusal, Requested, Role, Submission, Turn, TurnId,
+};
+use tokio::task::JoinSet;
 
 use super::{Handle, to_the_end};
 use crate::dispatcher::fault;
@@ -11,8 +12,8 @@ use crate::exact;
 use crate::feed::Live;
 use crate::index;
 use crate::plan::plan;
-use crate::ports::{AppendError, Commit};
-use crate::request::{Bounds, Submitted, TurnRequest};
+use crate::ports::{AppendError, Commit, StoreFault};
+use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
 
 impl Handle {
     /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
@@ -30,7 +31,7 @@ impl Handle {
         let _stop = StopOnDrop(task.abort_handle());
         task.await.unwrap_or_else(|error| {
             let reason = format!("the task that carried it out ended: {error}");
-            Err(crate::ports::StoreFault { attempted: "carry out an ephemeral turn", reason }.into())
+            Err(StoreFault { attempted: "carry out an ephemeral turn", reason }.into())
         })
     }
 
@@ -44,8 +45,8 @@ impl Handle {
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(Submitted { turn, replayed: true, ephemeral: false });
         }
-        let (tools, bounds) = (self.inner.parts.tools.as_ref(), &self.inner.parts.bounds);
-        let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools, bounds)).collect();
+        let tools = self.inner.parts.tools.as_ref();
+        let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools)).collect();
         let ephemeral = request.ephemeral && calls.iter().all(never_waits);
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.parts.mint)()),
@@ -82,7 +83,7 @@ impl Handle {
         let inner = self.inner.clone();
         to_the_end("submit a turn", async move {
             let entered = inner.turns.enter(turn.id);
-            let mut slot = entered.slot.lock().await;
+            let mut slot = entered.lock().await;
             match inner.parts.store.append(commit).await {
                 Ok(_) => {
                     inner.committed(&entered, &mut slot, turn.clone(), 1);
@@ -104,13 +105,23 @@ impl Handle {
         if by.conversation.as_ref().is_some_and(|only| *only != request.conversation) {
             return Err(Error::NotFound("conversation"));
         }
+        // Before anything is looked up or checked, so that what is refused anyway costs nothing.
+        let (got, max) = (request.calls.len(), self.inner.parts.rules.max_calls);
+        if got == 0 || got > max {
+            return Err(Refusal::CallCount { got, max }.into());
+        }
         let bounds = &self.inner.parts.bounds;
         let context = request.context.as_ref().map_or(0, |context| context.size());
         Bounds::check("the context", context, bounds.context)?;
         for call in &request.calls {
-            if let Some(crate::request::ProviderResult::Value(value)) = &call.result {
-                Bounds::check("a submitted result", value.size(), bounds.arguments)?;
-            }
+            Bounds::check("a tool's name", call.tool.len(), bounds.name)?;
+            Bounds::check("the arguments of a call", call.arguments.size(), bounds.arguments)?;
+            let result = match &call.result {
+                None => 0,
+                Some(ProviderResult::Value(value)) => value.size(),
+                Some(ProviderResult::Error(message)) => message.len(),
+            };
+            Bounds::check("a submitted result", result, bounds.arguments)?;
         }
         Ok(())
     }
@@ -145,31 +156,48 @@ impl Handle {
     async fn run_ephemeral(&self, events: Vec<domain::Event>, mut turn: Turn) -> Result<Turn, Error> {
         let inner = &self.inner;
         let followed = inner.feeds.is_followed(&turn.conversation);
-        let tell = |turn: &Turn, events: Vec<domain::Event>| {
+        let tell = |turn: &Turn, mut events: Vec<domain::Event>| {
+            // The live plane keeps what it is told for slow followers, so what is large is not told: the caller gets it.
+            events.retain(|event| size(event) <= MOST_TOLD);
             if followed {
                 inner.publish(turn, Live::Ephemeral { turn: turn.id, events: events.into() });
             }
         };
-        let mut running: FuturesUnordered<_> = turn
+        let mut runs: Vec<_> = turn
             .due(inner.owner)
-            .filter_map(|Effect::Run { call, attempt }| {
-                let run = inner.run_of(&turn, call, attempt)?;
-                Some(async move { (call, attempt, inner.run(run).await) })
-            })
+            .filter_map(|Effect::Run { call, attempt }| Some((call, attempt, inner.run_of(&turn, call, attempt)?)))
             .collect();
         tell(&turn, events);
-        let mut wrote = false;
-        while let Some((call, attempt, end)) = running.next().await {
-            wrote |= end.wrote;
-            let finished = Input::Finished { call, attempt, outcome: end.outcome };
-            let (events, next) = inner.with_context(|cx| turn.decide(finished, cx))?;
-            turn = next;
-            tell(&turn, events);
+        // The last one runs here, and so does the only one; its siblings compute beside it.
+        let here = runs.pop();
+        let mut siblings = JoinSet::new();
+        for (call, attempt, run) in runs {
+            let beside = inner.clone();
+            siblings.spawn_on(async move { (call, attempt, beside.run(run).await) }, &inner.parts.guests);
         }
-        if wrote {
-            inner.parts.store.sync().await?;
+        let mut ends = Vec::with_capacity(siblings.len() + 1);
+        if let Some((call, attempt, run)) = here {
+            ends.push((call, attempt, inner.run(run).await));
         }
-        Ok(turn)
+        loop {
+            for (call, attempt, end) in ends.drain(..) {
+                if end.wrote {
+                    inner.parts.store.sync().await?;
+                }
+                let finished = Input::Finished { call, attempt, outcome: end.outcome };
+                let (events, next) = inner.with_context(|cx| turn.decide(finished, cx))?;
+                turn = next;
+                tell(&turn, events);
+            }
+            match siblings.join_next().await {
+                None => return Ok(turn),
+                Some(Ok(end)) => ends.push(end),
+                Some(Err(error)) => {
+                    let reason = format!("a task ended: {error}");
+                    return Err(StoreFault { attempted: "carry out an ephemeral turn", reason }.into());
+                }
+            }
+        }
     }
 }
 
@@ -179,6 +207,19 @@ enum Begun {
     Now(Box<Turn>),
     /// A call of it had been submitted before.
     Before,
+}
+
+/// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.
+const MOST_TOLD: usize = 16 << 10;
+
+/// How much of a caller's or a guest's making is in an event.
+fn size(event: &domain::Event) -> usize {
+    match event {
+        domain::Event::CallRequested { arguments, .. } => arguments.size(),
+        domain::Event::CallSettled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
+        domain::Event::TurnStarted { context: Some(context), .. } => context.size(),
+        _ => 0,
+    }
 }
 
 /// Whether nothing of a call can wait, so that a turn of such calls need not be written down.

@@ -80,7 +80,8 @@ impl Turn {
 }
 
 fn check(submission: &Submission, cx: &Context<'_>) -> Result<(), Refusal> {
-    let (got, max) = (submission.calls.len(), cx.rules.max_calls);
+    // A call's position is sixteen bits wide.
+    let (got, max) = (submission.calls.len(), cx.rules.max_calls.min(usize::from(u16::MAX)));
     if got == 0 || got > max {
         return Err(Refusal::CallCount { got, max });
     }
