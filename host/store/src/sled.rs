@@ -31,7 +31,7 @@ use self::folder::Folder;
 use self::plan::Plan;
 use self::reader::Reader;
 use crate::fault::fault;
-use crate::{KeyValue, OpenError, Settings};
+use crate::{KeyValue, OpenError, Settings, record};
 
 /// Commits that wait for the committing thread, at most; further callers wait for room.
 const QUEUE: usize = 1024;
@@ -66,6 +66,9 @@ impl SledStore {
         let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
         let reader = Reader { tree, blobs, durable: durable.clone() };
         let checked = check::sample(&reader).map_err(|fault| broken(fault.to_string()))?;
+        if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
+            return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
+        }
         if let Some(problem) = checked.problems.first() {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }

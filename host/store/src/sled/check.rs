@@ -30,11 +30,34 @@ pub struct Checked {
 
 /// Something that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem(String);
+pub struct Problem {
+    text: String,
+    newer: Option<u8>,
+}
+
+impl Problem {
+    /// The version of a record that is newer than this host, if that is all that is wrong.
+    #[must_use]
+    pub fn newer(&self) -> Option<u8> {
+        self.newer
+    }
+}
+
+impl From<String> for Problem {
+    fn from(text: String) -> Self {
+        Self { text, newer: None }
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -69,11 +92,11 @@ impl Check<'_> {
             let (position, record) = keys::stamped(value).ok_or("it has no stamp")?;
             let (turn, number) = keys::read_pointer(&key[1..]).ok_or("its key is damaged")?;
             if number > 0 && !exists(reader, &keys::log(turn, number - 1))? {
-                return Err(format!("the commit before number {number} of {turn} is missing"));
+                return Err(format!("the commit before number {number} of {turn} is missing").into());
             }
             let last = reader.tree.get(keys::LAST_POSITION).map_err(|error| error.to_string())?;
             if last.and_then(|last| keys::tail_u64(&last)).is_none_or(|last| position > Position(last)) {
-                return Err(format!("its position {} is beyond the last that was given out", position.0));
+                return Err(format!("its position {} is beyond the last that was given out", position.0).into());
             }
             decode(reader, record, record::read_events).map(drop)
         })?;
@@ -110,7 +133,7 @@ impl Check<'_> {
     fn each(
         &mut self,
         index: u8,
-        look: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), String>,
+        look: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), Problem>,
     ) -> Result<(), StoreFault> {
         for entry in self.reader.tree.scan_prefix([index]).rev().take(self.limit) {
             let (key, value) = entry.map_err(fault("check what is stored"))?;
@@ -122,26 +145,33 @@ impl Check<'_> {
                 && still()? == Some(value)
             {
                 let key = key.escape_ascii();
-                self.found.problems.push(Problem(format!("the entry {key}: {problem}")));
+                self.found.problems.push(Problem { text: format!("the entry {key}: {problem}"), ..problem });
             }
         }
         Ok(())
     }
 }
 
-fn exists(reader: &Reader, key: &[u8]) -> Result<bool, String> {
-    reader.tree.contains_key(key).map_err(|error| error.to_string())
+fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
+    reader.tree.contains_key(key).map_err(|error| error.to_string().into())
 }
 
-fn points_to(reader: &Reader, key: &[u8]) -> Result<(), String> {
-    if exists(reader, key)? { Ok(()) } else { Err(format!("it points to {}, which is missing", key.escape_ascii())) }
+fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
+    let missing = || format!("it points to {}, which is missing", key.escape_ascii()).into();
+    if exists(reader, key)? { Ok(()) } else { Err(missing()) }
 }
 
 /// Decodes a record where it lies, or the blob that it refers to.
-fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, String> {
+fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
     let decoded = match blobs::referred(value) {
         None => read(value),
         Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
     };
-    decoded.map_err(|unreadable| unreadable.to_string())
+    decoded.map_err(|unreadable| {
+        let newer = match unreadable {
+            Unreadable::Newer { found } => Some(found),
+            Unreadable::Damaged(_) => None,
+        };
+        Problem { text: unreadable.to_string(), newer }
+    })
 }

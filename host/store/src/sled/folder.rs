@@ -37,6 +37,7 @@ impl Folder {
     pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let at = |source| OpenError::Io { path: path.to_owned(), source };
         let database = path.join("sled");
+        let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
         let lock = lock(path)?;
         remove_unfinished_snapshots(&database).map_err(at)?;
@@ -46,8 +47,23 @@ impl Folder {
         check_format(path, &db)?;
         let file = File::open(database.join("db")).map_err(at)?;
         sync_all(path, &database).map_err(at)?;
+        above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
         Ok(Self { db, file, blobs, lock })
     }
+}
+
+/// The folders that hold the names of those that are about to be made: if these names are lost, so is everything below.
+/// Of a store that exists, the one that holds it, since the process that made it may have been killed before it synced that.
+fn folders_above(path: &Path) -> Vec<PathBuf> {
+    let mut above = Vec::new();
+    for folder in path.ancestors().skip(1) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        above.push(folder.to_owned());
+        if folder.is_dir() {
+            break;
+        }
+    }
+    above
 }
 
 /// Taken before anything else is touched: what looks unfinished may be another process's work of this moment.

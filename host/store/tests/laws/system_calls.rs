@@ -1,5 +1,6 @@
 //! That what is acknowledged is on the disk, as the kernel sees it: a child process commits under `strace`, and between
-//! the last write to sled's file and each acknowledgement there is an `fdatasync` of that file that succeeded.
+//! the last write to sled's file and each acknowledgement there is an `fdatasync` of that file that succeeded. Before the
+//! first, the folders that hold the names of the new store's own were synced.
 //!
 //! Where `strace` is not installed or may not trace, only the order of the steps within the process is checked, by the
 //! unit tests of the committing thread.
@@ -21,7 +22,7 @@ const CHILD: &str = "this-is-the-traced-child";
 /// What the child does.
 fn commit_and_tell() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let store = open("store", &Settings::default()).unwrap();
+    let store = open("new/store", &Settings::default()).unwrap();
     for number in 0..COMMITS {
         runtime.block_on(store.append(commit(1, number, 1))).unwrap();
         std::io::stdout().write_all(format!("acknowledged {number}\n").as_bytes()).unwrap();
@@ -39,6 +40,13 @@ fn an_acknowledged_commit_was_synced() {
         let _ = writeln!(std::io::stderr(), "strace is missing or may not trace here: no system calls were watched");
         return;
     };
+    let first = trace.lines().position(|line| line.contains("\"acknowledged ")).unwrap();
+    let until_then: Vec<_> = trace.lines().take(first).collect();
+    let above = std::fs::canonicalize(folder.path()).unwrap();
+    for folder in [above.join("new/store"), above.join("new"), above] {
+        let synced = |line: &&str| line.contains(" fsync(") && line.contains(&format!("<{}>", folder.display()));
+        assert!(until_then.iter().any(synced), "{} was not synced\n{trace}", folder.display());
+    }
     let (mut acknowledged, mut syncs, mut syncing, mut unsynced) = (0, 0, false, false);
     for line in trace.lines() {
         let of_file = line.contains("/sled/db>");
@@ -66,7 +74,7 @@ fn trace(folder: &Path) -> Option<String> {
     let output = folder.join("trace");
     std::fs::write(folder.join(CHILD), "").ok()?;
     let traced = Command::new("strace")
-        .args(["-f", "-y", "-e", "trace=write,pwrite64,fdatasync", "-o"])
+        .args(["-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o"])
         .arg(&output)
         .arg(std::env::current_exe().ok()?)
         .args(["--exact", "system_calls::an_acknowledged_commit_was_synced", "--nocapture"])
