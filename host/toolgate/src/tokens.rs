@@ -53,6 +53,9 @@ pub enum TokenError {
     /// There is such a token already.
     #[error("there is a token with the name {0} already; revoke it first, or choose another name")]
     NameTaken(PrincipalId),
+    /// The name is the host's own.
+    #[error("the name {0} is the host's own, under which it acts when nobody does; choose another")]
+    NameReserved(PrincipalId),
     /// There is no such token.
     #[error("there is no token with the name {0}")]
     Unknown(PrincipalId),
@@ -113,6 +116,10 @@ impl Tokens {
     }
 
     fn add(&self, holder: Holder, token: &str) -> Result<(), TokenError> {
+        // Its answers would look like expiries.
+        if holder.name == PrincipalId::system() {
+            return Err(TokenError::NameReserved(holder.name));
+        }
         self.change(|content| {
             if content.tokens.iter().any(|(known, _)| known.name == holder.name) {
                 return Err(TokenError::NameTaken(holder.name.clone()));

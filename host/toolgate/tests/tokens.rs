@@ -57,6 +57,7 @@ fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
     let tokens = Tokens::open(folder.path()).expect("tokens");
     tokens.create(holder("one", &[Role::Caller])).expect("a token");
     assert!(matches!(tokens.create(holder("one", &[Role::Admin])), Err(TokenError::NameTaken(_))));
+    assert!(matches!(tokens.create(holder("system", &[Role::Admin])), Err(TokenError::NameReserved(_))));
     assert!(matches!(tokens.revoke(&PrincipalId::new("two").expect("a name")), Err(TokenError::Unknown(_))));
 }
 

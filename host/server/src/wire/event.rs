@@ -230,7 +230,7 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome) -> Deta
         tool: call.tool.to_string(),
         status: if ok { Status::Resolved } else { Status::Errored },
         outcome: outcome.into(),
-        trusted: trusted(Some(outcome)),
+        trusted: trusted(call, Some(outcome)),
         content: outcome.into(),
     }
 }

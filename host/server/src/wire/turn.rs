@@ -105,7 +105,8 @@ pub struct Call {
     pub status: Status,
     /// How it ended; `null` until then.
     pub outcome: Option<Outcome>,
-    /// With a result: false where it was made by somebody whom the host does not control.
+    /// With a result: false where it was made by somebody whom the host does not control. False as well with the failure
+    /// that a client or a provider reported, whose words are in `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
     /// What the model is to see; `null` until the call ended.
@@ -176,7 +177,7 @@ impl From<&domain::Call> for Call {
             component: pinned.map(|pinned| pinned.component.to_string()),
             status: (&call.status()).into(),
             outcome: outcome.map(Outcome::from),
-            trusted: trusted(outcome),
+            trusted: trusted(call, outcome),
             content: outcome.map(Content::from),
             attempt: call.attempts,
             approver: call.approver.as_ref().map(ToString::to_string),
@@ -185,10 +186,16 @@ impl From<&domain::Call> for Call {
     }
 }
 
-/// Whether the host vouches for who made a result; `None` where there is none.
-pub(super) fn trusted(outcome: Option<&domain::Outcome>) -> Option<bool> {
+/// Whether the host vouches for who made a result or reported a failure; `None` where nobody outside had a word in it.
+pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) -> Option<bool> {
+    let outside = || {
+        call.pinned
+            .as_ref()
+            .is_some_and(|pinned| matches!(pinned.executor, domain::Executor::Client | domain::Executor::Provider))
+    };
     match outcome {
         Some(domain::Outcome::Ok { trusted, .. }) => Some(*trusted),
+        Some(domain::Outcome::Failed(_)) if outside() => Some(false),
         _ => None,
     }
 }
