@@ -1,1 +1,0 @@
-//! Benchmarks, as ratios against a floor in the same run.

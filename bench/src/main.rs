@@ -1,0 +1,43 @@
+//! Benchmarks. Each compares with a floor that is measured in the same run, because absolute times shift by up to two
+//! times between runs of one machine; ratios do not.
+//!
+//! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. Nothing here is asserted.
+
+mod calls;
+mod cold;
+mod commits;
+mod floor;
+mod http;
+mod measure;
+mod neighbours;
+mod setting;
+mod waiting;
+
+use anyhow::{Result, bail};
+
+type Bench = fn() -> Result<()>;
+
+const BENCHES: [(&str, &str, Bench); 7] = [
+    ("ephemeral", "an ungated ephemeral call through the library, against bare wasmtime", calls::ephemeral),
+    ("durable", "a durable call, against the cost of its commits", commits::durable),
+    ("throughput", "durable turns per second, against sled with one committing thread", commits::throughput),
+    ("http", "durable and ephemeral turns over HTTP on loopback", http::http),
+    ("waiting", "resolving with 1,000 and 100,000 waiting calls; memory of a waiting call", waiting::waiting),
+    ("neighbours", "a well-behaved call and a TCP echo while 8 guests spin", neighbours::neighbours),
+    ("cold", "start of a host that knows 200 plugins, to its first call", cold::cold),
+];
+
+fn main() -> Result<()> {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(unknown) = asked.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == name)) {
+        let known: Vec<&str> = BENCHES.iter().map(|(name, ..)| *name).collect();
+        bail!("there is no benchmark {unknown}; there are: {}", known.join(", "));
+    }
+    for (name, what, bench) in BENCHES {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            measure::say(&format!("\n{name}: {what}"));
+            bench()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What the benchmarks share: a host with the example plugins, and the turns that are submitted to it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use dispatch::{CallRequest, TurnRequest};
+use domain::{CallId, ConversationId, Json, PluginName, Principal, Rejection};
+use toolgate::Host;
+
+/// The file of an example plugin.
+pub(crate) fn plugin(name: &str) -> Result<Vec<u8>> {
+    let file = repository().join("plugins/target/wasm32-wasip2/release").join(format!("{name}.wasm"));
+    std::fs::read(&file).with_context(|| {
+        format!("{} is missing: cd plugins && cargo build --release --target wasm32-wasip2", file.display())
+    })
+}
+
+/// The root of the repository.
+pub(crate) fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A host with the plugin `lab`, on disk in a temporary folder.
+pub(crate) async fn host() -> Result<Host> {
+    let host = Host::builder().open().await?;
+    load(&host, "lab").await?;
+    Ok(host)
+}
+
+/// Loads an example plugin.
+pub(crate) async fn load(host: &Host, name: &str) -> Result<()> {
+    let loaded = host.registry().load(PluginName::new(name)?, plugin(name)?).await;
+    loaded.map(drop).map_err(|refused| anyhow::anyhow!("{name} was refused: {refused:?}"))
+}
+
+/// Who submits.
+pub(crate) fn caller() -> Result<Principal> {
+    Ok(Host::principal("bench")?)
+}
+
+/// A turn of one call of a tool.
+pub(crate) fn turn(conversation: &str, id: &str, tool: &str, ephemeral: bool) -> Result<TurnRequest> {
+    Ok(TurnRequest {
+        conversation: ConversationId::new(conversation)?,
+        calls: vec![CallRequest {
+            id: CallId::new(id)?,
+            tool: tool.into(),
+            arguments: Json::new(ARGUMENTS),
+            result: None,
+        }],
+        context: None,
+        rejection: Rejection::ContinueSiblings,
+        ephemeral,
+    })
+}
+
+/// About a hundred bytes of arguments.
+pub(crate) const ARGUMENTS: &str =
+    r#"{"value":"the quick brown fox jumps over the lazy dog, and the lazy dog does not mind it at all."}"#;
