@@ -146,7 +146,20 @@ impl Host {
     /// # Panics
     /// When it ends instead.
     pub fn start(&mut self) {
-        let mut lines = self.spawn();
+        self.start_on("127.0.0.1:0");
+    }
+
+    /// Starts it where it was, for those who know no other address.
+    ///
+    /// # Panics
+    /// When it ends instead.
+    pub fn start_at_the_same_address(&mut self) {
+        let address = self.address.get();
+        self.start_on(address.trim_start_matches("http://"));
+    }
+
+    fn start_on(&mut self, listen: &str) {
+        let mut lines = self.spawn(listen);
         let mut line = String::new();
         while !line.starts_with(READY) {
             line.clear();
@@ -164,16 +177,16 @@ impl Host {
     /// # Panics
     /// When it cannot be started.
     pub fn start_unready(&mut self) {
-        let mut lines = self.spawn();
+        let mut lines = self.spawn("127.0.0.1:0");
         std::thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
     }
 
-    fn spawn(&mut self) -> BufReader<ChildStdout> {
+    fn spawn(&mut self, listen: &str) -> BufReader<ChildStdout> {
         assert!(self.child.is_none(), "the host runs already");
         let mut words = self.around.clone();
         words.push(binary().display().to_string());
         let mut command = bare(&words[0]);
-        command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--log", "info", "--config"]);
+        command.args(&words[1..]).args(["serve", "--listen", listen, "--log", "info", "--config"]);
         command.arg(self.folder.path().join("toolgate.toml"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.log_file());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("could not start {}: {error}", words[0]));

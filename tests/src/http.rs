@@ -60,7 +60,8 @@ impl Client {
     /// A client without a token, or with this one.
     #[must_use]
     pub fn new(address: &Address, token: Option<&str>) -> Self {
-        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).max_redirects(0);
+        let config =
+            Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).max_redirects(0);
         Self { agent: config.build().new_agent(), address: address.clone(), token: token.map(str::to_owned) }
     }
 

@@ -1,7 +1,7 @@
 //! What the tests of the whole share: a clock that moves when told to, tools that are made of words, stores that fail; and
 //! for those that see it from outside, the real host as a process, a client for its API, and components to load.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "what tests are made of fails by panicking, as tests do")]
+#![expect(clippy::expect_used, reason = "what tests are made of fails by panicking, as tests do")]
 
 pub mod clock;
 pub mod faults;

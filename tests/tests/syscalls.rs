@@ -1,6 +1,12 @@
 //! Acknowledged means on disk, as the kernel sees it: between the write of a turn's record into the store's file and the
 //! bytes of the HTTP response that acknowledges it there is an `fdatasync` of that file which succeeded.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test is made of fails by panicking, as a test does"
+)]
+
 use std::fs;
 use std::process::Command;
 

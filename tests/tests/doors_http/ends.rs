@@ -21,7 +21,11 @@ fn a_denial_does_to_siblings_what_the_turn_asked_for() {
         let [first, second] = [0, 1].map(|n| turn["pending"][n]["suspension"].as_str().unwrap().to_owned());
         assert_eq!(host.approver.resolve(&first, json!({"decision": "deny"})).ok(200)["ok"], true);
         let turn = host.agent.get(&path(&turn)).ok(200);
-        assert_eq!((turn["state"].as_str(), told(&turn)), (Some(state), expected.map(str::to_owned).to_vec()), "{rejection}");
+        assert_eq!(
+            (turn["state"].as_str(), told(&turn)),
+            (Some(state), expected.map(str::to_owned).to_vec()),
+            "{rejection}"
+        );
         let late = host.approver.resolve(&second, json!({"decision": "approve"}));
         if state == "open" {
             assert_eq!(late.ok(200)["ok"], true);
@@ -50,22 +54,30 @@ fn a_cancelled_turn_pairs_every_call_with_an_outcome_and_stops_what_runs() {
     assert!(["ok", "cancelled"].contains(&told[2].as_str()), "{told:?}");
     assert_eq!(cancelled["pending"], json!([]));
     assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200), cancelled);
-    let late = host.approver.resolve(turn["pending"][0]["suspension"].as_str().unwrap(), json!({"decision": "approve"}));
+    let late =
+        host.approver.resolve(turn["pending"][0]["suspension"].as_str().unwrap(), json!({"decision": "approve"}));
     assert_eq!(late.problem(409, "stale")["state"], "withdrawn");
 }
 
 #[test]
 fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
-    let gated = |name: &str, on_expiry: Value| {
-        json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 60, "on_expiry": on_expiry}})
-    };
-    let question = json!({"name": "guess", "executor": "human", "options": {"expires_ms": 60, "on_expiry": {"answer": 7}}});
-    let tools = json!([gated("error", json!("error")), gated("deny", json!("deny")), gated("approve", json!("approve")), question]);
+    let gated = |name: &str, on_expiry: Value| json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 60, "on_expiry": on_expiry}});
+    let question =
+        json!({"name": "guess", "executor": "human", "options": {"expires_ms": 60, "on_expiry": {"answer": 7}}});
+    let tools = json!([
+        gated("error", json!("error")),
+        gated("deny", json!("deny")),
+        gated("approve", json!("approve")),
+        question
+    ]);
     let settings = "approve_on_expiry = [\"approve\"]";
     let host = Setup::default().component("silent", fixture(&tools)).settings(settings).start();
-    for (tool, expected, state) in
-        [("error", "expired", "expired"), ("deny", "denied", "expired"), ("approve", "ok", "expired"), ("guess", "ok", "expired")]
-    {
+    for (tool, expected, state) in [
+        ("error", "expired", "expired"),
+        ("deny", "denied", "expired"),
+        ("approve", "ok", "expired"),
+        ("guess", "ok", "expired"),
+    ] {
         let turn = host.agent.settled(&host.agent.call("c", tool, json!({"a": 1})));
         assert_eq!(told(&turn), [expected], "{tool}");
         let closed = host.admin.get(&format!("/v1/pending?state=closed&tool={tool}")).ok(200);
@@ -112,7 +124,8 @@ fn of_two_clients_the_first_answer_stands_and_the_other_is_stale() {
     let (mut page, mut phone) = (host.page.events(follow), other.events(follow));
     let turn = host.agent.call("c", "get_location", json!({}));
     assert_eq!(page.named("call.suspended").data, phone.named("call.suspended").data);
-    let place = |latitude: u64| json!({"decision": "result", "data": {"latitude": latitude, "longitude": 1, "accuracy": 1}});
+    let place =
+        |latitude: u64| json!({"decision": "result", "data": {"latitude": latitude, "longitude": 1, "accuracy": 1}});
     assert_eq!(other.resolve(&waits(&turn), place(1)).ok(200)["ok"], true);
     let late = host.page.resolve(&waits(&turn), place(2)).problem(409, "stale");
     assert_eq!((&late["state"], &late["by"]), (&json!("result"), &json!("phone")));

@@ -18,9 +18,7 @@ fn content(text: &Value) -> Value {
 #[test]
 fn a_chat_completion_goes_in_and_tool_messages_come_out() {
     let host = host();
-    let call = |id: &str, name: &str, arguments: &str| {
-        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-    };
+    let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls = json!([
         call("call_1", "echo", "{\"value\":{\"a\":1.5}}"),
         call("call_2", "echo", "{\"value\":"),
@@ -86,7 +84,8 @@ fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_provide
     let user = host.agent.get(&format!("{}?format=anthropic", path(&turn))).ok(200);
     assert_eq!(user["role"], "user");
     let blocks = user["content"].as_array().unwrap();
-    let ids: Vec<_> = blocks.iter().map(|block| (block["tool_use_id"].as_str().unwrap(), block["is_error"] == true)).collect();
+    let ids: Vec<_> =
+        blocks.iter().map(|block| (block["tool_use_id"].as_str().unwrap(), block["is_error"] == true)).collect();
     assert_eq!(ids, [("toolu_1", false), ("toolu_2", true)]);
     assert_eq!(content(&blocks[0]["content"])["result"]["words"], 3);
 }
@@ -95,7 +94,8 @@ fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_provide
 fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
     let host = host();
     let call = json!({"id": "a", "type": "function", "function": {"name": "gated_echo", "arguments": "{\"value\":1}"}});
-    let other = json!({"id": "b", "type": "function", "function": {"name": "gated_echo", "arguments": "{\"value\":2}"}});
+    let other =
+        json!({"id": "b", "type": "function", "function": {"name": "gated_echo", "arguments": "{\"value\":2}"}});
     let message = json!({"role": "assistant", "tool_calls": [call, other]});
     let turn = host.agent.post(&format!("{TURNS}?rejection=abort_turn&context=%7B%22who%22%3A1%7D"), &message).ok(201);
     assert_eq!((&turn["rejection"], &turn["context"]), (&json!("abort_turn"), &json!({"who": 1})));

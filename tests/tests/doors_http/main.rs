@@ -1,5 +1,11 @@
 //! The HTTP door of the real binary, from outside: what a caller, a person, a client and an operator see of a call's life.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test is made of fails by panicking, as a test does"
+)]
+
 mod ends;
 mod formats;
 mod matrix;

@@ -86,7 +86,8 @@ fn a_gated_client_tool_waits_twice_and_no_answer_serves_for_both() {
     assert_eq!(turn["pending"][0]["prompt"], "The agent wants one of your files: the invoice");
     host.page.resolve(&approval, json!({"decision": "approve"})).problem(403, "not-allowed");
     assert_eq!(host.approver.resolve(&approval, json!({"decision": "approve"})).ok(200)["ok"], true);
-    let asked = page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop().unwrap();
+    let asked =
+        page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop().unwrap();
     let file = asked.data["suspension"].as_str().unwrap().to_owned();
     assert_ne!(file, approval);
     // A second click on the approval is the first one again, and no answer for the client.
@@ -134,7 +135,8 @@ fn siblings_of_all_kinds_go_their_own_ways_and_results_come_in_order() {
         {"id": "v", "tool": "text_stats", "arguments": {"words": 1}},
     ]);
     let turn = host.agent.submit("c", calls);
-    let running = ["awaiting", "awaiting", "awaiting", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
+    let running =
+        ["awaiting", "awaiting", "awaiting", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
     assert_eq!(told(&turn), running);
     let nearest = turn["calls"][6]["content"]["error"]["message"].as_str().unwrap();
     assert!(nearest.contains("did you mean text_stats?"), "{nearest}");
@@ -147,11 +149,15 @@ fn siblings_of_all_kinds_go_their_own_ways_and_results_come_in_order() {
     assert_eq!(told_page.unwrap().data["call"], "l");
     assert_eq!(host.page.resolve(&asked("l"), json!({"decision": "result", "data": place})).ok(200)["ok"], true);
     assert_eq!(host.approver.resolve(&asked("q"), json!({"decision": "decline"})).ok(200)["ok"], true);
-    assert_eq!(host.approver.resolve(&asked("t"), json!({"decision": "deny", "comment": "too much"})).ok(200)["ok"], true);
+    assert_eq!(
+        host.approver.resolve(&asked("t"), json!({"decision": "deny", "comment": "too much"})).ok(200)["ok"],
+        true
+    );
     let turn = host.agent.settled(&turn);
     let ended = ["denied", "ok", "ok", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
     assert_eq!(told(&turn), ended);
-    let order: Vec<_> = turn["results"].as_array().unwrap().iter().map(|result| result["id"].as_str().unwrap()).collect();
+    let order: Vec<_> =
+        turn["results"].as_array().unwrap().iter().map(|result| result["id"].as_str().unwrap()).collect();
     assert_eq!(order, ["t", "q", "l", "s", "w", "k", "u", "v"]);
     assert!(turn["results"][0]["content"]["error"]["message"].as_str().unwrap().contains("too much"));
     assert_eq!(balance(&host, "bob"), 1000);

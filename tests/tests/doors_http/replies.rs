@@ -79,7 +79,8 @@ fn an_answer_to_a_question_fits_its_schema() {
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));
     let suspension = waits(&turn);
     for data in [json!({"answer": 1}), json!({}), json!("yes")] {
-        let refused = host.approver.resolve(&suspension, json!({"decision": "answer", "data": data})).problem(422, "invalid");
+        let refused =
+            host.approver.resolve(&suspension, json!({"decision": "answer", "data": data})).problem(422, "invalid");
         assert!(refused["errors"][0]["pointer"].as_str().unwrap().starts_with("/data"), "{refused:#}");
     }
     assert_eq!(host.approver.resolve(&suspension, json!({"decision": "decline"})).ok(200)["ok"], true);
@@ -114,7 +115,10 @@ fn what_the_operator_gates_or_denies_is_gated_or_denied() {
     let policy = "[[policy]]\ntools = \"ec*\"\nrule = \"ask\"\n[[policy]]\ntools = \"clock\"\nrule = \"deny\"";
     let host = Setup::with(&["lab"]).tables(policy).start();
     let turn = host.agent.call("c", "echo", json!({"value": 1}));
-    assert_eq!((told(&turn), &turn["calls"][0]["approval"]), (vec!["awaiting".to_owned()], &json!("requires-approval")));
+    assert_eq!(
+        (told(&turn), &turn["calls"][0]["approval"]),
+        (vec!["awaiting".to_owned()], &json!("requires-approval"))
+    );
     assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
     assert_eq!(told(&host.agent.call("c", "clock", json!({}))), ["denied"]);

@@ -67,7 +67,9 @@ fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
                 let path: Vec<_> = door.path.split('?').next().unwrap().split('/').collect();
                 let parts: Vec<_> = template.split('/').collect();
                 let same = |(part, path): (&&str, &&str)| part.starts_with('{') || part == path;
-                door.method.eq_ignore_ascii_case(method) && parts.len() == path.len() && parts.iter().zip(&path).all(same)
+                door.method.eq_ignore_ascii_case(method)
+                    && parts.len() == path.len()
+                    && parts.iter().zip(&path).all(same)
             };
             assert!(doors.iter().any(fits), "no row for {method} {template}");
         }

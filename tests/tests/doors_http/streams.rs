@@ -51,12 +51,13 @@ fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
 fn progress_and_logs_are_told_while_a_call_runs_and_have_no_id() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
-    let turn = host.agent.call("c", "count", json!({"to": 3}));
-    assert_eq!(told(&turn), ["ok"]);
-    let events = stream.until(|event| event.name == "turn.settled");
-    let progress: Vec<_> = events.iter().filter(|event| event.name == "call.progress").collect();
-    let fractions: Vec<_> = progress.iter().map(|event| (event.data["data"]["n"].clone(), event.id.is_none())).collect();
-    assert_eq!(fractions, [(json!(1), true), (json!(2), true), (json!(3), true)]);
+    assert_eq!(told(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
+    let progress = [(); 3].map(|()| stream.named("call.progress"));
+    let counted = progress.map(|event| (event.data["data"]["n"].clone(), event.id));
+    assert_eq!(counted, [(json!(1), None), (json!(2), None), (json!(3), None)]);
+    assert_eq!(told(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
+    let line = stream.named("call.log");
+    assert_eq!((&line.data["level"], &line.data["message"], line.id), (&json!("info"), &json!("xxx"), None));
     // Nobody who comes later is told.
     let later = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
     assert!(later.iter().all(|event| event.name != "call.progress"));

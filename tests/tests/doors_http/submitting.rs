@@ -64,7 +64,10 @@ fn a_tool_knows_who_called_it_who_approved_it_and_in_which_context() {
     let turn = host.agent.settled(&turn);
     let known = &turn["calls"][0]["content"]["result"];
     let member = |name: &str| known[name].clone();
-    assert_eq!([member("id"), member("caller"), member("approver"), member("conversation")], ["i", "agent", "alice", "c"]);
+    assert_eq!(
+        [member("id"), member("caller"), member("approver"), member("conversation")],
+        ["i", "agent", "alice", "c"]
+    );
     assert_eq!((member("turn"), member("attempt")), (turn["turn"].clone(), json!(1)));
     assert_eq!(member("context"), json!({"user": "Ishmael"}));
     assert!(member("idempotency_key").as_str().is_some_and(|key| !key.is_empty()));

@@ -1,0 +1,181 @@
+//! Commands that need no host that runs.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use toolgate_tests::guests::{fixture, plugin};
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::{told, waits};
+
+use crate::{check, file};
+
+#[test]
+fn check_says_what_to_change() {
+    let host = Setup::default().prepare();
+    let tools =
+        json!([{"name": "pay", "executor": "human", "approval": "requires-approval", "options": {"tiemout_ms": 1}}]);
+    std::fs::write(host.folder().join("pay.wasm"), fixture(&tools)).unwrap();
+    std::fs::write(host.folder().join("lab.wasm"), plugin("lab")).unwrap();
+    std::fs::write(host.folder().join("store.wasm"), plugin("ledger")).unwrap();
+    check(
+        &host.cli(None, &["check", "pay.wasm"]),
+        1,
+        &expect![[r#"
+        refused pay.wasm: 2 findings
+          [gated-human] tool pay: a human tool cannot be requires-approval: approving a question is circular
+              declare its approval `auto`, and let people decline with one of its `responses`
+          [option-unknown] tool pay: there is no option "tiemout_ms"
+              remove it, or write `timeout_ms` if that is what you mean
+    "#]],
+    );
+    check(
+        &host.cli(None, &["check", "store.wasm"]),
+        1,
+        &expect![[r#"
+        refused store.wasm: 2 findings
+          [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`)
+              grant `keyvalue` to the plugin in the host's configuration, or do without it
+          [import-not-granted] the component imports `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
+              grant `keyvalue` to the plugin in the host's configuration, or do without it
+    "#]],
+    );
+    check(
+        &host.cli(None, &["check", "store.wasm", "--grant", "keyvalue"]),
+        0,
+        &expect![[r#"
+        fine store.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
+    "#]],
+    );
+}
+
+#[test]
+fn call_runs_one_call_in_process() {
+    let host = Setup::with(&["lab", "textkit"]).prepare();
+    let config = ["--config", "toolgate.toml"];
+    let call = |words: &[&str]| host.cli(None, &[&["call"], words, &config].concat());
+    check(
+        &call(&["plugins/textkit.wasm", "text_stats", r#"{"text":"to be"}"#]),
+        0,
+        &expect![[r#"
+        {"words":2,"unique_words":2,"sentences":1,"lines":1,"characters":5,"words_per_sentence":2.0,"reading_minutes":0.01,"top_words":[{"word":"be","count":1},{"word":"to","count":1}]}
+    "#]],
+    );
+    check(
+        &call(&["count", r#"{"to":2}"#]),
+        0,
+        &expect![[r#"
+        2
+         50 % counted to 1
+        100 % counted to 2
+    "#]],
+    );
+    check(
+        &call(&["fail", r#"{"message":"no luck"}"#]),
+        1,
+        &expect![[r#"
+        error: tool_failed: no luck
+    "#]],
+    );
+    check(
+        &call(&["gated_echo", r#"{"value":1}"#]),
+        1,
+        &expect![[r#"
+        error: gated_echo requires approval
+        hint: approve the call with --approve
+    "#]],
+    );
+    check(
+        &call(&["gated_echo", r#"{"value":1}"#, "--approve"]),
+        0,
+        &expect![[r#"
+        1
+    "#]],
+    );
+    check(
+        &call(&["text_stats", r#"{"text":1}"#]),
+        1,
+        &expect![[r#"
+        error: invalid_arguments: the arguments do not fit the tool's schema: at /text: 1 is not of type "string"
+    "#]],
+    );
+    check(
+        &call(&["stdout", r#"{"bytes":20}"#]),
+        0,
+        &expect![[r#"
+        20
+        info: xxxxxxxxxxxxxxxxxxxx
+    "#]],
+    );
+}
+
+#[test]
+fn config_says_what_it_means() {
+    let host = Setup::default().tables("[[policy]]\ntools = \"pay_*\"\nrule = \"ask\"").prepare();
+    check(
+        &host.cli(None, &["config", "--config", "toolgate.toml"]),
+        0,
+        &expect![[r#"
+        listen   127.0.0.1:7420
+        plugins  plugins
+        data     data
+        plugin   ledger: grants {KeyValue}
+        policy   pay_*: Ask
+    "#]],
+    );
+    file(&host, "wrong.toml", "[limits]\ntime = 5\n");
+    check(
+        &host.cli(None, &["config", "--config", "wrong.toml"]),
+        2,
+        &expect![[r#"
+        error: wrong.toml:2:1: unknown field `time`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`
+        hint: did you mean `time_ms`?
+        hint: `toolgate config --schema` prints what the file may say
+    "#]],
+    );
+}
+
+#[test]
+fn tokens_are_listed_without_being_shown() {
+    let host = Setup::default().prepare();
+    let said = host.cli(None, &["token", "list", "--config", "toolgate.toml"]);
+    assert!(!said.out.contains(host.admin.token()));
+    check(
+        &said,
+        0,
+        &expect![[r#"
+        root  admin  since TIME
+        agent  caller  since TIME
+        alice  approver  since TIME
+        page  client  since TIME
+    "#]],
+    );
+    check(
+        &host.cli(None, &["token", "create", "--name", "agent", "--role", "caller"]),
+        1,
+        &expect![[r#"
+        error: there is a token with the name agent already; revoke it first, or choose another name
+    "#]],
+    );
+}
+
+#[test]
+fn export_writes_down_what_a_stopped_host_knows_and_refuses_beside_one_that_runs() {
+    let mut host = Setup::with(&["lab"]).start();
+    let turn = host.agent.call("c", "gated_echo", json!({"value": "exported"}));
+    let export = ["export", "--config", "toolgate.toml"];
+    assert_ne!(host.cli(None, &export).code, 0);
+    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    host.kill();
+    let said = host.cli(None, &export);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("exported"));
+    assert!(said.out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+#[test]
+fn a_second_host_on_the_same_data_is_refused() {
+    let host = Setup::default().start();
+    let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0", "--config", "toolgate.toml"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("another host runs on the data folder"), "{}", said.err);
+}

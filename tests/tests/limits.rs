@@ -1,0 +1,201 @@
+//! Hostile guests on the real host: each limit has a guest that hits it, each kind of misbehaviour its outcome, and after
+//! each of them the host still answers a well-behaved call.
+
+use domain::Limits;
+use serde_json::{Value, json};
+use toolgate_tests::domain;
+use toolgate_tests::guests::fixture;
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{path, told};
+use toolgate_tests::sse::Event;
+
+const EVENTS: &str = "/v1/conversations/c/events";
+
+/// What becomes of a call, told as [`told`] does, with a word that the message must hold.
+struct Case {
+    tool: &'static str,
+    arguments: Value,
+    expected: &'static str,
+    message: &'static str,
+}
+
+fn case(tool: &'static str, arguments: Value, expected: &'static str, message: &'static str) -> Case {
+    Case { tool, arguments, expected, message }
+}
+
+/// What hits one limit.
+struct Hit {
+    /// The operator's table of limits.
+    limits: &'static str,
+    cases: Vec<Case>,
+}
+
+/// A row for each limit that ends a call. `Limits` is taken apart with exactly these rows and those of [`Beyond`], so that
+/// a limit without a row does not compile.
+macro_rules! every_limit {
+    (ends: { $($field:ident: $limits:literal => [$($case:expr),+ $(,)?]),+ $(,)? }, goes_on: { $($other:ident),+ $(,)? } $(,)?) => {{
+        let Limits { $($field: _,)+ $($other: _,)+ } = Limits::default();
+        [$((stringify!($field), Hit { limits: $limits, cases: vec![$($case),+] })),+]
+    }};
+}
+
+fn limited() -> [(&'static str, Hit); 8] {
+    const EXCEEDED: &str = "failed(limit_exceeded)";
+    const LATE: &str = "failed(out_of_time)";
+    every_limit! {
+        ends: {
+            time: "time_ms = 300" => [
+                case("spin", json!({}), LATE, "300 ms"),
+                case("sleep", json!({"ms": 3_600_000}), LATE, "`time`"),
+            ],
+            memory: "memory_bytes = 8388608" => [
+                case("flood", json!({"bytes": 16 << 20}), "failed(out_of_memory)", "`memory`"),
+                case("grow", json!({"mib": 64}), "failed(tool_failed)", "no memory left after"),
+            ],
+            table_elements: "table_elements = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`table_elements`")],
+            instances: "instances = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`instances`")],
+            hostcall_bytes: "hostcall_bytes = 65536" => [
+                case("flood", json!({"bytes": 100_000}), EXCEEDED, "`hostcall_bytes`"),
+                case("chatter", json!({"updates": 1, "bytes": 100_000}), EXCEEDED, "`hostcall_bytes`"),
+            ],
+            handles: "handles = 20" => [case("handles", json!({"count": 1000}), EXCEEDED, "`handles`")],
+            arguments: "arguments_bytes = 100" => [case("echo", json!({"value": "x".repeat(200)}), EXCEEDED, "`arguments`")],
+            result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
+        },
+        // These end no call: what is beyond them is dropped and counted, or waits. Each has a test of its own below.
+        goes_on: { progress_updates, progress_bytes, log_bytes, concurrency },
+    }
+}
+
+fn lab(limits: &str) -> Host {
+    Setup::with(&["lab"]).tables(&format!("[plugin.lab.limits]\n{limits}")).component("calm", calm()).start()
+}
+
+/// A plugin that behaves, beside the one that does not.
+fn calm() -> Vec<u8> {
+    fixture(&json!([{"name": "calm"}]))
+}
+
+fn check(host: &Host, what: &str, case: &Case) {
+    let turn = host.agent.settled(&host.agent.call("c", case.tool, case.arguments.clone()));
+    assert_eq!(told(&turn), [case.expected], "{what}: {turn:#}");
+    let message = turn["calls"][0]["content"]["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains(case.message), "{what}: {} is not in: {message}", case.message);
+    assert_eq!(told(&host.agent.call("c", "calm", json!({"a": 1}))), ["ok"], "after {what}");
+}
+
+#[test]
+fn every_limit_that_ends_a_call_has_a_guest_that_hits_it() {
+    for (limit, Hit { limits, cases }) in limited() {
+        let host = lab(limits);
+        for case in &cases {
+            check(&host, limit, case);
+        }
+    }
+}
+
+#[test]
+fn whatever_a_guest_does_is_the_outcome_of_its_call() {
+    let host = lab("");
+    let said = || json!({"message": "so it is"});
+    for case in [
+        case("panic", said(), "failed(trapped)", "so it is"),
+        case("fail", said(), "failed(tool_failed)", "so it is"),
+        case("unavailable", said(), "failed(tool_unavailable)", "so it is"),
+        case("invalid", said(), "failed(invalid_arguments)", "so it is"),
+        case("not_json", json!({}), "failed(invalid_result)", "JSON"),
+        case("bad_result", json!({}), "failed(invalid_result)", "schema"),
+        case("recurse", json!({"depth": 100_000_000}), "failed(limit_exceeded)", "nested too deeply"),
+        case("spin", json!({}), "failed(out_of_time)", "500 ms"),
+    ] {
+        check(&host, case.tool, &case);
+    }
+}
+
+#[test]
+fn eight_guests_that_spin_keep_nobody_from_being_served() {
+    let host = lab("");
+    let spins: Vec<_> = (0..8).map(|n| json!({"id": format!("spin-{n}"), "tool": "spin", "arguments": {}})).collect();
+    let spinning = host.agent.post("/v1/conversations/c/turns", &json!({"calls": spins})).ok(201);
+    for n in 0..8 {
+        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": n}))), ["ok"]);
+        assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+    }
+    assert_eq!(told(&host.agent.settled(&spinning)), ["failed(out_of_time)"; 8]);
+}
+
+#[test]
+fn more_calls_than_a_plugin_may_run_wait_for_their_turn_and_not_for_ever() {
+    let settings = Setup::with(&["lab"]).tables("[plugin.lab.limits]\nconcurrency = 1").settings("queue_ms = 50");
+    let host = settings.component("calm", calm()).start();
+    let mut stream = host.agent.events(EVENTS);
+    let sleep = |id: &str| json!({"id": id, "tool": "sleep", "arguments": {"ms": 3_600_000}});
+    let body = json!({"calls": [sleep("a"), sleep("b")]});
+    let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
+    let busy = stream.named("call.settled").data;
+    assert_eq!(busy["content"]["error"]["code"], "busy", "{busy:#}");
+    // Other plugins have places of their own.
+    assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+    let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
+    let mut ends = told(&turn);
+    ends.sort_unstable();
+    assert_eq!(ends, ["cancelled", "failed(busy)"]);
+    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the place is free again");
+}
+
+/// What is told of one call while it runs.
+fn live(host: &Host, tool: &str, arguments: Value) -> Vec<Event> {
+    let mut stream = host.agent.events(EVENTS);
+    let turn = host.agent.call("c", tool, arguments);
+    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    // What is live may be told after the end of its call, but not after what is live of a later one.
+    let later = host.agent.call("c", "stdout", json!({"bytes": 1}));
+    let events = stream.until(|event| event.name == "call.log" && event.data["call"] == later["calls"][0]["id"]);
+    events.into_iter().filter(|event| event.data["call"] == turn["calls"][0]["id"]).collect()
+}
+
+fn of<'a>(events: &'a [Event], name: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event.name == name).map(|event| &event.data).collect()
+}
+
+#[test]
+fn progress_beyond_its_number_or_volume_is_dropped_and_the_call_goes_on() {
+    let events = live(&lab("progress_updates = 5"), "count", json!({"to": 20}));
+    let counted: Vec<_> = of(&events, "call.progress").iter().map(|told| told["data"]["n"].as_u64().unwrap()).collect();
+    assert_eq!(counted, [1, 2, 3, 4, 5]);
+    let events = live(&lab("progress_bytes = 2500"), "chatter", json!({"updates": 4, "bytes": 1000}));
+    assert_eq!(of(&events, "call.progress").len(), 2);
+}
+
+#[test]
+fn a_tool_that_does_not_stream_reports_no_progress() {
+    let talk = |streaming: bool| json!([{"name": "talk", "streaming": streaming}]);
+    for (streaming, expected) in [(true, 1), (false, 0)] {
+        let events =
+            live(&Setup::with(&["lab"]).component("talk", fixture(&talk(streaming))).start(), "talk", json!({}));
+        assert_eq!(of(&events, "call.progress").len(), expected);
+        let logged =
+            of(&events, "call.log").iter().any(|line| line["message"].as_str().unwrap().contains("`streaming`"));
+        assert_eq!(logged, !streaming, "its author is told");
+    }
+}
+
+#[test]
+fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
+    let events = live(&lab(""), "stdout", json!({"bytes": 250}));
+    let lines = of(&events, "call.log");
+    let lines = lines.iter().map(|line| (line["level"].as_str().unwrap(), line["message"].as_str().unwrap().len()));
+    assert_eq!(lines.collect::<Vec<_>>(), [("info", 99), ("info", 99), ("info", 50)]);
+
+    for (tool, arguments, wanted) in
+        [("stdout", json!({"bytes": 5000}), 5000), ("chatter", json!({"updates": 5, "bytes": 1000}), 5000)]
+    {
+        let events = live(&lab("log_bytes = 1000"), tool, arguments);
+        let lines = of(&events, "call.log");
+        let (note, kept) = lines.split_last().unwrap();
+        let note = note["message"].as_str().unwrap();
+        let kept: usize = kept.iter().map(|line| line["message"].as_str().unwrap().len()).sum();
+        assert!(kept <= 1000, "{tool}: {kept} bytes");
+        assert!(note.starts_with(&format!("{} bytes of this log were dropped", wanted - 1000)), "{tool}: {note}");
+    }
+}

@@ -1,0 +1,169 @@
+//! How the real host loads plugins: every rule with a component that breaks it, the watched folder, hot reloads under
+//! calls that wait, and the cache of compiled code.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+#[path = "loading/folder.rs"]
+mod folder;
+#[path = "loading/pinned.rs"]
+mod pinned;
+#[path = "loading/rows.rs"]
+mod rows;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use registry::LoadRule;
+use rows::{Row, declared, rows};
+use serde_json::{Value, json};
+use toolgate_tests::guests::{fixture, plugin};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::told;
+
+/// Rules that no component breaks: they are about files and settings, and have tests of their own below or in `folder`.
+const NOT_OF_COMPONENTS: [LoadRule; 3] = [LoadRule::PluginName, LoadRule::ComponentFile, LoadRule::Settings];
+
+/// The operator's rules that the rows count on.
+const POLICY: &str = "[[policy]]\ntools = \"strict_*\"\nrule = \"ask\"";
+
+fn rules(findings: &Value) -> Vec<String> {
+    let findings = findings.as_array().unwrap_or_else(|| panic!("no findings: {findings:#}"));
+    findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
+}
+
+fn tools(host: &Host) -> BTreeSet<String> {
+    let listed = host.agent.get("/v1/tools").ok(200);
+    listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_rule_is_found_all_at_once_and_nothing_becomes_visible() {
+    let host = Setup::with(&["lab"]).tables(POLICY).start();
+    let before = tools(&host);
+    let mut rows = rows();
+    rows.push(Row {
+        what: "all at once",
+        component: all_at_once(),
+        expected: declared().into_iter().flat_map(|row| row.1).collect(),
+    });
+    let mut found = Vec::new();
+    for (n, Row { what, component, expected }) in rows.iter().enumerate() {
+        fs::write(host.folder().join(format!("row-{n}.wasm")), component).unwrap();
+        let refused = host.admin.put(&format!("/v1/plugins/row-{n}"), component).problem(422, "plugin-refused");
+        assert_eq!(rules(&refused["findings"]), *expected, "{what}: {:#}", refused["findings"]);
+        for finding in refused["findings"].as_array().unwrap() {
+            let says = |member: &str| finding[member].as_str().is_some_and(|text| !text.is_empty());
+            assert!(says("message") && says("remedy"), "{what}: {finding:#}");
+        }
+        found.push(refused["findings"].clone());
+    }
+    assert_eq!(tools(&host), before);
+
+    let broken: BTreeSet<String> = found.iter().flat_map(rules).collect();
+    let missing =
+        LoadRule::ALL.iter().filter(|(rule, name)| !NOT_OF_COMPONENTS.contains(rule) && !broken.contains(*name));
+    let missing: Vec<_> = missing.map(|(_, name)| name).collect();
+    assert!(missing.is_empty(), "no row breaks {missing:?}");
+    check_finds_the_same(&host, &rows, &found);
+}
+
+/// Every tool of [`declared`] in one component. Those whose name is not what is wrong with them get one.
+fn all_at_once() -> Vec<u8> {
+    let named = |(n, (mut tool, _)): (usize, (Value, _))| {
+        let object = tool.as_object_mut().unwrap();
+        object.entry("name").or_insert_with(|| format!("tool_{n}").into());
+        tool
+    };
+    fixture(&declared().into_iter().enumerate().map(named).collect())
+}
+
+/// `toolgate check` finds the same without a host, and says so with its exit code.
+fn check_finds_the_same(host: &Host, rows: &[Row], found: &[Value]) {
+    let files: Vec<String> = (0..rows.len()).map(|n| format!("row-{n}.wasm")).collect();
+    let words: Vec<&str> =
+        ["check", "--json", "--config", "toolgate.toml"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let said = host.cli(None, &words);
+    assert_eq!((said.code, said.out.lines().count()), (1, rows.len()), "{}", said.err);
+    // Only what is about other plugins differs: there it is those that are live, here those that are checked with it.
+    let alone = |findings: &Value| {
+        let findings = findings.as_array().unwrap().iter().filter(|finding| finding["rule"] != "tool-name-taken");
+        findings.cloned().map(without_nulls).collect::<Vec<_>>()
+    };
+    for (n, line) in said.out.lines().enumerate() {
+        let checked: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(checked["ok"], false);
+        assert_eq!(alone(&checked["findings"]), alone(&found[n]), "{}", rows[n].what);
+    }
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    value.as_object_mut().unwrap().retain(|_, member| !member.is_null());
+    value
+}
+
+#[test]
+fn a_broken_replacement_leaves_what_is_live_and_a_good_one_takes_its_place() {
+    let host = Setup::default().start();
+    let put = |tools: &Value| host.admin.put("/v1/plugins/p", &fixture(tools));
+    let loaded = put(&json!([{"name": "one"}])).ok(200);
+    assert_eq!((&loaded["state"], &loaded["tools"]), (&json!("live"), &json!(["one"])));
+    put(&json!([{"name": "two"}, {"name": "a b"}])).problem(422, "plugin-refused");
+    assert_eq!(tools(&host), BTreeSet::from(["one".to_owned()]));
+    assert_eq!(told(&host.agent.call("c", "one", json!({}))), ["ok"]);
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let listed = &listed["plugins"][0];
+    assert_eq!((&listed["state"], &listed["digest"]), (&json!("live"), &loaded["digest"]));
+    assert_eq!(put(&json!([{"name": "two"}])).ok(200)["findings"], json!([]));
+    assert_eq!(tools(&host), BTreeSet::from(["two".to_owned()]));
+    assert_eq!(host.admin.delete("/v1/plugins/p").ok(200)["removed"], "p");
+    assert!(tools(&host).is_empty());
+    host.admin.put("/v1/plugins/a%20b", b"").problem(400, "bad-request");
+}
+
+#[test]
+fn a_configuration_that_contradicts_itself_keeps_the_host_from_starting() {
+    let settings = "approve_on_expiry = [\"pay\"]";
+    let host = Setup::default().settings(settings).tables("[[policy]]\ntools = \"pay\"\nrule = \"deny\"").prepare();
+    for words in [["config", "--config", "toolgate.toml"], ["serve", "--config", "toolgate.toml"]] {
+        let said = host.cli(None, &words);
+        assert_ne!(said.code, 0, "{words:?}");
+        assert!(said.err.contains("silence approves calls of pay"), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_policy_that_would_gate_a_question_keeps_the_plugin_out_from_the_start() {
+    let host = Setup::with(&["ask", "lab"]).tables("[[policy]]\ntools = \"*\"\nrule = \"ask\"").start();
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let ask = listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "ask").unwrap().clone();
+    assert_eq!((&ask["state"], rules(&ask["findings"])), (&json!("rejected"), vec!["policy-human".to_owned()]));
+    assert!(!tools(&host).contains("ask_user") && tools(&host).contains("echo"));
+}
+
+#[test]
+fn compiled_code_that_somebody_changed_is_compiled_anew() {
+    let mut host = Setup::default().component("lab", plugin("lab")).start();
+    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    host.kill();
+    let compiled = || -> Vec<_> {
+        let files = fs::read_dir(host.data().join("compiled")).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.file_name().is_some_and(|name| name != "key")).collect()
+    };
+    let (changed, longer) = (compiled(), compiled());
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    let good = fs::read(&changed[0]).unwrap();
+    for damage in [&[0_u8; 64][..], b"", &good[..good.len() / 2], &[&good[..], b"x"].concat()] {
+        fs::write(&changed[0], damage).unwrap();
+        host.start();
+        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+        host.kill();
+        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "it was written anew");
+    }
+    let mut flipped = good;
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    fs::write(&changed[0], &flipped).unwrap();
+    host.start();
+    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    assert_ne!(fs::read(&changed[0]).unwrap(), flipped);
+}

@@ -1,0 +1,91 @@
+//! The watched folder: what appears, changes or goes there is live, replaced or gone, and told.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::told;
+use toolgate_tests::sse::Events;
+
+use crate::{rules, tools};
+
+fn named(name: &str) -> Vec<u8> {
+    fixture(&json!([{"name": name}]))
+}
+
+/// The next event about a plugin.
+fn next(events: &mut Events, plugin: &str) -> (String, Value) {
+    let event = events.until(|event| event.data["plugin"] == plugin).pop().unwrap();
+    (event.name, event.data)
+}
+
+#[test]
+fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
+    let host = Setup::default().start();
+    let mut events = host.admin.events("/v1/events?after=now");
+    host.drop_in("p", &named("one"));
+    let (name, loaded) = next(&mut events, "p");
+    assert_eq!((name.as_str(), &loaded["tools"]), ("plugin.loaded", &json!(["one"])));
+    assert_eq!(told(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
+
+    // Written in place, as a compiler or an editor does.
+    fs::write(host.plugin_file("p"), named("two")).unwrap();
+    let (name, replaced) = next(&mut events, "p");
+    assert_eq!((name.as_str(), &replaced["tools"]), ("plugin.loaded", &json!(["two"])));
+    assert_ne!(replaced["component"], loaded["component"]);
+    assert_eq!(tools(&host), BTreeSet::from(["two".to_owned()]));
+
+    host.drop_in("p", &named("a b"));
+    let (name, rejected) = next(&mut events, "p");
+    assert_eq!((name.as_str(), rejected["findings"].as_array().map(Vec::len)), ("plugin.rejected", Some(1)));
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let (state, findings) = (&listed["plugins"][0]["state"], rules(&listed["plugins"][0]["findings"]));
+    assert_eq!((state, findings), (&json!("live"), vec!["tool-name".to_owned()]));
+    assert_eq!(told(&host.agent.call("c", "two", json!({"a": 1}))), ["ok"]);
+
+    host.drop_in("p", &named("three"));
+    assert_eq!(next(&mut events, "p").1["tools"], json!(["three"]));
+    fs::remove_file(host.plugin_file("p")).unwrap();
+    assert_eq!(next(&mut events, "p").0, "plugin.unloaded");
+    assert!(tools(&host).is_empty());
+    assert_eq!(told(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
+
+    let whole = host.admin.events("/v1/events").until(|event| event.name == "plugin.unloaded");
+    let names: Vec<_> = whole.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["plugin.loaded", "plugin.loaded", "plugin.rejected", "plugin.loaded", "plugin.unloaded"]);
+}
+
+#[test]
+fn a_tools_name_belongs_to_the_first_and_is_free_once_that_is_gone() {
+    let host = Setup::default().component("first", named("search")).start();
+    let mut events = host.admin.events("/v1/events?after=now");
+    host.drop_in("second", &named("search"));
+    assert_eq!(next(&mut events, "second").0, "plugin.rejected");
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let second =
+        listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "second").unwrap().clone();
+    assert_eq!(rules(&second["findings"]), ["tool-name-taken"]);
+    fs::remove_file(host.plugin_file("first")).unwrap();
+    assert_eq!(next(&mut events, "first").0, "plugin.unloaded");
+    host.drop_in("second", &fixture(&json!([{"name": "search", "description": "Searches."}])));
+    assert_eq!(next(&mut events, "second").0, "plugin.loaded");
+}
+
+#[test]
+fn a_file_that_cannot_be_a_plugin_is_told_and_what_was_refused_before_a_start_is_refused_after_it() {
+    let mut host = Setup::default().component("fine", named("fine")).component("broken", named("a b")).start();
+    assert_eq!(tools(&host), BTreeSet::from(["fine".to_owned()]));
+    host.restart();
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let states: Vec<_> =
+        listed["plugins"].as_array().unwrap().iter().map(|plugin| (&plugin["name"], &plugin["state"])).collect();
+    assert_eq!(states, [(&json!("broken"), &json!("rejected")), (&json!("fine"), &json!("live"))]);
+    // Neither is a component: the host goes on and says nothing of the second.
+    host.drop_in("note", b"not a component");
+    fs::write(host.folder().join("plugins/readme.txt"), "hello").unwrap();
+    let mut events = host.admin.events("/v1/events");
+    assert_eq!(next(&mut events, "note").0, "plugin.rejected");
+    assert_eq!(told(&host.agent.call("c", "fine", json!({}))), ["ok"]);
+}
