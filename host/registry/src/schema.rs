@@ -12,7 +12,9 @@ use crate::json;
 
 mod cost;
 mod graph;
+mod pattern;
 
+use cost::{Costs, Extent};
 pub(crate) use graph::{Graph, children, key};
 
 /// Violations that are told of one value.
@@ -23,17 +25,23 @@ const MAX_MESSAGE: usize = 400;
 
 /// Steps that matching one pattern may take, and the size of what a pattern is compiled to. Patterns come from plugins and
 /// the values from models, so neither may be trusted with the host's time.
-const MAX_BACKTRACKING: usize = 100_000;
+const MAX_BACKTRACKING: usize = 5_000;
 const MAX_PATTERN: usize = 1 << 20;
 
 /// The stack on which schemas are compiled: only what is used of it takes memory.
 const COMPILER_STACK: usize = 64 << 20;
 
+/// A schema that values can be held against, at a cost that is known before.
+pub(crate) struct Compiled {
+    validator: Validator,
+    costs: Costs,
+}
+
 /// Compiles a schema of draft 2020-12. Nothing is ever fetched: a reference to elsewhere is an error.
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub(crate) fn compile(schema: &Value) -> Result<Validator, Violation> {
+pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKING)
         .size_limit(MAX_PATTERN)
@@ -43,13 +51,37 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, Violation> {
         pointer: error.schema_path().as_str().to_owned(),
         message: cut(error.to_string()),
     };
-    let compile = || options.build(schema).map_err(told);
+    let compile = || {
+        let validator = options.build(schema).map_err(told)?;
+        Ok(Compiled { validator, costs: Costs::of(schema) })
+    };
     // The compiler recurses along references, and a stack that overflows ends the process.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(COMPILER_STACK).spawn_scoped(scope, compile);
         let thread = thread.map_err(|error| whole(format!("the host cannot compile it now: {error}")))?;
         thread.join().map_err(|_| whole("compiling it panicked"))?
     })
+}
+
+impl Compiled {
+    /// How a value breaks the schema. One that would take long is not looked at, and does not fit.
+    pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
+        let extent = Extent::of(value);
+        let cost = self.costs.total(&extent);
+        if cost > cost::MAX_COST {
+            let message = "it is too costly to hold against the schema: make it smaller, or split it";
+            return vec![whole(message)];
+        }
+        if self.validator.is_valid(value) {
+            return Vec::new();
+        }
+        if cost > cost::MAX_TOLD || extent.depth() > cost::MAX_TOLD_DEPTH {
+            let message =
+                "it does not fit the schema; with its depth and size it would take too long to find out where";
+            return vec![whole(message)];
+        }
+        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
+    }
 }
 
 /// The schemas of one tool, each compiled when it is first needed.
@@ -62,12 +94,12 @@ pub(crate) struct Schemas {
 struct Schema {
     text: Json,
     /// `None` inside where it cannot be compiled, which the rules have excluded.
-    validator: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<Compiled>>,
 }
 
 impl Schemas {
     pub(crate) fn of(tool: &Tool) -> Self {
-        let schema = |text: &Json| Schema { text: text.clone(), validator: OnceLock::new() };
+        let schema = |text: &Json| Schema { text: text.clone(), compiled: OnceLock::new() };
         Self {
             parameters: schema(&tool.parameters),
             result: tool.options.result.as_ref().map(schema),
@@ -101,9 +133,9 @@ fn whole(message: impl Into<String>) -> Violation {
 }
 
 impl Schema {
-    fn validator(&self) -> Option<&Validator> {
+    fn compiled(&self) -> Option<&Compiled> {
         let compile = || compile(&serde_json::from_str(self.text.as_str()).ok()?).ok();
-        self.validator.get_or_init(compile).as_ref()
+        self.compiled.get_or_init(compile).as_ref()
     }
 
     /// How a value breaks the schema.
@@ -112,24 +144,11 @@ impl Schema {
             Ok(value) => value,
             Err(error) => return vec![whole(format!("not valid JSON: {error}"))],
         };
-        let Some(validator) = self.validator() else {
-            return vec![whole("the tool's schema cannot be used, so nothing fits it")];
-        };
-        if validator.is_valid(&value) {
-            return Vec::new();
+        match self.compiled() {
+            Some(compiled) => compiled.violations(&value),
+            None => vec![whole("the tool's schema cannot be used, so nothing fits it")],
         }
-        let schema: Value = serde_json::from_str(self.text.as_str()).unwrap_or_default();
-        explain(&schema, validator, &value)
     }
-}
-
-/// How a value that does not fit breaks its schema.
-pub(crate) fn explain(schema: &Value, validator: &Validator, value: &Value) -> Vec<Violation> {
-    if !cost::is_bounded(schema, value) {
-        let message = "it does not fit the schema; with its depth and size it would take too long to find out where";
-        return vec![whole(message)];
-    }
-    validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
 }
 
 fn violation(error: &ValidationError<'_>) -> Violation {
@@ -169,7 +188,7 @@ mod tests {
     use super::*;
 
     fn violations(schema: &str, value: &str) -> Vec<String> {
-        let schema = Schema { text: Json::new(schema), validator: OnceLock::new() };
+        let schema = Schema { text: Json::new(schema), compiled: OnceLock::new() };
         schema.violations(&Json::new(value)).iter().map(Violation::to_string).collect()
     }
 
@@ -211,7 +230,7 @@ mod tests {
         let twice = r##"{"type":"array","items":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}"##;
         let vague = "it does not fit the schema; with its depth and size it would take too long to find out where";
         for depth in [24, 126] {
-            assert_eq!(violations(twice, &nested(depth)), [vague]);
+            assert_eq!(violations(twice, &nested(depth)), [COSTLY]);
         }
         assert!(violations(twice, &nested(3))[0].starts_with("at /0: [[1]] is not valid under any"));
         // As many schemas inside each other as the rules allow, at every level of a value as deep as can be read: the
@@ -223,6 +242,60 @@ mod tests {
         let deep = serde_json::json!({"$ref": "#/$defs/d0", "$defs": defs}).to_string();
         assert_eq!(violations(&deep, &nested(126)), [vague]);
         assert_eq!(violations(&deep, &nested(30)).len(), 1);
+    }
+
+    /// The array of so many bytes that holds this item over and over.
+    fn many(item: &str, bytes: usize) -> String {
+        format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
+    }
+
+    const COSTLY: &str = "it is too costly to hold against the schema: make it smaller, or split it";
+
+    #[test]
+    fn what_would_take_long_is_a_violation_and_is_not_begun() {
+        let all =
+            |count: usize, schema: &str| format!(r#"{{"items":{{"allOf":[{}]}}}}"#, vec![schema; count].join(","));
+        let megabyte = 1 << 20;
+        let mut conditions = r#"{"type":"integer"}"#.to_owned();
+        for _ in 0..8 {
+            conditions = format!(r#"{{"if":{conditions},"then":{{}},"unevaluatedProperties":false}}"#);
+        }
+        let numbers = (0..20_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        for (schema, value) in [
+            (all(1000, r#"{"minimum":0}"#), many("1", megabyte)),
+            (format!(r#"{{"items":{conditions}}}"#), many("{}", megabyte / 4)),
+            (format!(r#"{{"items":{{"enum":[{numbers}]}}}}"#), many("1", megabyte)),
+            (
+                r#"{"items":{"not":{"pattern":"^(a|a|aa)+(?!a)b$"}}}"#.into(),
+                many(&format!("{:?}", "a".repeat(60)), megabyte),
+            ),
+            (r#"{"pattern":"[a-q][^u-z]{1000}x"}"#.into(), format!("{:?}", "a".repeat(megabyte))),
+            (r#"{"pattern":"(?:(?=a*b)a)*"}"#.into(), format!("{:?}", "a".repeat(megabyte))),
+            (r#"{"patternProperties":{"x{500}y":{}}}"#.into(), format!("{{\"{}\":1}}", "x".repeat(megabyte))),
+        ] {
+            assert_eq!(violations(&schema, &value), [COSTLY], "{}", crate::json::quoted(&schema));
+        }
+    }
+
+    #[test]
+    fn ordinary_values_are_held_against_ordinary_schemas_however_large() {
+        let record = r##"{"type":"object","properties":{
+            "id":{"type":"integer","minimum":0},"name":{"type":"string","minLength":1,"maxLength":200},
+            "date":{"type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$"},"tags":{"type":"array","items":{"type":"string"},"uniqueItems":true},
+            "state":{"enum":["open","closed","unknown"]},"place":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/place"}]}},
+            "required":["id","name"],"additionalProperties":false}"##;
+        let place = r#"{"type":"object","properties":{"lat":{"type":"number","minimum":-90,"maximum":90},
+            "lon":{"type":"number","minimum":-180,"maximum":180}},"required":["lat","lon"]}"#;
+        let records = format!(r#"{{"type":"array","items":{record},"$defs":{{"place":{place}}}}}"#);
+        let item = r#"{"id":1,"name":"a name","date":"2026-01-01","tags":["a","b"],"state":"open","place":{"lat":1.5,"lon":2}}"#;
+        for (schema, value) in [
+            (records.as_str(), many(item, 1 << 20)),
+            (r#"{"type":"array","items":{"type":"number","minimum":0,"maximum":9}}"#, many("1", 1 << 20)),
+            (r#"{"type":"string","minLength":1,"maxLength":2000000}"#, format!("{:?}", "x".repeat(1 << 20))),
+            (r#"{"type":"string","pattern":"^(?!\\s*$).+"}"#, format!("{:?}", "some words ".repeat(400))),
+        ] {
+            assert_eq!(violations(schema, &value), Vec::<String>::new(), "{}", crate::json::quoted(schema));
+        }
     }
 
     #[test]

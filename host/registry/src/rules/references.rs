@@ -101,6 +101,9 @@ fn judge_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
 struct Weight {
     /// How many schemas, counted as often as they do.
     schemas: u32,
+    /// How many are applied once more to mark what this schema evaluated, where an `unevaluatedProperties` or
+    /// `unevaluatedItems` around it asks for that. Those that lie inside each other so double the count each time.
+    marking: u32,
     /// How many of them lie inside each other.
     steps: usize,
 }
@@ -118,11 +121,15 @@ fn weigh<'a>(
         None if above == MAX_STEPS => return Err(Fault::Steps),
         None => known.insert(key(schema), None),
     };
-    let mut weight = Weight { schemas: 1, steps: 1 };
+    let mut weight = Weight { schemas: 1, marking: 1, steps: 1 };
     for child in graph.in_place(schema).collect::<Vec<_>>() {
         let child = weigh(graph, child, known, above + 1)?;
         weight.schemas = weight.schemas.saturating_add(child.schemas);
+        weight.marking = weight.marking.saturating_add(child.schemas).saturating_add(child.marking);
         weight.steps = weight.steps.max(child.steps + 1);
+    }
+    if schema.get("unevaluatedProperties").is_some() || schema.get("unevaluatedItems").is_some() {
+        weight.schemas = weight.schemas.saturating_add(weight.marking);
     }
     if weight.steps > MAX_STEPS {
         return Err(Fault::Steps);

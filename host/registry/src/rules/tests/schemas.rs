@@ -105,6 +105,18 @@ fn schemas_that_lead_elsewhere() {
 }
 
 #[test]
+fn what_asks_again_what_was_evaluated_counts_as_often_as_it_asks() {
+    let nested = |levels: usize| {
+        let inner = json!({"type": "object"});
+        (0..levels)
+            .fold(inner, |inner, _| json!({"type": "object", "if": inner, "then": {}, "unevaluatedProperties": false}))
+    };
+    assert_eq!(schema(nested(5).to_string()), [""; 0]);
+    let found = schema(nested(12).to_string());
+    assert!(found[0].contains("applies more than 10000 schemas to one place of a value"), "{found:?}");
+}
+
+#[test]
 fn schemas_that_have_no_end() {
     let circle = "refers to itself without a step into the value, so it never ends; let it refer to itself from inside \
                   `properties` or `items` only";
