@@ -277,14 +277,36 @@ impl Shared {
         if !self.components.has(digest) {
             return None;
         }
-        let Known { plugin, has_server, declared, .. } = self.components.known(digest)?;
+        Some(self.knowing(digest, self.components.known(digest)?, None))
+    }
+
+    /// A component whose bytes are kept and of which nothing is known any more: a record can be lost, or be of another host's
+    /// form. Its guest is asked again, which keeps the thread. `None` where there are no bytes of this digest.
+    pub(crate) fn recall(&self, plugin: &PluginName, digest: Digest) -> io::Result<Option<Arc<Component>>> {
+        let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
+        let grants = self.settings.grants(plugin);
+        let mut findings = Findings::default();
+        let (known, guest) = ask(&*self.guests, plugin, digest, &bytes, grants, &mut findings)?;
+        let Some(known) = known else {
+            // What it promised of its results is lost, and it may run all the same; or whoever makes its guest says why not.
+            tracing::warn!(component = %digest, findings = ?findings.into_vec(), "a component could not be asked again");
+            let places = self.places(plugin);
+            return Ok(Some(Arc::new(Component::new(plugin, digest, Vec::new(), &self.settings, places, None))));
+        };
+        self.components.describe(digest, &known)?;
+        Ok(Some(self.knowing(digest, known, guest)))
+    }
+
+    /// Puts a component that is not live into the catalog.
+    fn knowing(&self, digest: Digest, known: Known, guest: Option<Arc<dyn Guest>>) -> Arc<Component> {
+        let Known { plugin, has_server, declared, .. } = known;
         let subject = Subject { plugin: &plugin, component: digest, has_server, declared: &declared };
         // It was judged when it was loaded. Should the rules be stricter by now, its waiting calls are served all the same.
         let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
-        let component = Component::new(&plugin, digest, tools, &self.settings, self.places(&plugin), None);
+        let component = Component::new(&plugin, digest, tools, &self.settings, self.places(&plugin), guest);
         let component = Arc::new(component);
         self.catalog.rcu(|catalog| catalog.knowing(&component));
-        self.catalog.load().component(digest).cloned()
+        self.catalog.load().component(digest).cloned().unwrap_or(component)
     }
 }
 

@@ -44,7 +44,10 @@ impl Tools for Registry {
 
 /// Runs a guest. The error is the outcome of a call whose guest never ran.
 async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
-    let component = shared.component(run.pinned.component).ok_or(Outcome::Invalidated)?;
+    let component = match shared.component(run.pinned.component) {
+        Some(component) => component,
+        None => recalled(shared, &run).await?,
+    };
     let _place = place(shared, &component).await?;
     let guest = guest(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
@@ -64,6 +67,14 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         None => end.outcome,
     };
     Ok(End { outcome, wrote: end.wrote_keyvalue })
+}
+
+/// The component of a run whose record is lost, on a thread that may wait for a guest.
+async fn recalled(shared: &Arc<Shared>, run: &Run) -> Result<Arc<Component>, Outcome> {
+    let (shared, plugin, digest) = (shared.clone(), run.pinned.plugin.clone(), run.pinned.component);
+    let recall = move || shared.recall(&plugin, digest);
+    let component = blocking(recall).await.and_then(|component| component).map_err(|error| fault(&error))?;
+    component.ok_or(Outcome::Invalidated)
 }
 
 /// A place to run in, waited for no longer than the operator allows.

@@ -116,6 +116,20 @@ async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
     assert_eq!(again.registry.run(other).await, invalidated);
 }
 
+#[tokio::test]
+async fn a_component_whose_record_is_lost_is_asked_again() {
+    let world = world(&[json!({"name": "echo", "options": {"result": {"type": "integer"}}})]);
+    let pinned = || run(&world, "echo", "1");
+    let (first, second) = (pinned(), Run { arguments: Json::new("\"x\""), ..pinned() });
+    let record = world.data.path().join(format!("components/{}.json", first.pinned.component.hex()));
+    std::fs::write(&record, "{}").expect("writes");
+
+    let again = World::on(world.data, |_| {});
+    assert_eq!(again.registry.run(first).await, ok("1"));
+    assert_eq!(failure(again.registry.run(second).await).code, FailureCode::InvalidResult);
+    assert!(std::fs::metadata(&record).expect("is there").len() > 2, "it is written down again");
+}
+
 fn world_with_unknown_component(world: &World) -> Run {
     world.load("guest", &component(&[json!({"name": "echo"})])).expect("loads");
     let mut run = run(world, "echo", "1");
