@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::options::{Editable, Expiry};
-use crate::tool::{Auto, Client, Executor, Gated, Human, Server, Tool, Waits};
+use crate::tool::{Asks, Auto, Client, Executor, Gated, Human, Server, Tool, Waits};
 use crate::{OnExpiry, Recovery};
 
 /// For every tool.
@@ -74,7 +74,7 @@ impl<E, A> Tool<E, A> {
     /// What a person is shown: `{name}` is a top-level argument, `{/json/pointer}` one within, `{{` and `}}` are braces.
     pub fn prompt(mut self, template: &'static str) -> Self
     where
-        (E, A): Waits,
+        (E, A): Asks,
     {
         self.spec.options.prompt = Some(template);
         self

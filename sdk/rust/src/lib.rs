@@ -48,7 +48,7 @@ pub use failure::Failure;
 pub use options::{OnExpiry, Recovery};
 pub use plugin::{AnyTool, Declarable, Plugin, Tools};
 pub use schema::NoArguments;
-pub use tool::{Approval, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
+pub use tool::{Approval, Asks, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
 
 /// What a plugin's source imports.
 pub mod prelude {

@@ -25,6 +25,10 @@
 //! # use toolgate_sdk::prelude::*;
 //! Tool::server("now", "Says ok.", |_: NoArguments, _: &Call| Ok("ok")).expires(std::time::Duration::from_secs(60));
 //! ```
+//! ```compile_fail,E0277
+//! # use toolgate_sdk::prelude::*;
+//! Tool::client::<NoArguments, bool>("ring", "Rings the phone.").prompt("Ring?");
+//! ```
 
 use std::marker::PhantomData;
 
@@ -117,7 +121,7 @@ pub trait Approval: sealed::Sealed {
 
 /// The cells of the matrix in which a call waits for something outside.
 #[diagnostic::on_unimplemented(
-    message = "a call of this tool never waits, so it has no prompt and cannot expire",
+    message = "a call of this tool never waits, so it cannot expire",
     label = "only gated tools, questions and client tools wait"
 )]
 pub trait Waits: sealed::Sealed {}
@@ -126,6 +130,17 @@ impl Waits for (Server, Gated) {}
 impl Waits for (Client, Auto) {}
 impl Waits for (Client, Gated) {}
 impl<Answer> Waits for (Human<Answer>, Auto) {}
+
+/// The cells of the matrix in which a person is asked something.
+#[diagnostic::on_unimplemented(
+    message = "no person is asked about a call of this tool, so it has no prompt",
+    label = "only gated tools and questions have a prompt"
+)]
+pub trait Asks: Waits {}
+
+impl Asks for (Server, Gated) {}
+impl Asks for (Client, Gated) {}
+impl<Answer> Asks for (Human<Answer>, Auto) {}
 
 mod sealed {
     #[allow(unreachable_pub, reason = "sealing needs a public trait in a private place")]

@@ -65,7 +65,7 @@ const KEYS: [(Key, &str, Scope); 12] = [
     (Key::Timeout, "timeout_ms", Scope::Server),
     (Key::Expires, "expires_ms", Scope::Waits),
     (Key::OnExpiry, "on_expiry", Scope::HumanOrGated),
-    (Key::Prompt, "prompt", Scope::Waits),
+    (Key::Prompt, "prompt", Scope::HumanOrGated),
     (Key::Responses, "responses", Scope::Human),
     (Key::Response, "response", Scope::Human),
     (Key::Editable, "editable", Scope::Gated),

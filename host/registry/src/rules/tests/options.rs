@@ -40,7 +40,7 @@ server   {"retention": {"max_age_turns": 1, "max_count": 2}, "timeout_ms": 86400
 server   {"hints": {"read_only": true, "destructive": false, "idempotent": true, "open_world": true}}
 human    {"responses": ["send", "leave it"], "response": {"type": "boolean"}, "on_expiry": {"answer": true}}
 human    {"on_expiry": {"answer": null}, "retention": {"never_evict": true}}
-client   {"result": true, "expires_ms": 1, "prompt": "{a}"}
+client   {"result": true, "expires_ms": 1}
 provider {"result": {"type": "array", "items": {"$ref": "#"}}, "title": "Search"}
 gated    {"on_expiry": "deny", "editable": "all"}
 gated    {"on_expiry": "error", "editable": "none"}
@@ -149,7 +149,9 @@ human {"recovery": "ask"}
 server {"expires_ms": 1}
     option-scope: the option `expires_ms` says nothing about a server tool; remove it: it is for human and client tools and tools that require approval
 provider {"prompt": "x"}
-    option-scope: the option `prompt` says nothing about a provider tool; remove it: it is for human and client tools and tools that require approval
+    option-scope: the option `prompt` says nothing about a provider tool; remove it: it is for human tools and tools that require approval
+client {"prompt": "x"}
+    option-scope: the option `prompt` says nothing about a client tool; remove it: it is for human tools and tools that require approval
 client {"on_expiry": "deny"}
     option-scope: the option `on_expiry` says nothing about a client tool; remove it: it is for human tools and tools that require approval
 gated {"responses": ["yes"], "response": {}}
