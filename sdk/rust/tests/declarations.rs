@@ -108,7 +108,9 @@ fn check_reports_every_finding_at_once() {
         .with(server().requires_approval().prompt("{to} {who} {").editable(&["sum"]))
         .with(human().prompt("{}"))
         .with(client().requires_approval().prompt("}{amount}").title(""))
-        .with(Tool::client::<Args, bool>("ring2", "Rings.").requires_approval().prompt("{{{amount}}} {/nobody/0} {to}"));
+        .with(
+            Tool::client::<Args, bool>("ring2", "Rings.").requires_approval().prompt("{{{amount}}} {/nobody/0} {to}"),
+        );
     let findings = check(&tools).unwrap_err();
     let expected = [
         "a b: a name is 1 to 64 letters, digits, `_` or `-`",
