@@ -76,7 +76,7 @@ async fn a_chat_completion_goes_in_and_tool_messages_come_back() {
           {
             "role": "tool",
             "tool_call_id": "call_bad",
-            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments do not fit the tool's schema: an object is expected\"}}"
+            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are not a JSON object but the text \\\"{\\\\\\\"city\\\\\\\": \\\\\\\"Bost\\\"\"}}"
           },
           {
             "role": "tool",
