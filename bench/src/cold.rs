@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use crate::http::{Serving, first_call};
-use crate::measure::{Samples, now};
+use crate::measure::{Samples, now, pause};
 use crate::setting;
 
 const PLUGINS: usize = 200;
@@ -66,7 +66,7 @@ async fn all_live(serving: &Serving) -> Result<()> {
                 break;
             }
             ensure!(start.elapsed().as_secs() < 300, "plugin{n} does not become live");
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            pause(20).await;
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::measure::{Samples, now, say};
+use crate::measure::{Samples, now, pause, say};
 use crate::setting;
 
 /// A host as a process. It ends with this value.
@@ -118,7 +118,7 @@ pub(crate) async fn first_call(connection: &mut Connection) -> Result<()> {
             return Ok(());
         }
         ensure!(start.elapsed() < Duration::from_secs(120), "no call succeeds: {status} {answer}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        pause(1).await;
     }
 }
 

@@ -15,6 +15,12 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// Lets a host of another process get on before it is asked again.
+#[expect(clippy::disallowed_methods, reason = "another process has no event to wait for")]
+pub(crate) async fn pause(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
+
 /// Times in microseconds.
 #[derive(Default)]
 pub(crate) struct Samples(Vec<f64>);

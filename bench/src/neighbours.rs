@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::measure::{Samples, now};
+use crate::measure::{Samples, now, pause};
 use crate::setting;
 
 const CALLS: usize = 1_000;
@@ -18,7 +18,7 @@ pub(crate) fn neighbours() -> Result<()> {
         let echo = echo().await?;
         measure(&host, echo, "alone").await?;
         let spinning: Vec<_> = (0..8).map(|n| tokio::spawn(spin(host.clone(), n))).collect();
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        pause(100).await;
         measure(&host, echo, "beside 8 spinning guests").await?;
         for task in &spinning {
             task.abort();
