@@ -17,8 +17,8 @@ use crate::ports::{Committed, Feed, Position, Progress, Report, Store, StoreFaul
 /// How many live items a slow follower may be behind before it loses the oldest.
 const BACKLOG: usize = 256;
 
-/// How many commits a follower reads at a time.
-const PAGE: usize = 64;
+/// How many commits a follower reads at a time. Each may hold megabytes, and a follower may stop reading.
+const PAGE: usize = 8;
 
 /// Something that happened just now and is kept nowhere.
 #[derive(Debug, Clone)]

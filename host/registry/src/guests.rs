@@ -1,5 +1,6 @@
 //! What the registry needs of a sandbox: a seam, so that its own tests need neither an engine nor components.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,7 +26,11 @@ pub(crate) trait Guest: Send + Sync {
 
 impl Guests for Sandbox {
     fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError> {
-        self.load(digest, bytes, grants).map(|plugin| Arc::new(plugin) as Arc<dyn Guest>)
+        // What stands between a stranger's bytes and the thread that watches the folder is a compiler. Should it panic, that
+        // is a finding about the component; nothing of a load that did not end is kept.
+        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, grants)));
+        let plugin = loaded.unwrap_or_else(|_| Err(LoadError::Compile("the compiler panicked".to_owned())))?;
+        Ok(Arc::new(plugin))
     }
 }
 

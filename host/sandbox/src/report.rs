@@ -138,12 +138,12 @@ impl Log {
         Self(Arc::new(Mutex::new(Lines { sink, left: limit, dropped: 0, partial, last_words: VecDeque::new() })))
     }
 
-    /// Writes one line.
+    /// Writes one line. It costs its bytes and one for its end, as if it had been printed: empty lines are not free.
     pub(crate) fn line(&self, level: Level, text: &str) {
         let mut lines = self.lines();
-        let kept = lines.take(text.len());
-        let kept = text.floor_char_boundary(kept);
-        if kept > 0 || text.is_empty() {
+        let granted = lines.take(text.len() + 1);
+        if granted > 0 {
+            let kept = text.floor_char_boundary(granted.min(text.len()));
             lines.sink.log(level, &text[..kept]);
         }
     }
@@ -207,5 +207,34 @@ impl Lines {
             }
             self.last_words.push_back(line.trim().to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Sink for Counting {
+        fn progress(&self, _update: Update) {}
+
+        fn log(&self, _level: Level, _line: &str) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn empty_lines_spend_the_log_too() {
+        let sink = Arc::new(Counting::default());
+        let log = Log::new(sink.clone(), 10);
+        for _ in 0..1_000 {
+            log.line(Level::Debug, "");
+        }
+        log.finish(10);
+        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "ten lines, and the note of how much was dropped");
     }
 }

@@ -88,18 +88,23 @@ impl Tokens {
         folder.join("admin-token")
     }
 
-    /// Makes the first admin token and keeps it beside the others, unless there are tokens already. Whether it did.
+    /// Makes the first admin token and keeps it beside the others, unless there is or was one. Whether it did.
     ///
     /// # Errors
     /// [`TokenError`].
     pub fn first_start(&self, now: Timestamp) -> Result<bool, TokenError> {
-        if self.path().exists() {
+        let is_admin = |holder: &Holder| holder.roles.contains(&Role::Admin);
+        let was_made = self.path().exists() && Self::admin_file(&self.folder).exists();
+        if was_made || self.list()?.iter().any(is_admin) {
             return Ok(false);
         }
         let token = new_token()?;
         // Written before it counts: a start that is killed in between begins anew and leaves no token that nobody has.
         let path = Self::admin_file(&self.folder);
-        let written = private(&path).and_then(|mut file| file.write_all(format!("{token}\n").as_bytes()));
+        let written = private(&path).and_then(|mut file| {
+            file.write_all(format!("{token}\n").as_bytes())?;
+            file.sync_all()
+        });
         written.map_err(|reason| TokenError::Io { attempted: "write", path, reason })?;
         self.add(Holder { name: admin_name(), roles: vec![Role::Admin], conversation: None, created_at: now }, &token)?;
         Ok(true)

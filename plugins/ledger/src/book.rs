@@ -13,7 +13,11 @@
 //! | 5. trim | both accounts | KEY is gone from `unsettled`, so that accounts stay small |
 //!
 //! A debit that is not covered makes step 4 `declined` instead. Money is thus on no account only between 2 and 3, and a
-//! transfer which got to 2 always gets to 3, because 3 cannot be refused.
+//! transfer which got to 2 and is dispatched again always gets to 3, because 3 cannot be refused.
+//!
+//! What is not here: a call that is ended between 2 and 3 by something else than a kill (cancelled with its turn, out of
+//! time) is not dispatched again. Its transfer stays `intended` and its money on no account, and `ledger_audit` counts it
+//! as unfinished. Nothing carries it on by itself.
 
 use std::collections::BTreeSet;
 

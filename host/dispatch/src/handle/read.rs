@@ -7,6 +7,9 @@ use crate::error::Error;
 use crate::ports::{Filter, SuspensionRow};
 use crate::request::PendingItem;
 
+/// A page with more than this ends early, in bytes of what callers and plugins had their words in.
+const PAGE_BYTES: usize = 4 << 20;
+
 /// How many pages of rows a listing looks through before it returns what it has.
 const PAGES: usize = 32;
 
@@ -26,10 +29,17 @@ impl Handle {
         let mut items = Vec::new();
         // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.
         let mut last = None;
+        let mut bytes = 0;
         for _ in 0..PAGES {
             let page = self.inner.parts.store.suspensions(&filter, after, limit - items.len()).await?;
             for row in &page.rows {
-                items.extend(self.item(row, &mut last).await?);
+                let item = self.item(row, &mut last).await?;
+                bytes += item.as_ref().map_or(0, size);
+                items.extend(item);
+                // A page is short rather than heavy: what waits may hold megabytes of arguments each.
+                if bytes > PAGE_BYTES {
+                    return Ok((items, Some(row.id)));
+                }
             }
             after = page.next;
             if after.is_none() || items.len() >= limit {
@@ -93,4 +103,10 @@ fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
         filter.caller = Some(by.id.clone());
     }
     Some(filter)
+}
+
+fn size(item: &PendingItem) -> usize {
+    let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
+    let prompt = item.suspension.prompt.as_ref().map_or(0, String::len);
+    item.call.arguments.size() + json(&item.context) + json(&item.suspension.response) + prompt
 }
