@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -337,13 +338,31 @@ pub fn say(text: &str) {
 /// The binary under test, which lies beside the folder of the tests' own.
 ///
 /// # Panics
-/// When it is not built.
+/// When it is not built, or is older than what it is built from.
 #[must_use]
 pub fn binary() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a file");
-    let binary = test.ancestors().nth(2).expect("it lies in target/PROFILE/deps").join("toolgate");
-    assert!(binary.is_file(), "{} is missing: run `cargo build -p toolgate`", binary.display());
-    binary
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let test = std::env::current_exe().expect("a test has a file");
+        let binary = test.ancestors().nth(2).expect("it lies in target/PROFILE/deps").join("toolgate");
+        assert!(binary.is_file(), "{} is missing: run `cargo build -p toolgate`", binary.display());
+        if let Some(newer) = newer_source(&binary) {
+            panic!("{} was built before {newer} was changed: run `cargo build -p toolgate`", binary.display());
+        }
+        binary
+    });
+    BINARY.clone()
+}
+
+/// A source that was changed after the binary was built: a part of the tests can be run by itself, and cargo does not build
+/// the binary then. Where cargo left no list of the sources, it has just built both.
+fn newer_source(binary: &Path) -> Option<String> {
+    let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    let built = changed(binary)?;
+    let list = fs::read_to_string(binary.with_extension("d")).ok()?;
+    let (_, sources) = list.trim_end().split_once(": ")?;
+    let sources = sources.replace("\\ ", "\0");
+    let mut sources = sources.split(' ').map(|path| path.replace('\0', " "));
+    sources.find(|path| changed(Path::new(path)).is_some_and(|changed| changed > built))
 }
 
 /// A command that a developer's own variables do not lead astray.

@@ -3,8 +3,7 @@
 
 use domain::Limits;
 use serde_json::{Value, json};
-use toolgate_tests::domain;
-use toolgate_tests::guests::fixture;
+use toolgate_tests::guests::{fixture, illegal};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{path, told};
 use toolgate_tests::sse::Event;
@@ -96,7 +95,8 @@ fn every_limit_that_ends_a_call_has_a_guest_that_hits_it() {
 
 #[test]
 fn whatever_a_guest_does_is_the_outcome_of_its_call() {
-    let host = lab("");
+    let setup = Setup::with(&["lab"]).component("calm", calm()).component("networker", illegal("networker"));
+    let host = setup.start();
     let said = || json!({"message": "so it is"});
     for case in [
         case("panic", said(), "failed(trapped)", "so it is"),
@@ -107,6 +107,7 @@ fn whatever_a_guest_does_is_the_outcome_of_its_call() {
         case("bad_result", json!({}), "failed(invalid_result)", "schema"),
         case("recurse", json!({"depth": 100_000_000}), "failed(limit_exceeded)", "nested too deeply"),
         case("spin", json!({}), "failed(out_of_time)", "500 ms"),
+        case("call_home", json!({}), "failed(tool_failed)", ""),
     ] {
         check(&host, case.tool, &case);
     }
