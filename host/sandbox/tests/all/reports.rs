@@ -28,6 +28,7 @@ fn times(count: u32, what: &str) -> String {
 const TEXT: &str =
     r#"(data (i32.const 4096) "0123456789") (data (i32.const 5000) "1") (data (i32.const 5010) "{\"a\":1}")"#;
 
+/// A line costs its bytes and one for its end.
 #[test]
 fn a_log_keeps_its_first_lines_and_counts_the_rest() {
     let body = times(100, "(call $log (i32.const 2) (i32.const 4096) (i32.const 10))");
@@ -38,8 +39,8 @@ fn a_log_keeps_its_first_lines_and_counts_the_rest() {
     let expected = [
         "warn: 0123456789",
         "warn: 0123456789",
-        "warn: 01234",
-        "warn: 975 bytes of this log were dropped: it may hold 25 (limit `log_bytes`)",
+        "warn: 012",
+        "warn: 1075 bytes of this log were dropped: it may hold 25 (limit `log_bytes`)",
     ];
     assert_eq!(heard.log(), expected);
 }
