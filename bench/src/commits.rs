@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dispatch::Until;
 use dispatch::ports::{Commit, Index, LiveTool, Store};
 use domain::{
@@ -169,7 +169,7 @@ async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
         store.append(second).await?;
     }
     drop(store);
-    let database = database(&path)?;
+    let database = database(&path.join("sled"))?;
     let mut entries = Vec::new();
     for tree in database.tree_names() {
         for entry in database.open_tree(tree)?.iter() {
@@ -180,13 +180,13 @@ async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
     // Entries of one kind have nearly the same sizes, so every n-th of the sorted list stands for its kind.
     entries.sort_unstable();
     let turns = usize::try_from(MANY)?;
+    ensure!(entries.len() >= turns, "the store's entries were not found");
     Ok(entries.into_iter().skip(turns / 2).step_by(turns).collect())
 }
 
+/// Opens a database as the store opens its own: with other segments, large values would go to files beside it.
 fn database(path: &std::path::Path) -> Result<sled::Db> {
-    let inside = path.join("db");
-    let folder = if inside.is_dir() { inside } else { path.to_path_buf() };
-    Ok(sled::open(folder)?)
+    Ok(sled::Config::new().path(path).segment_size(8 << 20).open()?)
 }
 
 type Queued = (sled::Batch, oneshot::Sender<()>);
@@ -194,7 +194,7 @@ type Queued = (sled::Batch, oneshot::Sender<()>);
 /// Turns per second of the plain pattern: callers queue batches, one thread applies what is queued, flushes, syncs.
 async fn plain(callers: usize, keys: &[(usize, usize)]) -> Result<f64> {
     let folder = tempfile::tempdir()?;
-    let database = sled::open(folder.path())?;
+    let database = database(folder.path())?;
     let file = File::open(folder.path().join("db"))?;
     let (queue, queued) = std::sync::mpsc::channel::<Queued>();
     let committing = std::thread::spawn(move || commit_all(&database, &file, &queued));

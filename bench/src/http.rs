@@ -38,14 +38,15 @@ impl Serving {
             .spawn()?;
         let mut serving = Self { child, address: free, token: String::new() };
         let start = now();
-        while std::net::TcpStream::connect(free).is_err() {
+        let kept = folder.join("data/admin-token");
+        while std::net::TcpStream::connect(free).is_err() || !kept.is_file() {
             ensure!(start.elapsed() < Duration::from_secs(60), "the host does not answer");
             if let Some(status) = serving.child.try_wait()? {
                 bail!("the host ended: {status}");
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        serving.token = std::fs::read_to_string(folder.join("data/admin-token"))?.trim().to_owned();
+        serving.token = std::fs::read_to_string(kept)?.trim().to_owned();
         Ok(serving)
     }
 
