@@ -189,9 +189,12 @@ fn database(path: &std::path::Path) -> Result<sled::Db> {
     Ok(sled::Config::new().path(path).segment_size(8 << 20).open()?)
 }
 
-type Queued = (sled::Batch, oneshot::Sender<()>);
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Turns per second of the plain pattern: callers queue batches, one thread applies what is queued, flushes, syncs.
+type Queued = (Entries, oneshot::Sender<()>);
+
+/// Turns per second of the plain pattern: callers queue entries, one thread puts what is queued into one batch, applies it,
+/// flushes, syncs.
 async fn plain(callers: usize, keys: &[(usize, usize)]) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let database = database(folder.path())?;
@@ -208,7 +211,7 @@ async fn plain(callers: usize, keys: &[(usize, usize)]) -> Result<f64> {
                 while start.elapsed() < WINDOW {
                     for half in keys.chunks(keys.len().div_ceil(2)) {
                         let (answer, answered) = oneshot::channel();
-                        queue.send((batch(caller, n, half), answer))?;
+                        queue.send((entries(caller, n, half), answer))?;
                         answered.await?;
                         n += 1;
                     }
@@ -229,11 +232,14 @@ async fn plain(callers: usize, keys: &[(usize, usize)]) -> Result<f64> {
 
 fn commit_all(database: &sled::Db, file: &File, queued: &std::sync::mpsc::Receiver<Queued>) -> Result<()> {
     while let Ok(first) = queued.recv() {
-        let mut waiting = Vec::new();
-        for (batch, answer) in std::iter::once(first).chain(queued.try_iter()) {
-            database.apply_batch(batch)?;
+        let (mut batch, mut waiting) = (sled::Batch::default(), Vec::new());
+        for (entries, answer) in std::iter::once(first).chain(queued.try_iter()) {
+            for (key, value) in entries {
+                batch.insert(key, value);
+            }
             waiting.push(answer);
         }
+        database.apply_batch(batch)?;
         database.flush()?;
         file.sync_data()?;
         for answer in waiting {
@@ -243,13 +249,11 @@ fn commit_all(database: &sled::Db, file: &File, queued: &std::sync::mpsc::Receiv
     Ok(())
 }
 
-fn batch(caller: usize, n: u64, sizes: &[(usize, usize)]) -> sled::Batch {
-    let mut batch = sled::Batch::default();
-    for (index, (key, value)) in sizes.iter().enumerate() {
-        let name = format!("{index:02}{caller:06}{n:012}");
-        let mut bytes = name.into_bytes();
+fn entries(caller: usize, n: u64, sizes: &[(usize, usize)]) -> Entries {
+    let entry = |(index, (key, value)): (usize, &(usize, usize))| {
+        let mut bytes = format!("{index:02}{caller:06}{n:012}").into_bytes();
         bytes.resize(*key.max(&20), b'k');
-        batch.insert(bytes, vec![b'v'; *value]);
-    }
-    batch
+        (bytes, vec![b'v'; *value])
+    };
+    sizes.iter().enumerate().map(entry).collect()
 }
