@@ -62,7 +62,10 @@ fn limited() -> [(&'static str, Hit); 8] {
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
         // These end no call: what is beyond them is dropped and counted, or waits. Each has a test of its own below.
-        goes_on: { progress_updates, progress_bytes, log_bytes, concurrency },
+        goes_on: {
+            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_calls, host_call_time,
+            http_requests, http_concurrent, http_time, http_sent, http_received,
+        },
     }
 }
 

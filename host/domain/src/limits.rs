@@ -30,6 +30,24 @@ pub struct Limits {
     pub log_bytes: usize,
     /// Calls of one plugin that run at once; more wait for their turn.
     pub concurrency: usize,
+    /// Calls of one plugin that wait for their turn; more are refused as busy.
+    pub queue: usize,
+    /// What the host holds in its own memory on behalf of the call: handles and what is behind them, buffers, bodies.
+    pub host_bytes: usize,
+    /// Calls of host functions.
+    pub host_calls: u64,
+    /// How long one host function may take, except for those whose purpose is to wait.
+    pub host_call_time: Span,
+    /// Requests over HTTP.
+    pub http_requests: u32,
+    /// Requests over HTTP at once.
+    pub http_concurrent: u32,
+    /// How long one request over HTTP may take, from its name's resolution to the last byte of its answer.
+    pub http_time: Span,
+    /// What all requests of the call send, headers included.
+    pub http_sent: usize,
+    /// What all answers to the call bring, headers included, after decompression.
+    pub http_received: usize,
 }
 
 impl Default for Limits {
@@ -48,6 +66,15 @@ impl Default for Limits {
             progress_bytes: 256 << 10,
             log_bytes: 64 << 10,
             concurrency: 64,
+            queue: 256,
+            host_bytes: 16 << 20,
+            host_calls: 1_000_000,
+            host_call_time: Span::from_secs(10),
+            http_requests: 64,
+            http_concurrent: 8,
+            http_time: Span::from_secs(20),
+            http_sent: 8 << 20,
+            http_received: 16 << 20,
         }
     }
 }

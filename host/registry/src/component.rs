@@ -20,7 +20,7 @@ pub(crate) struct Component {
     /// In the order of their declaration.
     pub(crate) tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, Arc<LiveTool>>,
-    pub(crate) grants: Grants,
+    pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
     /// The places to run in. Every component that was ever loaded under the plugin's name shares them.
     pub(crate) places: Arc<Semaphore>,

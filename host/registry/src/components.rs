@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::{Digest, PluginName};
-use sandbox::{Declared, Grants};
+use sandbox::{Capabilities, Declared};
 
 use crate::files;
 
@@ -28,8 +28,8 @@ const MAX_RECORD: u64 = 128 << 20;
 pub(crate) struct Known {
     /// The plugin as which it was loaded last.
     pub(crate) plugin: PluginName,
-    /// The grants under which it could be linked.
-    pub(crate) grants: Grants,
+    /// What it could be linked against.
+    pub(crate) capabilities: Capabilities,
     /// Whether it exports `server`.
     pub(crate) has_server: bool,
     /// What it said of its tools.
@@ -115,6 +115,8 @@ impl Components {
 
 #[cfg(test)]
 mod tests {
+    use sandbox::Capability;
+
     use super::*;
 
     fn known() -> Known {
@@ -128,7 +130,13 @@ mod tests {
             options: "{}".into(),
         };
         let plugin = PluginName::new("finder").expect("a name");
-        Known { plugin, grants: Grants { keyvalue: true }, has_server: true, declared: vec![declared], current: true }
+        Known {
+            plugin,
+            capabilities: Capabilities::of([Capability::KeyValue]),
+            has_server: true,
+            declared: vec![declared],
+            current: true,
+        }
     }
 
     #[test]

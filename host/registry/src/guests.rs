@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{Digest, Failure, Limits};
-use sandbox::{Declared, End, Grants, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{Capabilities, Declared, End, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests of components.
 pub(crate) trait Guests: Send + Sync + 'static {
     /// Compiles and links a component, or takes its compiled code from a cache. Keeps its thread meanwhile.
-    fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError>;
+    fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
 }
 
 /// A component that is ready to run.
@@ -25,10 +25,10 @@ pub(crate) trait Guest: Send + Sync {
 }
 
 impl Guests for Sandbox {
-    fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError> {
+    fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         // What stands between a stranger's bytes and the thread that watches the folder is a compiler. Should it panic, that
         // is a finding about the component; nothing of a load that did not end is kept.
-        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, grants)));
+        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, capabilities)));
         let plugin = loaded.unwrap_or_else(|_| Err(LoadError::Compile("the compiler panicked".to_owned())))?;
         Ok(Arc::new(plugin))
     }

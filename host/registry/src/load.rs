@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::{Digest, Failure, FailureCode, PluginChange, PluginName, Tool, ToolName};
-use sandbox::{Capability, Grants, LoadError};
+use sandbox::{Capabilities, Capability, LoadError};
 
 use crate::component::Component;
 use crate::components::Known;
@@ -70,15 +70,15 @@ pub(crate) fn examine(
     owner: &dyn Fn(&str) -> Option<PluginName>,
 ) -> io::Result<Examined> {
     let mut findings = Findings::default();
-    let grants = settings.grants(plugin);
-    let usable = known.filter(|known| known.current && known.grants == grants);
+    let capabilities = settings.grants(plugin).capabilities();
+    let usable = known.filter(|known| known.current && known.capabilities == capabilities);
     let (known, guest, is_new) = match usable {
         Some(known) => {
             let is_new = known.plugin != *plugin;
             (Some(Known { plugin: plugin.clone(), ..known }), None, is_new)
         }
         None => {
-            let (known, guest) = ask(guests, plugin, digest, bytes, grants, &mut findings)?;
+            let (known, guest) = ask(guests, plugin, digest, bytes, capabilities, &mut findings)?;
             (known, guest, true)
         }
     };
@@ -97,10 +97,10 @@ fn ask(
     plugin: &PluginName,
     digest: Digest,
     bytes: &[u8],
-    grants: Grants,
+    capabilities: Capabilities,
     findings: &mut Findings,
 ) -> io::Result<Asked> {
-    let guest = match guests.load(digest, bytes, &grants) {
+    let guest = match guests.load(digest, bytes, capabilities) {
         Ok(guest) => guest,
         Err(error) => {
             let only_grants =
@@ -111,7 +111,7 @@ fn ask(
             }
             // Declarations are read without any capability whatever is granted, so a component that lacks only grants can
             // still be asked, and its author sees every finding at once.
-            match guests.load(digest, bytes, &everything()) {
+            match guests.load(digest, bytes, Capabilities::EVERY) {
                 Ok(guest) => guest,
                 Err(error) => {
                     refuse(error, findings)?;
@@ -129,12 +129,7 @@ fn ask(
         }
     };
     let has_server = guest.has_server();
-    Ok((Some(Known { plugin: plugin.clone(), grants, has_server, declared, current: true }), Some(guest)))
-}
-
-/// Every grant there is.
-fn everything() -> Grants {
-    Grants { keyvalue: true }
+    Ok((Some(Known { plugin: plugin.clone(), capabilities, has_server, declared, current: true }), Some(guest)))
 }
 
 /// Runs the guest on a thread and a runtime of its own: it may compute for as long as it is allowed to, and nobody else shall
@@ -284,9 +279,9 @@ impl Shared {
     /// form. Its guest is asked again, which keeps the thread. `None` where there are no bytes of this digest.
     pub(crate) fn recall(&self, plugin: &PluginName, digest: Digest) -> io::Result<Option<Arc<Component>>> {
         let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
-        let grants = self.settings.grants(plugin);
+        let capabilities = self.settings.grants(plugin).capabilities();
         let mut findings = Findings::default();
-        let (known, guest) = ask(&*self.guests, plugin, digest, &bytes, grants, &mut findings)?;
+        let (known, guest) = ask(&*self.guests, plugin, digest, &bytes, capabilities, &mut findings)?;
         let Some(known) = known else {
             // What it promised of its results is lost, and it may run all the same; or whoever makes its guest says why not.
             tracing::warn!(component = %digest, findings = ?findings.into_vec(), "a component could not be asked again");

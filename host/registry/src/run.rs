@@ -53,6 +53,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
         plugin: run.pinned.plugin.clone(),
+        grants: component.grants.clone(),
         call_id: run.call.as_str().into(),
         tool: run.tool,
         arguments: run.arguments,
@@ -100,16 +101,16 @@ async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a
         return Ok(guest);
     }
     let make = || async {
-        let (shared, digest, grants) = (shared.clone(), component.digest, component.grants);
-        blocking(move || awaken(&shared, digest, &grants)).await.map_err(|error| fault(&error))?
+        let (shared, digest, capabilities) = (shared.clone(), component.digest, component.grants.capabilities());
+        blocking(move || awaken(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
     };
     component.guest.get_or_try_init(make).await
 }
 
-fn awaken(shared: &Shared, digest: Digest, grants: &sandbox::Grants) -> Result<Arc<dyn Guest>, Outcome> {
+fn awaken(shared: &Shared, digest: Digest, capabilities: sandbox::Capabilities) -> Result<Arc<dyn Guest>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.guests.load(digest, &bytes, grants).map_err(|error| {
+    shared.guests.load(digest, &bytes, capabilities).map_err(|error| {
         // It could be loaded when the call was submitted, so an operator took a grant back, or the host is another one.
         let message = format!("the tool's component can no longer be loaded: {error}");
         Outcome::Failed(Failure::new(FailureCode::HostFault, message))

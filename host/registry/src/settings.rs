@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
 use sandbox::Grants;
@@ -38,7 +39,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Default)]
 pub struct PluginSettings {
     /// What it may use.
-    pub grants: Grants,
+    pub grants: Arc<Grants>,
     /// What a call of it may spend, where that differs from the others.
     pub limits: Option<Limits>,
 }
@@ -61,8 +62,8 @@ impl Settings {
 
     /// What a plugin may use.
     #[must_use]
-    pub fn grants(&self, plugin: &PluginName) -> Grants {
-        self.plugins.get(plugin).map(|settings| settings.grants).unwrap_or_default()
+    pub fn grants(&self, plugin: &PluginName) -> Arc<Grants> {
+        self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
     }
 
     /// What a call of a plugin may spend.

@@ -12,7 +12,7 @@ use domain::{
     Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
     Timestamp,
 };
-use sandbox::{Capability, Declared, End, ForeignImport, Grants, Job, LoadError, Sink, Spent, Update};
+use sandbox::{Capabilities, Capability, Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -32,14 +32,14 @@ struct PaperGuest {
 }
 
 impl Guests for Paper {
-    fn load(&self, _digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Arc<dyn Guest>, LoadError> {
+    fn load(&self, _digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let component: Value =
             serde_json::from_slice(bytes).map_err(|_| LoadError::Malformed("it ends too early".into()))?;
         let foreign = |name: &Value| {
             let name = name.as_str().unwrap_or_default().to_owned();
             let needs = name.contains("keyvalue").then_some(Capability::KeyValue);
-            let granted = needs.is_some_and(|capability| grants.holds(capability));
+            let granted = needs.is_some_and(|capability| capabilities.holds(capability));
             (!granted).then_some(ForeignImport { name, needs })
         };
         let imports: Vec<_> = component["imports"].as_array().into_iter().flatten().filter_map(foreign).collect();

@@ -9,6 +9,7 @@ use domain::{Failure, FailureCode, Json, Limits, Outcome, PluginName};
 use futures::FutureExt as _;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
+use crate::capability::Grants;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Stop};
 use crate::guest::Guest;
@@ -21,6 +22,8 @@ use crate::report::Sink;
 pub struct Job {
     /// The plugin on whose behalf it runs: what it keeps is kept under this name.
     pub plugin: PluginName,
+    /// What it may use.
+    pub grants: Arc<Grants>,
     /// The caller's id of the call.
     pub call_id: Arc<str>,
     /// The tool, one that the plugin declared with the executor `server`.
@@ -76,7 +79,7 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
         return refused(ending::busy());
     };
     let watch = Stopwatch::start(limits.time);
-    let guest = Guest::new(&sandbox.outside, Some(&job.plugin), job.streaming, limits, sink);
+    let guest = Guest::new(&sandbox.outside, Some(job), job.streaming, limits, sink);
     let mut store = store(&sandbox.engine, guest, watch, limits);
     let answer = bounded(plugin.exports().run(plugin.pre(), &mut store, job), watch).await;
     store.data_mut().finish();

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use domain::{Limits, PluginName};
+use domain::Limits;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use crate::call::Job;
 use crate::capability::keyvalue::{self, Buckets};
 use crate::clock::Clock;
 use crate::limits::Meter;
@@ -38,23 +39,24 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// The data of a call that has not begun. `owner` is the plugin whose key-value data it may reach, if any.
+    /// The data of a call that has not begun. Without a job, as when a plugin is asked for its tools, nothing is granted.
     pub(crate) fn new(
         outside: &Outside,
-        owner: Option<&PluginName>,
+        job: Option<&Job>,
         streaming: bool,
         limits: &Limits,
         sink: Arc<dyn Sink>,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        let session =
-            |buckets: &Arc<dyn Buckets>, owner: &PluginName| keyvalue::Session::new(Arc::clone(buckets), owner.clone());
+        let session = |(buckets, job): (&Arc<dyn Buckets>, &Job)| {
+            job.grants.keyvalue.map(|_| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone()))
+        };
         Self {
             meter: Meter::new(limits),
             table,
             random: random::Guests(Arc::clone(&outside.random)),
-            keyvalue: outside.keyvalue.as_ref().zip(owner).map(|(buckets, owner)| session(buckets, owner)),
+            keyvalue: outside.keyvalue.as_ref().zip(job).and_then(session),
             progress: Progress::new(Arc::clone(&sink), streaming, limits),
             clock: Arc::clone(&outside.clock),
             sink,

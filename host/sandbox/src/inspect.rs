@@ -6,7 +6,7 @@
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
 use crate::abi::AbiVersion;
-use crate::capability::{Capability, Grants};
+use crate::capability::{Capabilities, Capability};
 use crate::ending::excerpt;
 use crate::load::{ForeignImport, LoadError};
 use crate::wasi;
@@ -64,8 +64,8 @@ impl Interface {
         Ok(Self { imports, exports, speaks, has_server })
     }
 
-    /// The imports that neither every guest has nor these grants give, all of them.
-    pub(crate) fn foreign(&self, grants: &Grants) -> Vec<ForeignImport> {
+    /// The imports that neither every guest has nor these capabilities give, all of them.
+    pub(crate) fn foreign(&self, capabilities: Capabilities) -> Vec<ForeignImport> {
         let judge = |text: &String| {
             let name = Name::parse(text);
             let needs = match &name {
@@ -74,7 +74,7 @@ impl Interface {
                 None => None,
             };
             match needs {
-                Some(capability) if grants.holds(capability) => None,
+                Some(capability) if capabilities.holds(capability) => None,
                 needs => Some(ForeignImport { name: excerpt(text), needs }),
             }
         };

@@ -32,8 +32,11 @@ mod wasi;
 
 pub use abi::{AbiVersion, Declared};
 pub use call::{End, Job, Spent};
-pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Swapped};
-pub use capability::{Capability, Grants};
+pub use capability::filesystem::Folder;
+pub use capability::http::{HostPattern, HttpRule, InvalidRule, Reach, Scheme};
+pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota, Swapped};
+pub use capability::secrets::{Secret, SecretPlace, SecretValue};
+pub use capability::{Capabilities, Capability, Grants};
 pub use clock::{Clock, SystemClock};
 pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;

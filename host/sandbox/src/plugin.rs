@@ -47,6 +47,15 @@ const CATALOG: Limits = Limits {
     progress_bytes: 0,
     log_bytes: 4 << 10,
     concurrency: 1,
+    queue: 0,
+    host_bytes: 1 << 20,
+    host_calls: 100_000,
+    host_call_time: Span::from_secs(1),
+    http_requests: 0,
+    http_concurrent: 0,
+    http_time: Span::from_secs(1),
+    http_sent: 0,
+    http_received: 0,
 };
 
 impl Plugin {

@@ -11,8 +11,8 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
 use crate::cache::Cache;
-use crate::capability::Grants;
 use crate::capability::keyvalue::{self, Buckets};
+use crate::capability::{Capabilities, Capability};
 use crate::clock::{Clock, SystemClock};
 use crate::ending::excerpt;
 use crate::engine::{self, Ticker};
@@ -115,21 +115,22 @@ impl Sandbox {
     /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten (Python), so call this where
     /// nobody is kept waiting; from the cache it takes well under a millisecond.
     ///
-    /// `digest` is that of `bytes`: compiled code is kept under it.
+    /// `digest` is that of `bytes`: compiled code is kept under it. `capabilities` decides which interfaces are linked; what
+    /// a call may do with them is in the grants of its job.
     ///
     /// # Errors
-    /// [`LoadError`]; of the imports outside of the grants all are named.
-    pub fn load(&self, digest: Digest, bytes: &[u8], grants: &Grants) -> Result<Plugin, LoadError> {
+    /// [`LoadError`]; of the imports outside of the capabilities all are named.
+    pub fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Plugin, LoadError> {
         if bytes.len() > self.0.max_component {
             return Err(LoadError::TooLarge { size: bytes.len(), most: self.0.max_component });
         }
         let interface = Interface::read(bytes)?;
-        let foreign = interface.foreign(grants);
+        let foreign = interface.foreign(capabilities);
         if !foreign.is_empty() {
             return Err(LoadError::Imports(foreign));
         }
         let component = self.component(digest, bytes)?;
-        let pre = self.link(&component, grants)?;
+        let pre = self.link(&component, capabilities)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
         Ok(Plugin::new(digest, interface.has_server, exports, pre, Arc::clone(&self.0)))
     }
@@ -148,13 +149,21 @@ impl Sandbox {
         Ok(component)
     }
 
-    /// Links what the grants give, and nothing else: what is not linked cannot be called.
-    fn link(&self, component: &Component, grants: &Grants) -> Result<InstancePre<Guest>, LoadError> {
-        if !grants.keyvalue {
+    /// Links what the capabilities give, and nothing else: what is not linked cannot be called.
+    fn link(&self, component: &Component, capabilities: Capabilities) -> Result<InstancePre<Guest>, LoadError> {
+        if capabilities == Capabilities::default() {
             return self.0.linker.instantiate_pre(component).map_err(unfit);
         }
         let mut linker = self.0.linker.clone();
-        keyvalue::link(&mut linker).map_err(|error| LoadError::Host(anyhow::anyhow!("{error:#}")))?;
+        let failed = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
+        for capability in capabilities.iter() {
+            match capability {
+                Capability::KeyValue => keyvalue::link(&mut linker).map_err(failed)?,
+                // The interface is everybody's.
+                Capability::Filesystem => {}
+                Capability::Http | Capability::Config => {}
+            }
+        }
         linker.instantiate_pre(component).map_err(unfit)
     }
 }

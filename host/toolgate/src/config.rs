@@ -4,6 +4,7 @@
 //! Paths in it are relative to the file. What is given on the command line stands over it.
 
 mod error;
+mod grants;
 mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +12,13 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use domain::{Limits, PluginName, Rule, Rules, Span, ToolName};
 pub use error::ConfigError;
+pub use grants::{FolderTable, Grant, GrantsTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
 use registry::{Pattern, PluginSettings};
-use sandbox::Grants;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
@@ -80,28 +82,9 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct PluginTable {
     /// What it may use. Nothing is granted that is not listed.
-    pub grants: BTreeSet<Grant>,
+    pub grants: GrantsTable,
     /// What a call of it may spend, where that differs from the others.
     pub limits: LimitsTable,
-}
-
-/// An access that can be granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Grant {
-    /// wasi:keyvalue: buckets of the plugin's own that outlast its calls.
-    KeyValue,
-}
-
-impl FromStr for Grant {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "keyvalue" => Ok(Self::KeyValue),
-            _ => Err("there is one access to grant: keyvalue".into()),
-        }
-    }
 }
 
 /// One rule over tools.
@@ -205,7 +188,7 @@ impl Config {
             .plugin
             .iter()
             .map(|(name, table)| {
-                let grants = Grants { keyvalue: table.grants.contains(&Grant::KeyValue) };
+                let grants = Arc::new(table.grants.grants());
                 let limits = Some(table.limits.over(settings.limits));
                 (name.0.clone(), PluginSettings { grants, limits })
             })
@@ -220,7 +203,7 @@ impl Config {
 
     /// Grants an access to a plugin.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
-        self.plugin.entry(Parsed(plugin)).or_default().grants.insert(grant);
+        self.plugin.entry(Parsed(plugin)).or_default().grants.add(grant);
     }
 }
 

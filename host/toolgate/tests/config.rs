@@ -35,7 +35,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "[limits]\n  memory = 5\n",
         &expect![[r#"
-            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`
+            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             did you mean `memory_bytes`?"#]],
     );
 }
@@ -46,13 +46,13 @@ fn a_value_of_another_form_is_found_with_its_place() {
     check("listen = \"localhost\"", &expect!["toolgate.toml:1:10: invalid socket address syntax"]);
     check("[limits]\ntime_ms = 0", &expect!["toolgate.toml:2:11: invalid value: integer `0`, expected a nonzero u64"]);
     check(
-        "[plugin.ledger]\ngrants = [\"keyvalu\"]",
+        "[plugin.ledger.grants]\nkeyvalu = true",
         &expect![[r#"
-        toolgate.toml:2:11: unknown variant `keyvalu`, expected `keyvalue`
+        toolgate.toml:2:1: unknown field `keyvalu`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`
         did you mean `keyvalue`?"#]],
     );
     check(
-        "[plugin.\"a.b\"]\ngrants = []",
+        "[plugin.\"a.b\"]\ngrants = {}",
         &expect![[
             r#"toolgate.toml:1:9: "a.b" is not a plugin name: expected 1 to 64 of the characters a-z A-Z 0-9 _ -"#
         ]],
@@ -97,7 +97,7 @@ fn every_key_reaches_the_host() {
         concurrency = 8
 
         [plugin.ledger]
-        grants = ["keyvalue"]
+        grants.keyvalue = true
         limits.time_ms = 9
 
         [[policy]]
@@ -107,7 +107,7 @@ fn every_key_reaches_the_host() {
     let config = Config::parse(text, Path::new("t")).expect("fine");
     let settings = config.registry(Path::new("d"));
     let [ledger, other] = ["ledger", "other"].map(|name| PluginName::new(name).expect("a name"));
-    assert!(settings.grants(&ledger).keyvalue && !settings.grants(&other).keyvalue);
+    assert!(settings.grants(&ledger).keyvalue.is_some() && settings.grants(&other).keyvalue.is_none());
     let limits = Limits { time: Span::from_millis(6), memory: 7, concurrency: 8, ..Limits::default() };
     assert_eq!(settings.limits(&other), limits);
     assert_eq!(settings.limits(&ledger), Limits { time: Span::from_millis(9), ..limits });

@@ -14,7 +14,7 @@ plugins = \"plugins\"
 data = \"data\"
 
 [plugin.ledger]
-grants = [\"keyvalue\"]
+grants.keyvalue = true
 ";
 
 /// Where the demo takes place.

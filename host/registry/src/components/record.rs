@@ -1,13 +1,13 @@
 //! The stored form of what is known of a component.
 
 use domain::{Approval, Digest, Executor, PluginName};
-use sandbox::{Declared, Grants};
+use sandbox::{Capabilities, Capability, Declared};
 use serde::{Deserialize, Serialize};
 
 use super::Known;
 
 /// Counted up with every change of the form.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// The host that wrote a record.
 const HOST: &str = env!("CARGO_PKG_VERSION");
@@ -18,7 +18,7 @@ struct Record {
     host: String,
     component: String,
     plugin: String,
-    grants: Vec<String>,
+    capabilities: Vec<String>,
     has_server: bool,
     tools: Vec<Tool>,
 }
@@ -33,8 +33,6 @@ struct Tool {
     streaming: bool,
     options: String,
 }
-
-const KEYVALUE: &str = "keyvalue";
 
 /// The record of a component.
 pub(super) fn write(digest: Digest, known: &Known) -> String {
@@ -52,7 +50,7 @@ pub(super) fn write(digest: Digest, known: &Known) -> String {
         host: HOST.to_owned(),
         component: digest.to_string(),
         plugin: known.plugin.to_string(),
-        grants: known.grants.keyvalue.then(|| KEYVALUE.to_owned()).into_iter().collect(),
+        capabilities: known.capabilities.iter().map(|capability| capability.to_string()).collect(),
         has_server: known.has_server,
         tools: known.declared.iter().map(tool).collect(),
     };
@@ -66,11 +64,11 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
     if record.form != FORM || record.component != digest.to_string() {
         return None;
     }
-    let known_grants = record.grants.iter().all(|grant| grant == KEYVALUE);
-    known_grants.then_some(())?;
+    let known = |name: &String| Capability::ALL.into_iter().find(|capability| capability.as_str() == name);
+    let capabilities = record.capabilities.iter().map(known).collect::<Option<Vec<_>>>()?;
     Some(Known {
         plugin: PluginName::new(&record.plugin).ok()?,
-        grants: Grants { keyvalue: !record.grants.is_empty() },
+        capabilities: Capabilities::of(capabilities),
         has_server: record.has_server,
         current: record.host == HOST,
         declared: record.tools.into_iter().map(declared).collect::<Option<_>>()?,

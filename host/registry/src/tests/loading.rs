@@ -74,7 +74,7 @@ fn imports_outside_of_the_grants_are_found_together_with_everything_else() {
 
     let bytes = json!({"imports": [store], "tools": [{"name": "keep"}]}).to_string();
     let granting = World::with(|settings| {
-        let granted = PluginSettings { grants: sandbox::Grants { keyvalue: true }, limits: None };
+        let granted = granting_keyvalue();
         settings.plugins.insert(plugin("ledger"), granted);
     });
     granting.load("ledger", bytes.as_bytes()).expect("loads");
@@ -113,7 +113,7 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
 #[test]
 fn grants_that_changed_are_judged_anew() {
     let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
-    let granted = PluginSettings { grants: sandbox::Grants { keyvalue: true }, limits: None };
+    let granted = granting_keyvalue();
     let world = World::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
     world.load("ledger", bytes.as_bytes()).expect("loads");
     let revoked = World::on(world.data, |_| {});
@@ -216,4 +216,9 @@ fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
     let again = World::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(again.tools().len(), 200);
     assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
+}
+
+fn granting_keyvalue() -> PluginSettings {
+    let grants = sandbox::Grants { keyvalue: Some(sandbox::Quota::default()), ..sandbox::Grants::default() };
+    PluginSettings { grants: grants.into(), limits: None }
 }

@@ -28,6 +28,21 @@ const MAX_VALUE: usize = 64 << 10;
 /// Keys of one page of a listing, and of one batch.
 const MAX_KEYS: usize = 256;
 
+/// How much a plugin may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// All its keys and values together, in bytes.
+    pub bytes: u64,
+    /// Its keys.
+    pub keys: u64,
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Self { bytes: 16 << 20, keys: 100_000 }
+    }
+}
+
 /// Links the three interfaces.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     store::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;

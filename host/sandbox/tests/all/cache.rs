@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use domain::Digest;
-use toolgate_sandbox::{Grants, Sandbox, Settings};
+use toolgate_sandbox::{Capabilities, Sandbox, Settings};
 
 use crate::guests::guest;
 use crate::world::{run, tight, value};
@@ -17,7 +17,7 @@ fn open(folder: &Path) -> Sandbox {
 }
 
 fn works(sandbox: &Sandbox, component: &[u8]) {
-    let plugin = sandbox.load(Digest::of(component), component, &Grants::default()).expect("it loads");
+    let plugin = sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
 }
 
@@ -81,7 +81,7 @@ fn code_of_another_component_or_of_another_host_is_not_loaded() {
     let host = open(one.path());
     works(&host, &echo);
     let [echo_file] = &code(one.path())[..] else { panic!("one file") };
-    host.load(Digest::of(&crash), &crash, &Grants::default()).expect("it loads");
+    host.load(Digest::of(&crash), &crash, Capabilities::default()).expect("it loads");
     let files = code(one.path());
     let crash_file = files.iter().find(|file| *file != echo_file).expect("a second file");
 

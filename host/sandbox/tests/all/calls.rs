@@ -1,10 +1,10 @@
 //! A call returns a result, a failure of the tool's own, or the failure that its misbehaviour is.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use domain::{Digest, FailureCode, Limits, Outcome, Span};
-use toolgate_sandbox::{Grants, Sandbox, Settings};
+use toolgate_sandbox::{Capabilities, Level, Sandbox, Settings, Sink, Update};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -211,22 +211,37 @@ fn calls_beyond_the_pool_wait_for_a_place_and_not_for_ever() {
     let sandbox = Sandbox::new(Settings { pool: 1, ..Settings::default() }).expect("a pool");
     let load = |run: &str| {
         let component = guest(run);
-        sandbox.load(Digest::of(&component), &component, &Grants::default()).expect("it loads")
+        sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads")
     };
-    let (spin, echo) = (load(SPIN), load(ECHO));
+    let says_so = format!("(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) {SPIN}");
+    let (spin, echo) = (load(&says_so), load(ECHO));
     let hold = |millis| {
-        let spin = spin.clone();
+        let (spin, (began, has_begun)) = (spin.clone(), mpsc::channel());
         let limits = Limits { time: Span::from_millis(millis), ..tight() };
-        let held = RUNTIME.spawn(async move { spin.run(&job("test", "{}"), &limits, Arc::new(())).await });
-        std::thread::sleep(Duration::from_millis(50));
+        let held = async move { spin.run(&job("test", "{}"), &limits, Arc::new(Began(began))).await };
+        let held = RUNTIME.spawn(held);
+        has_begun.recv().expect("it logs a line as it begins");
         held
     };
+    // There is one place, so this waits for the end of the other; without a wait it would be refused as busy.
     let held = hold(300);
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
-    assert!(held.is_finished(), "it had the place until it ended");
+    failed(RUNTIME.block_on(held).expect("no panic").outcome, FailureCode::OutOfTime);
 
-    let held = hold(600);
+    let held = hold(5_000);
     let hasty = Limits { time: Span::from_millis(50), ..tight() };
     failed(run(&echo, &hasty).outcome, FailureCode::Busy);
-    RUNTIME.block_on(held).expect("no panic");
+    held.abort();
+}
+
+/// Tells when a guest has logged a line.
+struct Began(mpsc::Sender<()>);
+
+impl Sink for Began {
+    fn progress(&self, _update: Update) {}
+
+    fn log(&self, _level: Level, _line: &str) {
+        // Whoever waited has heard of the first one and is gone.
+        let _ = self.0.send(());
+    }
 }

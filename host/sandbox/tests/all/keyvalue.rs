@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::{Digest, Outcome};
-use toolgate_sandbox::{End, Grants, Plugin};
+use toolgate_sandbox::{Capabilities, Capability, End, Plugin};
 
 use crate::guests::Wat;
 use crate::world::{RUNTIME, job, sandbox, tight, value};
@@ -35,7 +35,7 @@ fn keeper(bucket: &str, run: &str) -> Plugin {
         ..Wat::default()
     }
     .build();
-    sandbox().load(Digest::of(&component), &component, &Grants { keyvalue: true }).expect("it loads")
+    sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads")
 }
 
 fn run(plugin: &Plugin, name: &str) -> End {
@@ -123,7 +123,8 @@ fn a_catalog_is_read_without_the_capability() {
         ..Wat::default()
     }
     .build();
-    let plugin = sandbox().load(Digest::of(&component), &component, &Grants { keyvalue: true }).expect("it loads");
+    let plugin =
+        sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads");
     assert_eq!(RUNTIME.block_on(plugin.declarations()), Ok(vec![]));
     assert!(matches!(run(&plugin, "test").outcome, Outcome::Failed(_)));
 }

@@ -1,15 +1,15 @@
 //! What is refused before anything of it runs, and that the refusal names all that is wrong.
 
 use domain::Digest;
-use toolgate_sandbox::{AbiVersion, Capability, ForeignImport, Grants, LoadError, Sandbox, Settings};
+use toolgate_sandbox::{AbiVersion, Capabilities, Capability, ForeignImport, LoadError, Sandbox, Settings};
 
 use crate::guests::{Wat, guest, with_modules};
 use crate::world::{outcome, sandbox};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
-fn refusal(component: &[u8], grants: Grants) -> LoadError {
-    sandbox().load(Digest::of(component), component, &grants).expect_err("refused")
+fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
+    sandbox().load(Digest::of(component), component, grants).expect_err("refused")
 }
 
 #[test]
@@ -35,18 +35,20 @@ fn every_foreign_import_is_named_with_the_grant_that_would_allow_it() {
         ..Wat::default()
     }
     .build();
-    let LoadError::Imports(mut found) = refusal(&component, Grants::default()) else { panic!("another refusal") };
+    let LoadError::Imports(mut found) = refusal(&component, Capabilities::default()) else { panic!("another refusal") };
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let foreign = |name: &str, needs| ForeignImport { name: name.into(), needs };
     let expected = [
         foreign("evil:corp/steal@1.0.0", None),
-        foreign("wasi:http/outgoing-handler@0.2.3", None),
+        foreign("wasi:http/outgoing-handler@0.2.3", Some(Capability::Http)),
         foreign("wasi:keyvalue/store@0.2.0-draft2", Some(Capability::KeyValue)),
     ];
     assert_eq!(found, expected);
-    let LoadError::Imports(found) = refusal(&component, Grants { keyvalue: true }) else { panic!("another refusal") };
+    let LoadError::Imports(found) = refusal(&component, Capabilities::of([Capability::KeyValue])) else {
+        panic!("another refusal")
+    };
     assert_eq!(found.len(), 2);
-    let text = refusal(&component, Grants::default()).to_string();
+    let text = refusal(&component, Capabilities::default()).to_string();
     assert!(text.contains("(needs the grant `keyvalue`)") && text.contains("(no grant exists"), "{text}");
 }
 
@@ -66,7 +68,7 @@ fn of_version(version: &str) -> Vec<u8> {
 #[test]
 fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
     for version in ["0.2.0", "1.0.0"] {
-        let refusal = refusal(&of_version(version), Grants::default());
+        let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found } if found == version), "{refusal}");
         assert!(refusal.to_string().contains("this host speaks 0.1"), "{refusal}");
     }
@@ -79,7 +81,7 @@ fn a_later_patch_of_the_same_version_runs() {
 
 #[test]
 fn what_is_no_plugin_is_told_apart() {
-    let refuse = |bytes: &[u8]| refusal(bytes, Grants::default());
+    let refuse = |bytes: &[u8]| refusal(bytes, Capabilities::default());
     assert!(matches!(refuse(b""), LoadError::Malformed(_)));
     assert!(matches!(refuse(b"#!/bin/sh\n"), LoadError::Malformed(_)));
     assert!(matches!(refuse(&wat::parse_str("(module)").expect("text")), LoadError::Module));
@@ -97,7 +99,7 @@ fn bytes_that_rotted_are_refused_or_run_within_their_limits() {
     for at in (8..whole.len()).step_by(61) {
         let mut rotten = whole.clone();
         rotten[at] ^= 0x55;
-        if let Ok(plugin) = sandbox().load(Digest::of(&rotten), &rotten, &Grants::default()) {
+        if let Ok(plugin) = sandbox().load(Digest::of(&rotten), &rotten, Capabilities::default()) {
             // Whatever it is now, it ends.
             let _ = crate::world::run(&plugin, &crate::world::tight());
         }
@@ -115,7 +117,7 @@ fn an_export_of_another_form_is_refused() {
           (export "toolgate:plugin/catalog@0.1.0" (instance $catalog)))"#,
     )
     .expect("text");
-    let plugin = sandbox().load(Digest::of(&component), &component, &Grants::default());
+    let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());
     // Its name is right, so it loads; the moment it is asked, its type is found to be another.
     let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations());
     assert!(asked.is_err());
@@ -125,22 +127,22 @@ fn an_export_of_another_form_is_refused() {
 fn components_have_their_size_and_their_memories() {
     let small = Sandbox::new(Settings { pool: 1, max_component: 1000, ..Settings::default() }).expect("a pool");
     let component = guest(ECHO);
-    let refused = small.load(Digest::of(&component), &component, &Grants::default());
+    let refused = small.load(Digest::of(&component), &component, Capabilities::default());
     assert!(matches!(refused, Err(LoadError::TooLarge { most: 1000, .. })));
     let memories = with_modules(guest(ECHO), &["(module (memory 1))"; 10]);
-    assert!(matches!(refusal(&memories, Grants::default()), LoadError::Compile(_)));
+    assert!(matches!(refusal(&memories, Capabilities::default()), LoadError::Compile(_)));
 }
 
 #[test]
 fn what_differs_between_machines_does_not_compile() {
     let relaxed =
         "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
-    assert!(matches!(refusal(&guest(relaxed), Grants::default()), LoadError::Compile(_)));
+    assert!(matches!(refusal(&guest(relaxed), Capabilities::default()), LoadError::Compile(_)));
 }
 
 #[test]
 fn a_flood_of_imports_is_refused_before_it_is_listed() {
     let imports: String = (0..2_000).map(|n| format!("(import \"a:b/c{n}@1.0.0\" (instance))")).collect();
     let component = wat::parse_str(format!("(component {imports})")).expect("text");
-    assert!(matches!(refusal(&component, Grants::default()), LoadError::Malformed(_)));
+    assert!(matches!(refusal(&component, Capabilities::default()), LoadError::Malformed(_)));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Digest, FailureCode, Limits};
-use toolgate_sandbox::{Clock, Grants, Job, Random, Sandbox, Settings};
+use toolgate_sandbox::{Capabilities, Clock, Job, Random, Sandbox, Settings};
 
 use crate::guests::{Wat, guest};
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
@@ -223,7 +223,7 @@ fn a_host_can_give_guests_other_clocks_and_other_randomness() {
         ("(call $date (i32.const 32)) (call $ok_number (i64.load (i32.const 32)))", "42"),
     ] {
         let component = worldly(run);
-        let plugin = sandbox.load(Digest::of(&component), &component, &Grants::default()).expect("it loads");
+        let plugin = sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads");
         assert_eq!(value(crate::world::run(&plugin, &tight()).outcome), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, PluginName, Span};
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{
-    End, Grants, Job, Level, MemoryBuckets, Plugin, Sandbox, Settings, Sink, Update, guest_runtime,
+    Capabilities, End, Grants, Job, Level, MemoryBuckets, Plugin, Quota, Sandbox, Settings, Sink, Update, guest_runtime,
 };
 
 /// Guests of every test share one runtime and one pool, as on a host.
@@ -23,7 +23,7 @@ pub(crate) fn sandbox() -> &'static Sandbox {
 
 /// Loads a component without grants.
 pub(crate) fn load(component: &[u8]) -> Plugin {
-    sandbox().load(Digest::of(component), component, &Grants::default()).expect("it loads")
+    sandbox().load(Digest::of(component), component, Capabilities::default()).expect("it loads")
 }
 
 /// What a call reported.
@@ -55,6 +55,7 @@ impl Heard {
 pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
     Job {
         plugin: PluginName::new(plugin).expect("a name"),
+        grants: Arc::new(Grants { keyvalue: Some(Quota::default()), ..Grants::default() }),
         call_id: "call_1".into(),
         tool: "tool".into(),
         arguments: Json::new(arguments),

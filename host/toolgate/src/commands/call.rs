@@ -61,7 +61,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let named = is_file(&args.target).then(|| plugin_name(file)).transpose()?;
     if let Some(name) = &named {
         for grant in &args.grant {
-            config.grant(name.clone(), *grant);
+            config.grant(name.clone(), grant.clone());
         }
     }
     let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());

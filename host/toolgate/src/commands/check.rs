@@ -24,7 +24,7 @@ pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
     for file in &args.files {
         let name = plugin_name(file)?;
         for grant in &args.grant {
-            config.grant(name.clone(), *grant);
+            config.grant(name.clone(), grant.clone());
         }
         let report = check(&sandbox, &config.registry(Path::new("")), &name, file, &mut owners)?;
         refused |= !report.findings.is_empty();

@@ -34,6 +34,24 @@ pub struct LimitsTable {
     pub log_bytes: Option<usize>,
     /// Calls of one plugin that run at once; more wait for their turn. Default: 64.
     pub concurrency: Option<NonZeroU32>,
+    /// Calls of one plugin that wait for their turn; more are refused as busy. Default: 256.
+    pub queue: Option<usize>,
+    /// What the host holds in its own memory on behalf of one call. Default: 16777216, 16 MiB.
+    pub host_bytes: Option<NonZeroUsize>,
+    /// Calls of host functions. Default: 1000000.
+    pub host_calls: Option<NonZeroU64>,
+    /// How long one host function may take, in milliseconds. Default: 10000.
+    pub host_call_ms: Option<NonZeroU64>,
+    /// Requests over HTTP of one call. Default: 64.
+    pub http_requests: Option<u32>,
+    /// Requests over HTTP of one call at once. Default: 8.
+    pub http_concurrent: Option<NonZeroU32>,
+    /// How long one request over HTTP may take, in milliseconds. Default: 20000.
+    pub http_ms: Option<NonZeroU64>,
+    /// What all requests of one call send, headers included. Default: 8388608, 8 MiB.
+    pub http_sent_bytes: Option<NonZeroUsize>,
+    /// What all answers to one call bring, headers included, after decompression. Default: 16777216, 16 MiB.
+    pub http_received_bytes: Option<NonZeroUsize>,
 }
 
 impl LimitsTable {
@@ -41,8 +59,9 @@ impl LimitsTable {
     #[must_use]
     pub fn over(&self, others: Limits) -> Limits {
         let size = |own: Option<NonZeroUsize>, other| own.map_or(other, NonZeroUsize::get);
+        let span = |own: Option<NonZeroU64>, other| own.map_or(other, |millis| Span::from_millis(millis.get()));
         Limits {
-            time: self.time_ms.map_or(others.time, |time| Span::from_millis(time.get())),
+            time: span(self.time_ms, others.time),
             memory: size(self.memory_bytes, others.memory),
             table_elements: self.table_elements.unwrap_or(others.table_elements),
             instances: size(self.instances, others.instances),
@@ -54,6 +73,15 @@ impl LimitsTable {
             progress_bytes: self.progress_bytes.unwrap_or(others.progress_bytes),
             log_bytes: self.log_bytes.unwrap_or(others.log_bytes),
             concurrency: self.concurrency.map_or(others.concurrency, |most| most.get() as usize),
+            queue: self.queue.unwrap_or(others.queue),
+            host_bytes: size(self.host_bytes, others.host_bytes),
+            host_calls: self.host_calls.map_or(others.host_calls, NonZeroU64::get),
+            host_call_time: span(self.host_call_ms, others.host_call_time),
+            http_requests: self.http_requests.unwrap_or(others.http_requests),
+            http_concurrent: self.http_concurrent.map_or(others.http_concurrent, NonZeroU32::get),
+            http_time: span(self.http_ms, others.http_time),
+            http_sent: size(self.http_sent_bytes, others.http_sent),
+            http_received: size(self.http_received_bytes, others.http_received),
         }
     }
 }
