@@ -1,11 +1,13 @@
 //! What the benchmarks share: a host with the example plugins, and the turns that are submitted to it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use dispatch::{CallRequest, TurnRequest};
 use domain::{CallId, ConversationId, Json, PluginName, Principal, Rejection};
 use toolgate::Host;
+use toolgate::config::Config;
 
 /// The file of an example plugin.
 pub(crate) fn plugin(name: &str) -> Result<Vec<u8>> {
@@ -22,7 +24,10 @@ pub(crate) fn repository() -> PathBuf {
 
 /// A host with the plugin `lab`, on disk in a temporary folder.
 pub(crate) async fn host() -> Result<Host> {
-    let host = Host::builder().open().await?;
+    // One principal submits everything here, far more than one may by default.
+    let mut config = Config::default();
+    config.quota.open_turns = NonZeroUsize::new(1_000_000);
+    let host = Host::builder().config(config).open().await?;
     load(&host, "lab").await?;
     Ok(host)
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{Clock as _, End, Filter, Run, Store};
-use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, TurnRequest, Until};
+use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
 use domain::{
     CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span, SuspensionId,
     Turn, TurnId,
@@ -49,6 +49,8 @@ struct World {
     requests: Vec<TurnRequest>,
     /// Every turn that was acknowledged.
     turns: HashSet<TurnId>,
+    /// What the only caller may have at once.
+    quota: Quota,
     /// Every answer that was acknowledged.
     answers: HashMap<SuspensionId, (PrincipalId, String)>,
 }
@@ -64,6 +66,12 @@ impl World {
             runs: Arc::default(),
             requests: Vec::new(),
             turns: HashSet::new(),
+            // Where it is tight, calls wait for each other and some turns are refused.
+            quota: if seed.is_multiple_of(3) {
+                Quota { open_turns: 12, running_calls: 1, waiting_calls: 2, ..Quota::default() }
+            } else {
+                Quota::default()
+            },
             answers: HashMap::new(),
         }
     }
@@ -101,6 +109,7 @@ impl World {
             }),
             rules: Rules::default(),
             bounds: dispatch::Bounds::default(),
+            quotas: dispatch::Quotas { each: self.quota, ..dispatch::Quotas::default() },
         })
     }
 
@@ -135,7 +144,11 @@ impl World {
     async fn submit(&mut self, handle: &Handle) {
         let request = self.request();
         let agent = principal("agent", &[Role::Caller]);
-        let submitted = handle.submit(&agent, request.clone()).await.unwrap_or_else(|error| self.panic(&error));
+        let submitted = match handle.submit(&agent, request.clone()).await {
+            Ok(submitted) => submitted,
+            Err(Error::Busy(_)) => return,
+            Err(error) => self.panic(&error),
+        };
         assert_eq!(submitted.turn.calls.len(), request.calls.len());
         if !submitted.ephemeral {
             self.turns.insert(submitted.turn.id);
@@ -295,6 +308,10 @@ fn simulate(seed: u64) {
             assert!(turn.is_ended(), "seed {seed}: {turn:?}");
         }
         assert_eq!(host.handle().turns_in_memory(), 0, "a turn that ended is not kept in memory");
+        let counts = host.handle().counts();
+        let left =
+            [counts.open_turns, counts.open_bytes, counts.suspensions, counts.running_calls, counts.waiting_calls];
+        assert_eq!(left, [0; 5], "seed {seed}: what has ended counts for nothing");
     });
     runtime().block_on(world.check());
 }

@@ -9,8 +9,10 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::feed::Feeds;
 use crate::handle::Handle;
+use crate::ledger::{Admission, Ledger};
 use crate::ports::{AppendError, Clock, Commit, Store, StoreFault, Tools};
 use crate::presence::Presence;
+use crate::quota::Quotas;
 use crate::request::Bounds;
 use crate::turns::{Entered, Slot, Turns};
 use crate::{expiry, index};
@@ -34,6 +36,8 @@ pub struct Parts {
     pub rules: Rules,
     /// Bounds on what may be sent.
     pub bounds: Bounds,
+    /// What each principal may have at once.
+    pub quotas: Quotas,
 }
 
 /// A running host. Dropping it stops what it does by itself; calls that run are recovered by the next one.
@@ -46,7 +50,8 @@ impl Host {
     /// Starts a host: recovers what a killed one left, and from then on sees to what is due.
     ///
     /// Must be called in a tokio runtime, which it uses for everything but the guests.
-    pub fn start(parts: Parts) -> Self {
+    pub fn start(mut parts: Parts) -> Self {
+        let ledger = Arc::new(Ledger::new(std::mem::take(&mut parts.quotas)));
         let inner = Arc::new(Inner {
             owner: OwnerId::from_bits((parts.mint)()),
             open_since: parts.clock.now(),
@@ -54,6 +59,7 @@ impl Host {
             feeds: Feeds::default(),
             presence: Presence::default(),
             alarm: expiry::Alarm::default(),
+            ledger,
             parts,
         });
         let watching = tokio::spawn(expiry::watch(inner.clone()));
@@ -82,6 +88,7 @@ pub(crate) struct Inner {
     pub(crate) feeds: Feeds,
     pub(crate) presence: Presence,
     pub(crate) alarm: expiry::Alarm,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Inner {
@@ -126,7 +133,8 @@ impl Inner {
             };
             match self.parts.store.append(commit).await {
                 Ok(_) => {
-                    self.committed(entered, &mut slot, next, version + 1);
+                    self.ledger.moved(&turn, &next);
+                    self.committed(entered, &mut slot, next, version + 1, None);
                     return Ok(true);
                 }
                 Err(AppendError::Conflict) => {}
@@ -138,12 +146,19 @@ impl Inner {
     }
 
     /// A commit is on disk: publish it, and perform what the new state owes.
-    pub(crate) fn committed(self: &Arc<Self>, entered: &Entered, slot: &mut Slot, turn: Turn, version: u32) {
+    pub(crate) fn committed(
+        self: &Arc<Self>,
+        entered: &Entered,
+        slot: &mut Slot,
+        turn: Turn,
+        version: u32,
+        admission: Option<&mut Admission>,
+    ) {
         self.feeds.committed(&turn.conversation);
         if let Some(due) = turn.next_due() {
             self.alarm.no_later_than(due.at);
         }
-        self.perform(&turn, slot);
+        self.perform(&turn, slot, admission);
         slot.turn = Some((turn, version));
         entered.count_commit();
     }

@@ -3,6 +3,7 @@
 use domain::{CallId, Refusal};
 
 use crate::ports::StoreFault;
+use crate::quota::Busy;
 
 /// A request that was not carried out. Nothing of it happened.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,9 @@ pub enum Error {
         /// The largest that is allowed.
         limit: usize,
     },
+    /// The principal has as much at the host as it may. The same request may be made again later.
+    #[error("{0}")]
+    Busy(Busy),
     /// The rules of a call's life refuse it.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -20,6 +20,9 @@ const BATCH: usize = 256;
 /// How many of them are seen to at once.
 const AT_ONCE: usize = 64;
 
+/// How many turns are read at once to be counted. Each may hold megabytes.
+const COUNTED_AT_ONCE: usize = 8;
+
 /// The longest sleep. The clock may be set, and another host may have written to a shared store.
 const LONGEST: Span = Span::from_secs(60);
 
@@ -44,7 +47,11 @@ impl Alarm {
 
 /// Recovers what a killed host left, then sees to what is due, for as long as the host lives.
 pub(crate) async fn watch(inner: Arc<Inner>) {
-    while let Err(error) = recover(&inner).await {
+    loop {
+        let counted = count(&inner).await;
+        inner.ledger.counted(counted.clone());
+        let recovered = if counted.is_ok() { recover(&inner).await } else { counted };
+        let Err(error) = recovered else { break };
         tracing::error!(%error, "what the last run left could not be read");
         inner.parts.clock.sleep_until(inner.parts.clock.now() + BACKOFF).await;
     }
@@ -63,6 +70,31 @@ pub(crate) async fn watch(inner: Arc<Inner>) {
             () = inner.parts.clock.sleep_until(next) => {}
             () = inner.alarm.wake.notified() => {}
         }
+    }
+}
+
+/// Counts what each principal's turns hold, before anything new is admitted. A turn that cannot be read counts for nothing:
+/// it must not keep everybody from submitting.
+async fn count(inner: &Arc<Inner>) -> Result<(), StoreFault> {
+    let mut after = None;
+    loop {
+        let page = inner.parts.store.unfinished(after, BATCH).await?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        after = Some(*last);
+        let counted = futures::stream::iter(page).map(|(id, _)| async move {
+            let entered = inner.turns.enter(id);
+            let mut slot = entered.lock().await;
+            if slot.turn.is_none() {
+                match inner.load(id).await {
+                    Ok(loaded) => slot.turn = loaded,
+                    Err(error) => tracing::error!(turn = %id, %error, "a turn could not be counted"),
+                }
+            }
+            if let Some((turn, _)) = &slot.turn {
+                inner.ledger.found(turn);
+            }
+        });
+        counted.buffer_unordered(COUNTED_AT_ONCE).collect::<()>().await;
     }
 }
 

@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::feed::Follower;
 use crate::ports::{AuditEntry, Feed, LiveTool, Position, StoreFault};
 use crate::presence::{Attachment, may_attach};
-use crate::request::Until;
+use crate::quota::Quota;
+use crate::request::{Counts, Until};
 
 /// A cheap clone that reaches the host.
 #[derive(Clone)]
@@ -37,6 +38,18 @@ impl Handle {
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.turns.len()
+    }
+
+    /// What a principal may have at once.
+    #[must_use]
+    pub fn quota(&self, principal: &PrincipalId) -> Quota {
+        self.inner.ledger.quotas().of(principal)
+    }
+
+    /// What all principals have at the host, and how calls ended since it was started.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.inner.ledger.counts()
     }
 
     /// A turn as it is now.

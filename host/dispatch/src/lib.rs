@@ -3,7 +3,7 @@
 //! One call takes one path, by plain calls:
 //!
 //! 1. [`Handle::submit`] looks the tools up and makes a plan for each call (`plan`),
-//! 2. [`domain::Turn::submit`] decides which facts follow,
+//! 2. `ledger` holds it against the caller's quota, and [`domain::Turn::submit`] decides which facts follow,
 //! 3. `index` derives what changes of the indexes, and [`ports::Store::append`] makes both durable,
 //! 4. `feed` wakes whoever follows,
 //! 5. `perform` starts what the new state owes: [`ports::Tools::run`],
@@ -20,11 +20,13 @@ mod feed;
 mod handle;
 mod idempotency;
 mod index;
+mod ledger;
 mod perform;
 mod plan;
 pub mod ports;
 mod presence;
 mod prompt;
+mod quota;
 mod request;
 mod turns;
 
@@ -34,4 +36,5 @@ pub use feed::{Follower, Item, Live};
 pub use handle::{Handle, Replayed};
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
-pub use request::{Answer, Bounds, CallRequest, PendingItem, ProviderResult, Submitted, TurnRequest, Until};
+pub use quota::{Bound, Busy, Quota, Quotas};
+pub use request::{Answer, Bounds, CallRequest, Counts, PendingItem, ProviderResult, Submitted, TurnRequest, Until};

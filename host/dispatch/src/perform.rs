@@ -9,12 +9,14 @@ use futures::FutureExt;
 use crate::dispatcher::Inner;
 use crate::feed::{Live, LiveReport};
 use crate::idempotency;
+use crate::ledger::{Admission, Ticket};
 use crate::ports::{End, Run};
 use crate::turns::{Entered, Slot};
 
 impl Inner {
     /// Brings what runs in line with what the turn owes.
-    pub(crate) fn perform(self: &Arc<Self>, turn: &Turn, slot: &mut Slot) {
+    /// Calls of a turn that has just begun have their tickets from its admission.
+    pub(crate) fn perform(self: &Arc<Self>, turn: &Turn, slot: &mut Slot, mut admission: Option<&mut Admission>) {
         let due: Vec<(CallIndex, u32)> =
             turn.due(self.owner).map(|Effect::Run { call, attempt }| (call, attempt)).collect();
         slot.running.retain(|key, task| {
@@ -28,18 +30,23 @@ impl Inner {
             if slot.running.contains_key(&(call, attempt)) {
                 continue;
             }
-            let Some(run) = self.run_of(turn, call, attempt) else { continue };
+            let ticket = admission.as_mut().and_then(|admission| admission.ticket());
+            let ticket = ticket.unwrap_or_else(|| self.ledger.ticket(&turn.caller));
             // Entered here and not by the task: until the task is polled for the first time, nothing else may forget that
             // this call is being run.
             let entered = self.turns.enter(turn.id);
-            let task = self.parts.guests.spawn(self.clone().run_to_end(entered, turn.id, call, attempt, run));
+            let task = self.parts.guests.spawn(self.clone().run_to_end(entered, turn.id, call, attempt, ticket));
             slot.running.insert((call, attempt), task.abort_handle());
         }
     }
 
-    /// Runs a guest and feeds its end back as the next input of its turn.
-    async fn run_to_end(self: Arc<Self>, entered: Entered, id: TurnId, call: CallIndex, attempt: u32, run: Run) {
+    /// Runs a guest once it is its caller's turn, and feeds its end back as the next input of its turn.
+    async fn run_to_end(self: Arc<Self>, entered: Entered, id: TurnId, call: CallIndex, attempt: u32, ticket: Ticket) {
+        let place = ticket.place().await;
+        // Made only now: a call that waits costs no copy of what it will run with.
+        let Some(run) = self.owed(&entered, id, call, attempt).await else { return };
         let outcome = self.run(run).await.outcome;
+        drop(place);
         let finished = self.step(&entered, id, |_, slot| {
             // The task is about to end by itself; nobody may stop it while it commits.
             slot.running.remove(&(call, attempt));
@@ -49,6 +56,19 @@ impl Inner {
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
             tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
         }
+    }
+
+    /// What is to be run. Without it the call stays recorded as running, and is recovered when its lease ends.
+    async fn owed(self: &Arc<Self>, entered: &Entered, id: TurnId, call: CallIndex, attempt: u32) -> Option<Run> {
+        let mut slot = entered.lock().await;
+        if slot.turn.is_none() {
+            slot.turn = self.load(id).await.inspect_err(|error| tracing::error!(turn = %id, %error)).ok().flatten();
+        }
+        let run = slot.turn.as_ref().and_then(|(turn, _)| self.run_of(turn, call, attempt));
+        if run.is_none() {
+            slot.running.remove(&(call, attempt));
+        }
+        run
     }
 
     /// Runs a guest. A panic on the way is the host's fault and still an outcome.

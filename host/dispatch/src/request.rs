@@ -102,6 +102,25 @@ pub struct PendingItem {
     pub closed: Option<Closed>,
 }
 
+/// What all principals have at the host at this moment, and what became of calls since it was started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Durable turns that have not ended.
+    pub open_turns: usize,
+    /// What they were submitted with, in bytes.
+    pub open_bytes: usize,
+    /// What waits for the outside: approvals, questions, clients' work.
+    pub suspensions: usize,
+    /// Calls whose guests run, or wait for a place of their plugin.
+    pub running_calls: usize,
+    /// Calls that wait for other calls of their caller to end.
+    pub waiting_calls: usize,
+    /// Submissions that were refused, by the bound of the quota.
+    pub refused: Vec<(&'static str, u64)>,
+    /// Calls that ended, by outcome, and failures by code (empty for any other outcome).
+    pub settled: Vec<(&'static str, &'static str, u64)>,
+}
+
 /// Bounds on what callers and answerers may send. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

@@ -29,12 +29,13 @@ pub(crate) enum Code {
     UnknownHost,
     Invalid,
     PluginRefused,
+    Busy,
     Fault,
 }
 
 impl Code {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, StatusCode, &'static str, &'static str); 16] = [
+    const TABLE: [(Self, StatusCode, &'static str, &'static str); 17] = [
         (Self::BadRequest, StatusCode::BAD_REQUEST, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, StatusCode::BAD_REQUEST, "bad-json", "The body is not JSON that this host takes"),
         (Self::Unauthorized, StatusCode::UNAUTHORIZED, "unauthorized", "A valid bearer token is needed"),
@@ -64,6 +65,12 @@ impl Code {
             StatusCode::UNPROCESSABLE_ENTITY,
             "plugin-refused",
             "The plugin breaks rules for loading",
+        ),
+        (
+            Self::Busy,
+            StatusCode::TOO_MANY_REQUESTS,
+            "busy",
+            "The principal has as much at the host as it may have at once",
         ),
         (Self::Fault, StatusCode::INTERNAL_SERVER_ERROR, "fault", "The host failed"),
     ];
@@ -109,6 +116,13 @@ impl Error {
         Self::invalid(vec![Pointed::new(pointer, message)])
     }
 
+    /// The principal has as much as it may; the same request may be made again after so many seconds.
+    pub(crate) fn busy(detail: impl Into<String>, retry_after: u64) -> Self {
+        let mut error = Self::new(Code::Busy, detail);
+        error.0.retry_after = Some(retry_after);
+        error
+    }
+
     /// We failed. The log has the detail, and the answer the id to find it by.
     pub(crate) fn fault(detail: &dyn fmt::Display) -> Self {
         #[expect(
@@ -124,6 +138,14 @@ impl Error {
     }
 }
 
+/// After how many seconds it is worth while to try again: calls end within seconds, but turns may wait for people.
+fn patience(bound: dispatch::Bound) -> u64 {
+    match bound {
+        dispatch::Bound::WaitingCalls => 1,
+        dispatch::Bound::OpenTurns | dispatch::Bound::OpenBytes => 10,
+    }
+}
+
 fn told(error: &Pointed) -> String {
     if error.pointer.is_empty() { error.message.clone() } else { format!("{}: {}", error.pointer, error.message) }
 }
@@ -134,6 +156,7 @@ impl IntoResponse for Error {
         let mut response = (status, Json(&self.0)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.extend(self.0.retry_after.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"toolgate\""));
         }
@@ -153,6 +176,7 @@ impl From<dispatch::Error> for Error {
                 error.0.call = Some(call.to_string());
                 error
             }
+            dispatch::Error::Busy(busy) => Self::busy(detail, patience(busy.bound)),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => Self::fault(&fault),
         }

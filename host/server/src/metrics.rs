@@ -12,15 +12,22 @@ use crate::http::App;
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// What is counted, with what it means.
-const COUNTERS: [(&str, &str); 3] = [
+const COUNTERS: [(&str, &str); 5] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
     ("toolgate_turns_submitted_total", "Turns submitted, by what became of them: new, replayed or ephemeral."),
     ("toolgate_answers_total", "Answers to suspensions that stand: new or replayed."),
+    ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
+    ("toolgate_refused_busy_total", "Requests refused because their principal has as much as it may, by the bound."),
 ];
-const GAUGES: [(&str, &str); 3] = [
+const GAUGES: [(&str, &str); 8] = [
     ("toolgate_event_streams", "Event streams that are open."),
     ("toolgate_turns_in_memory", "Turns that run or are waited for."),
     ("toolgate_live_tools", "Tools that can be called."),
+    ("toolgate_open_turns", "Turns that have not ended."),
+    ("toolgate_open_turn_bytes", "What those turns were submitted with."),
+    ("toolgate_pending_suspensions", "What waits for people and clients."),
+    ("toolgate_running_calls", "Calls that run, or wait for a place of their plugin."),
+    ("toolgate_waiting_calls", "Calls that wait for other calls of their caller to end."),
 ];
 
 /// The counts of one router.
@@ -60,11 +67,30 @@ impl Meters {
         let set = |name, count: usize| self.gauge(name).set(count as f64);
         set("toolgate_turns_in_memory", handle.turns_in_memory());
         set("toolgate_live_tools", handle.tools().len());
+        let counts = handle.counts();
+        set("toolgate_open_turns", counts.open_turns);
+        set("toolgate_open_turn_bytes", counts.open_bytes);
+        set("toolgate_pending_suspensions", counts.suspensions);
+        set("toolgate_running_calls", counts.running_calls);
+        set("toolgate_waiting_calls", counts.waiting_calls);
+        for (outcome, code, count) in counts.settled {
+            let outcome = Label::from_static_parts("outcome", outcome);
+            let labels = vec![outcome, Label::from_static_parts("code", code)];
+            self.counter("toolgate_calls_ended_total", labels).absolute(count);
+        }
+        for (bound, count) in counts.refused {
+            let bound = Label::from_static_parts("bound", bound);
+            self.counter("toolgate_refused_busy_total", vec![bound]).absolute(count);
+        }
         self.0.handle().render()
     }
 
     fn count(&self, name: &'static str, labels: Vec<Label>) {
-        self.0.register_counter(&Key::from_parts(name, labels), &METADATA).increment(1);
+        self.counter(name, labels).increment(1);
+    }
+
+    fn counter(&self, name: &'static str, labels: Vec<Label>) -> metrics::Counter {
+        self.0.register_counter(&Key::from_parts(name, labels), &METADATA)
     }
 
     fn gauge(&self, name: &'static str) -> metrics::Gauge {

@@ -6,6 +6,7 @@
 mod error;
 mod grants;
 mod limits;
+mod quota;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use domain::{Limits, PluginName, Rule, Rules, Span, ToolName};
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
+pub use quota::{QuotaTable, QuotasTable};
 use registry::{Pattern, PluginSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
@@ -70,6 +72,8 @@ pub struct Config {
     pub pool: Option<NonZeroU32>,
     /// What one call of a guest may spend.
     pub limits: LimitsTable,
+    /// What one principal may have at the host at once.
+    pub quota: QuotasTable,
     /// What differs for single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,

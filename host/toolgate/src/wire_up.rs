@@ -93,6 +93,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         mint: Arc::new(mint),
         rules: plan.config.rules(),
         bounds: Bounds { arguments, ..Bounds::default() },
+        quotas: plan.config.quota.quotas(),
     });
     let handle = core.handle();
     let tasks = vec![

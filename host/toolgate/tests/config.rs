@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `quota`, `plugin`, `policy`
             did you mean `plugins`?"#]],
     );
     check(
@@ -96,6 +96,17 @@ fn every_key_reaches_the_host() {
         memory_bytes = 7
         concurrency = 8
 
+        [quota]
+        open_turns = 10
+        open_bytes = 11
+        running_calls = 12
+        waiting_calls = 13
+        event_streams = 14
+        requests = 15
+
+        [quota.principal."ci@example"]
+        open_turns = 16
+
         [plugin.ledger]
         grants.keyvalue = true
         limits.time_ms = 9
@@ -114,6 +125,17 @@ fn every_key_reaches_the_host() {
     assert_eq!((settings.rule("payment"), settings.rule("read")), (Rule::Ask, Rule::Allow));
     assert_eq!(settings.approve_on_expiry.len(), 1);
     assert_eq!((settings.default_expires, settings.queue), (Span::from_millis(2), Span::from_millis(3)));
+    let quotas = config.quota.quotas();
+    let each = dispatch::Quota {
+        open_turns: 10,
+        open_bytes: 11,
+        running_calls: 12,
+        waiting_calls: 13,
+        event_streams: 14,
+        requests: 15,
+    };
+    let [ci, ann] = ["ci@example", "ann"].map(|name| domain::PrincipalId::new(name).expect("a name"));
+    assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, ..each }));
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
     assert_eq!((rules.max_attempts, rules.max_calls), (4, 5));
@@ -136,7 +158,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 15, "{keys:?}");
+    assert_eq!(keys.len(), 16, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::exact;
 use crate::feed::Live;
 use crate::index;
+use crate::ledger::Admission;
 use crate::plan::plan;
 use crate::ports::{AppendError, Commit, StoreFault};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
@@ -45,6 +46,9 @@ impl Handle {
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(Submitted { turn, replayed: true, ephemeral: false });
         }
+        let ledger = &self.inner.ledger;
+        ledger.ready().await?;
+        let mut admission = ledger.admit(&by.id, &request)?;
         let tools = self.inner.parts.tools.as_ref();
         let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools)).collect();
         let ephemeral = request.ephemeral && calls.iter().all(never_waits);
@@ -57,8 +61,9 @@ impl Handle {
             calls,
         };
         let (events, turn) = self.inner.with_context(|cx| Turn::submit(submission, cx))?;
+        admission.calls(turn.due(self.inner.owner).count())?;
         if ephemeral {
-            let turn = self.run_ephemeral(events, turn).await?;
+            let turn = self.run_ephemeral(events, turn, admission).await?;
             return Ok(Submitted { turn, replayed: false, ephemeral: true });
         }
         let commit = Commit {
@@ -68,7 +73,7 @@ impl Handle {
             index: index::changes(None, &events, &turn),
             events,
         };
-        match self.begin(commit, turn).await? {
+        match self.begin(commit, turn, admission).await? {
             Begun::Now(turn) => Ok(Submitted { turn: *turn, replayed: false, ephemeral: false }),
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, &request).await? {
@@ -79,14 +84,15 @@ impl Handle {
     }
 
     /// Commits a new turn and performs what it owes.
-    async fn begin(&self, commit: Commit, turn: Turn) -> Result<Begun, Error> {
+    async fn begin(&self, commit: Commit, turn: Turn, mut admission: Admission) -> Result<Begun, Error> {
         let inner = self.inner.clone();
         to_the_end("submit a turn", async move {
             let entered = inner.turns.enter(turn.id);
             let mut slot = entered.lock().await;
             match inner.parts.store.append(commit).await {
                 Ok(_) => {
-                    inner.committed(&entered, &mut slot, turn.clone(), 1);
+                    inner.ledger.began(&mut admission, &turn);
+                    inner.committed(&entered, &mut slot, turn.clone(), 1, Some(&mut admission));
                     Ok(Begun::Now(Box::new(turn)))
                 }
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
@@ -153,7 +159,12 @@ impl Handle {
 
     /// Carries an ephemeral turn out in this task. Nothing is written, except that what its guests wrote to their own
     /// stores is made durable before a result is told.
-    async fn run_ephemeral(&self, events: Vec<domain::Event>, mut turn: Turn) -> Result<Turn, Error> {
+    async fn run_ephemeral(
+        &self,
+        events: Vec<domain::Event>,
+        mut turn: Turn,
+        mut admission: Admission,
+    ) -> Result<Turn, Error> {
         let inner = &self.inner;
         let followed = inner.feeds.is_followed(&turn.conversation);
         let tell = |turn: &Turn, mut events: Vec<domain::Event>| {
@@ -165,18 +176,25 @@ impl Handle {
         };
         let mut runs: Vec<_> = turn
             .due(inner.owner)
-            .filter_map(|Effect::Run { call, attempt }| Some((call, attempt, inner.run_of(&turn, call, attempt)?)))
+            .filter_map(|Effect::Run { call, attempt }| {
+                Some((call, attempt, inner.run_of(&turn, call, attempt)?, admission.ticket()?))
+            })
             .collect();
         tell(&turn, events);
         // The last one runs here, and so does the only one; its siblings compute beside it.
         let here = runs.pop();
         let mut siblings = JoinSet::new();
-        for (call, attempt, run) in runs {
+        for (call, attempt, run, ticket) in runs {
             let beside = inner.clone();
-            siblings.spawn_on(async move { (call, attempt, beside.run(run).await) }, &inner.parts.guests);
+            let placed = async move {
+                let _place = ticket.place().await;
+                (call, attempt, beside.run(run).await)
+            };
+            siblings.spawn_on(placed, &inner.parts.guests);
         }
         let mut ends = Vec::with_capacity(siblings.len() + 1);
-        if let Some((call, attempt, run)) = here {
+        if let Some((call, attempt, run, ticket)) = here {
+            let _place = ticket.place().await;
             ends.push((call, attempt, inner.run(run).await));
         }
         loop {
@@ -190,7 +208,10 @@ impl Handle {
                 tell(&turn, events);
             }
             match siblings.join_next().await {
-                None => return Ok(turn),
+                None => {
+                    inner.ledger.ended_ephemeral(&turn);
+                    return Ok(turn);
+                }
                 Some(Ok(end)) => ends.push(end),
                 Some(Err(error)) => {
                     let reason = format!("a task ended: {error}");

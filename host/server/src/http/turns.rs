@@ -115,6 +115,7 @@ pub(crate) struct Submit {
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: which members are wrong"),
+        (status = 429, description = "`busy`: the caller has as much at the host as it may; nothing of the turn happens. With `retry-after`"),
     )
 )]
 pub(crate) async fn submit(

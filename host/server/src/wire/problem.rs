@@ -40,6 +40,9 @@ pub struct Problem {
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
+    /// After how many seconds it is worth while to try again (`busy`); the header `retry-after` says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
     /// What to look for in the host's log (`fault`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,

@@ -8,6 +8,7 @@ mod document;
 mod events;
 mod formats;
 mod problems;
+mod quotas;
 mod serving;
 mod tools;
 mod turns;

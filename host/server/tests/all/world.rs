@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::Clock;
-use dispatch::{Bounds, Host, Parts};
+use dispatch::{Bounds, Host, Parts, Quota, Quotas};
 use domain::{ConversationId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
@@ -108,6 +108,11 @@ impl World {
 
     /// Must be called in a runtime, as [`Host::start`].
     pub(crate) fn with(settings: Settings) -> Self {
+        Self::with_quota(settings, Quota::default())
+    }
+
+    /// Where each principal may have so much.
+    pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
         let minted = AtomicU64::new(1);
@@ -119,6 +124,7 @@ impl World {
             mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules: Rules::default(),
             bounds: Bounds::default(),
+            quotas: Quotas { each, ..Quotas::default() },
         });
         let doors = Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(Names), settings };
         Self { router: toolgate_server::router(doors), clock, shelf, host }

@@ -1,0 +1,38 @@
+//! What one principal may have at once, as its requests are answered when it would have more.
+
+use dispatch::Quota;
+use toolgate_server::Settings;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_caller_with_as_much_as_it_may_have_is_told_when_to_come_back_and_others_notice_nothing() {
+    let world = World::with_quota(Settings::default(), Quota { open_turns: 1, ..Quota::default() });
+    let gated = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{}}}}]}}"#);
+    let first = world.submit("", &gated("1")).await;
+    assert_eq!(first.code(), "201");
+    let refused = world.submit("", &gated("2")).await;
+    assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "10"));
+    assert_eq!(refused.json()["retry_after"], 10);
+    assert!(refused.at("/detail").contains("alice has 1 turns") && refused.at("/detail").contains("quota.open_turns"));
+    // The same turn again is the recorded one; and nothing of the refused one was written.
+    assert_eq!(world.submit("", &gated("1")).await.code(), "200");
+    let pending = world.get("alice", "/v1/pending").await.json();
+    assert_eq!(pending["suspensions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(world.post("eve", "/v1/conversations/hers/turns", &gated("2")).await.code(), "201");
+
+    let text = world.get("root", "/metrics").await.text;
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("{text}"));
+        line.rsplit(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(value("toolgate_open_turns"), "2");
+    assert_eq!(value("toolgate_pending_suspensions"), "2");
+    assert_eq!(value("toolgate_running_calls"), "0");
+    assert_eq!(value(r#"toolgate_refused_busy_total{bound="open_turns"}"#), "1");
+    let cancel = format!("/v1/conversations/c/turns/{}/cancel", first.at("/turn"));
+    assert_eq!(world.post("alice", &cancel, "").await.code(), "200");
+    assert_eq!(world.submit("", &gated("2")).await.code(), "201");
+    let text = world.get("root", "/metrics").await.text;
+    assert!(text.contains(r#"toolgate_calls_ended_total{outcome="cancelled",code=""} 1"#), "{text}");
+}

@@ -1,0 +1,352 @@
+//! What one principal may have at the host at once: each bound is hit, whoever hits it is refused before anything is written,
+//! and a neighbour notices nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::sync::{Arc, Mutex};
+
+use dispatch::ports::{End, Run, Store as _};
+use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
+use domain::{CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Rejection, Role, Rules, Turn};
+use store::MemoryStore;
+use tokio::sync::Semaphore;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::tools::WordTools;
+
+/// A host whose guests end when they are let go, and what outlives it.
+struct World {
+    store: Arc<MemoryStore>,
+    clock: Arc<SimClock>,
+    minted: Arc<Mutex<u128>>,
+    /// The calls whose guests were started, in order.
+    started: Arc<Mutex<Vec<String>>>,
+    /// A guest takes one of these and ends.
+    ends: Arc<Semaphore>,
+    quotas: Quotas,
+    host: Option<Host>,
+}
+
+impl World {
+    fn new(quota: Quota) -> Self {
+        let mut world = Self {
+            store: Arc::default(),
+            clock: Arc::default(),
+            minted: Arc::default(),
+            started: Arc::default(),
+            ends: Arc::new(Semaphore::new(0)),
+            quotas: Quotas { each: quota, ..Quotas::default() },
+            host: None,
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        let (started, ends, minted) = (self.started.clone(), self.ends.clone(), self.minted.clone());
+        let run = move |run: Run| {
+            let (started, ends) = (started.clone(), ends.clone());
+            async move {
+                started.lock().unwrap().push(run.call.to_string());
+                ends.acquire().await.unwrap().forget();
+                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false }
+            }
+        };
+        self.host = Some(Host::start(Parts {
+            store: self.store.clone(),
+            tools: Arc::new(WordTools::new(&["server", "server!"], run)),
+            clock: self.clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            mint: Arc::new(move || {
+                let mut minted = minted.lock().unwrap();
+                *minted += 1;
+                *minted
+            }),
+            rules: Rules::default(),
+            bounds: dispatch::Bounds::default(),
+            quotas: self.quotas.clone(),
+        }));
+    }
+
+    fn handle(&self) -> Handle {
+        self.host.as_ref().unwrap().handle()
+    }
+
+    async fn submit(&self, who: &str, id: &str, calls: &[(&str, &str)]) -> Result<Submitted, Error> {
+        self.handle().submit(&caller(who), request(id, calls)).await
+    }
+
+    /// Submits what is refused as busy by a bound, and looks that nothing of it was written and that a neighbour notices
+    /// nothing.
+    async fn refused(&self, who: &str, id: &str, calls: &[(&str, &str)], bound: Bound) {
+        let before = self.handle().counts();
+        match self.submit(who, id, calls).await {
+            Err(Error::Busy(Busy { principal, bound: by, limit })) => {
+                assert_eq!((principal.as_str(), by), (who, bound));
+                assert!(limit > 0);
+            }
+            other => panic!("should be refused by {bound:?}: {other:?}"),
+        }
+        let conversation = ConversationId::new(id).unwrap();
+        assert_eq!(self.store.owner(&conversation).await.unwrap(), None, "nothing of it was written");
+        let after = self.handle().counts();
+        assert_eq!((before.open_turns, before.open_bytes), (after.open_turns, after.open_bytes));
+        let refused = |counts: &dispatch::Counts| counts.refused.iter().map(|(_, count)| count).sum::<u64>();
+        assert_eq!(refused(&after), refused(&before) + 1);
+        let neighbour = self.submit("neighbour", &format!("beside-{id}"), &[("tool_1", "{}")]).await.unwrap();
+        self.cancel("neighbour", &neighbour.turn).await;
+    }
+
+    async fn cancel(&self, who: &str, turn: &Turn) {
+        self.handle().cancel(&caller(who), &turn.conversation, turn.id).await.unwrap();
+    }
+
+    fn started(&self) -> Vec<String> {
+        self.started.lock().unwrap().clone()
+    }
+
+    /// How many calls run, and how many wait for their caller's others.
+    fn calls(&self) -> (usize, usize) {
+        let counts = self.handle().counts();
+        (counts.running_calls, counts.waiting_calls)
+    }
+
+    /// Lets so many guests end.
+    async fn end(&self, guests: usize) {
+        self.ends.add_permits(guests);
+        settle().await;
+    }
+
+    fn is_empty(&self) -> bool {
+        let counts = self.handle().counts();
+        counts.open_turns + counts.open_bytes + counts.suspensions + counts.running_calls + counts.waiting_calls == 0
+    }
+}
+
+fn caller(name: &str) -> Principal {
+    Principal::new(PrincipalId::new(name).unwrap(), [Role::Caller])
+}
+
+/// A turn in a conversation of its own: tools with their arguments.
+fn request(id: &str, calls: &[(&str, &str)]) -> TurnRequest {
+    let calls = calls.iter().enumerate().map(|(n, (tool, arguments))| CallRequest {
+        id: CallId::new(&format!("{id}.{n}")).unwrap(),
+        tool: (*tool).into(),
+        arguments: Json::new(*arguments),
+        result: None,
+    });
+    TurnRequest {
+        conversation: ConversationId::new(id).unwrap(),
+        calls: calls.collect(),
+        context: None,
+        rejection: Rejection::default(),
+        ephemeral: false,
+    }
+}
+
+async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+const RUNS: (&str, &str) = ("tool_0", "{}");
+const WAITS: (&str, &str) = ("tool_1", "{}");
+
+#[tokio::test]
+async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends() {
+    let world = World::new(Quota { open_turns: 2, ..Quota::default() });
+    let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
+    world.submit("hog", "b", &[WAITS]).await.unwrap();
+    assert_eq!(world.handle().counts().suspensions, 3);
+    world.refused("hog", "c", &[WAITS], Bound::OpenTurns).await;
+    // What was acknowledged is not asked for anew, so it is not refused.
+    let again = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
+    assert!(again.replayed && again.turn.id == first.turn.id);
+    world.cancel("hog", &first.turn).await;
+    let third = world.submit("hog", "c", &[WAITS]).await.unwrap();
+    world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
+    // A turn that ends as it is submitted counts for nothing afterwards.
+    world.cancel("hog", &third.turn).await;
+    for n in 0..5 {
+        let settled = world.submit("hog", &format!("unknown-{n}"), &[("no_such_tool", "{}")]).await.unwrap();
+        assert!(settled.turn.is_ended());
+    }
+    assert_eq!(world.handle().counts().open_turns, 1);
+}
+
+#[tokio::test]
+async fn bytes_of_turns_that_have_not_ended_are_bounded() {
+    let world = World::new(Quota { open_bytes: 1000, ..Quota::default() });
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
+    let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
+    let counts = world.handle().counts();
+    assert_eq!((counts.open_turns, counts.open_bytes), (1, large.len() + "tool_1".len()));
+    world.refused("hog", "b", &[("tool_1", &large)], Bound::OpenBytes).await;
+    world.cancel("hog", &turn.turn).await;
+    assert!(world.is_empty());
+    world.submit("hog", "b", &[("tool_1", &large)]).await.unwrap();
+    // For what never fits, trying again is in vain, and so the answer is another one.
+    let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
+    let never = world.submit("other", "c", &[("tool_1", &huge)]).await;
+    assert!(matches!(never, Err(Error::TooLarge { limit: 1000, .. })), "{never:?}");
+}
+
+#[tokio::test]
+async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
+    let world = World::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
+    for id in ["a", "b", "c", "d", "e"] {
+        world.submit("hog", id, &[RUNS]).await.unwrap();
+        settle().await;
+    }
+    assert_eq!((world.started(), world.calls()), (vec!["a.0".to_owned(), "b.0".to_owned()], (2, 3)));
+    world.refused("hog", "f", &[RUNS], Bound::WaitingCalls).await;
+    // What waits for a person costs no place.
+    world.submit("hog", "gated", &[WAITS]).await.unwrap();
+    world.submit("neighbour", "n", &[RUNS]).await.unwrap();
+    settle().await;
+    assert_eq!(world.started().last().map(String::as_str), Some("n.0"));
+    for (ended, expected) in [(1, (3, 2)), (1, (3, 1))] {
+        world.end(ended).await;
+        assert_eq!(world.calls(), expected);
+    }
+    // First come, first served.
+    assert_eq!(world.started(), ["a.0", "b.0", "n.0", "c.0", "d.0"]);
+    world.submit("hog", "f", &[RUNS, RUNS]).await.unwrap();
+    world.refused("hog", "g", &[RUNS], Bound::WaitingCalls).await;
+    world.end(6).await;
+    assert_eq!(world.started()[5..], ["e.0", "f.0", "f.1"]);
+    assert_eq!((world.calls(), world.handle().counts().open_turns), ((0, 0), 1), "the gated one still waits");
+    let ok = world.handle().counts().settled.into_iter().find(|(outcome, ..)| *outcome == "ok");
+    assert_eq!(ok, Some(("ok", "", 8)));
+}
+
+#[tokio::test]
+async fn a_turn_of_more_calls_than_there_ever_is_room_for_is_admitted_alone() {
+    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    world.submit("hog", "a", &[RUNS]).await.unwrap();
+    world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
+    world.end(1).await;
+    world.submit("hog", "b", &[RUNS; 3]).await.unwrap();
+    world.end(3).await;
+    assert_eq!(world.started(), ["a.0", "b.0", "b.1", "b.2"]);
+    assert!(world.is_empty());
+}
+
+#[tokio::test]
+async fn an_approved_call_is_never_refused_for_a_quota_and_a_cancelled_one_gives_its_place_back() {
+    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
+    let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
+    let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
+    for (.., suspension) in gated.turn.pending() {
+        let (suspension, decision) = (suspension.id, "approve".to_owned());
+        let answer = Answer { suspension, decision, data: None, arguments: None, comment: None, expect_digest: None };
+        world.handle().resolve(&ann, answer).await.unwrap();
+    }
+    settle().await;
+    assert_eq!(world.calls(), (1, 4));
+    world.cancel("hog", &running.turn).await;
+    settle().await;
+    assert_eq!(world.calls(), (1, 2), "the place went to the next");
+    assert_eq!(world.started(), ["a.0", "gated.0"]);
+    world.end(3).await;
+    assert!(world.is_empty());
+    let turn = world.handle().turn(&caller("hog"), &gated.turn.conversation, gated.turn.id).await.unwrap();
+    assert!(turn.calls.iter().all(|call| matches!(call.outcome(), Some(Outcome::Ok { .. }))), "{turn:?}");
+}
+
+#[tokio::test]
+async fn an_ephemeral_turn_counts_while_it_runs() {
+    let world = World::new(Quota { open_turns: 1, running_calls: 1, ..Quota::default() });
+    let handle = world.handle();
+    let ephemeral = || TurnRequest { ephemeral: true, ..request("e", &[RUNS, RUNS]) };
+    let first = ephemeral();
+    let submitted = tokio::spawn(async move { handle.submit(&caller("hog"), first).await });
+    settle().await;
+    assert_eq!((world.started().len(), world.calls()), (1, (1, 1)));
+    world.refused("hog", "a", &[RUNS], Bound::OpenTurns).await;
+    world.end(2).await;
+    assert!(submitted.await.unwrap().unwrap().turn.is_ended());
+    assert!(world.is_empty());
+    // One that nobody waits for any more gives back what it had.
+    let handle = world.handle();
+    let abandoned = tokio::spawn(async move { handle.submit(&caller("hog"), ephemeral()).await });
+    settle().await;
+    assert!(!world.is_empty());
+    abandoned.abort();
+    settle().await;
+    assert!(world.is_empty());
+}
+
+#[test]
+fn a_restart_gives_nobody_more_and_forgets_nothing() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let quota = Quota { open_turns: 3, running_calls: 1, waiting_calls: 1, ..Quota::default() };
+    // A life of the host is a runtime of its own: what is dropped with it is gone as by a kill.
+    let (mut world, before) = runtime().block_on(async {
+        let world = World::new(quota);
+        world.submit("hog", "gated", &[WAITS, WAITS]).await.unwrap();
+        world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
+        let ended = world.submit("hog", "b", &[WAITS]).await.unwrap();
+        world.cancel("hog", &ended.turn).await;
+        settle().await;
+        let counts = world.handle().counts();
+        (world, counts)
+    });
+    assert_eq!((before.open_turns, before.suspensions, before.running_calls, before.waiting_calls), (2, 2, 1, 1));
+    runtime().block_on(async {
+        world.start();
+        // Submitted before anything was counted; and what is there is counted before it is admitted.
+        world.submit("hog", "c", &[WAITS]).await.unwrap();
+        world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
+        settle().await;
+        let counts = world.handle().counts();
+        assert_eq!((counts.open_turns, counts.suspensions), (3, 3));
+        assert_eq!(world.calls(), (1, 1), "both were started again, and take turns");
+        world.end(2).await;
+        assert_eq!((world.calls(), world.handle().counts().open_turns), ((0, 0), 2));
+        world.submit("hog", "d", &[WAITS]).await.unwrap();
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn however_many_submit_at_once_exactly_as_many_as_may_are_admitted() {
+    let world = Arc::new(World::new(Quota { open_turns: 10, ..Quota::default() }));
+    for round in 0..20 {
+        let tasks = (0..40).map(|n| {
+            let world = world.clone();
+            tokio::spawn(async move { world.submit("hog", &format!("r{round}-{n}"), &[WAITS]).await })
+        });
+        let mut admitted = Vec::new();
+        for task in tasks.collect::<Vec<_>>() {
+            match task.await.unwrap() {
+                Ok(submitted) => admitted.push(submitted.turn),
+                Err(Error::Busy(Busy { bound: Bound::OpenTurns, .. })) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!((admitted.len(), world.handle().counts().open_turns), (10, 10));
+        // All of them are cancelled twice at once: each ends once.
+        let ends = admitted.iter().flat_map(|turn| [turn, turn]).map(|turn| {
+            let (world, turn) = (world.clone(), turn.clone());
+            tokio::spawn(async move { world.cancel("hog", &turn).await })
+        });
+        for end in ends.collect::<Vec<_>>() {
+            end.await.unwrap();
+        }
+        assert!(world.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn the_operator_gives_single_principals_another_quota() {
+    let mut world = World::new(Quota { open_turns: 1, ..Quota::default() });
+    world.quotas.named.insert(PrincipalId::new("batch").unwrap(), Quota { open_turns: 3, ..Quota::default() });
+    world.start();
+    for id in ["a", "b", "c"] {
+        world.submit("batch", id, &[WAITS]).await.unwrap();
+    }
+    world.refused("batch", "d", &[WAITS], Bound::OpenTurns).await;
+    world.submit("hog", "e", &[WAITS]).await.unwrap();
+    world.refused("hog", "f", &[WAITS], Bound::OpenTurns).await;
+}
