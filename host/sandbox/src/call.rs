@@ -83,9 +83,10 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let mut store = store(&sandbox.engine, guest, watch, limits);
     let answer = bounded(plugin.exports().run(plugin.pre(), &mut store, job), watch).await;
     store.data_mut().finish();
+    let vault = store.data().vault.clone();
     let outcome = match answer {
-        Ok(Ok(text)) => result(text, limits),
-        Ok(Err(failure)) => Outcome::Failed(Failure { message: cut(failure.message), ..failure }),
+        Ok(Ok(text)) => result(vault.masked(text), limits),
+        Ok(Err(failure)) => Outcome::Failed(Failure { message: cut(vault.masked(failure.message)), ..failure }),
         Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
     };
     let guest = store.data();
@@ -135,7 +136,7 @@ pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits) -
         && let Some(words) = guest.last_words()
     {
         failure.message.push_str("; it said: ");
-        failure.message.push_str(&ending::excerpt(&words));
+        failure.message.push_str(&ending::excerpt(&guest.vault.masked(words)));
     }
     failure
 }

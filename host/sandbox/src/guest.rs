@@ -10,6 +10,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::Job;
 use crate::capability::keyvalue::{self, Buckets};
+use crate::capability::secrets::{Masking, Vault};
 use crate::clock::Clock;
 use crate::limits::Meter;
 use crate::random::{self, Random};
@@ -30,6 +31,7 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) random: random::Guests,
     pub(crate) keyvalue: Option<keyvalue::Session>,
+    pub(crate) vault: Vault,
     progress: Progress,
     clock: Arc<dyn Clock>,
     sink: Arc<dyn Sink>,
@@ -47,6 +49,8 @@ impl Guest {
         limits: &Limits,
         sink: Arc<dyn Sink>,
     ) -> Self {
+        let vault = job.map(Vault::of).unwrap_or_default();
+        let sink = Masking::over(sink, &vault);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let session = |(buckets, job): (&Arc<dyn Buckets>, &Job)| {
@@ -57,6 +61,7 @@ impl Guest {
             table,
             random: random::Guests(Arc::clone(&outside.random)),
             keyvalue: outside.keyvalue.as_ref().zip(job).and_then(session),
+            vault,
             progress: Progress::new(Arc::clone(&sink), streaming, limits),
             clock: Arc::clone(&outside.clock),
             sink,

@@ -35,7 +35,7 @@ pub use call::{End, Job, Spent};
 pub use capability::filesystem::Folder;
 pub use capability::http::{HostPattern, HttpRule, InvalidRule, Reach, Scheme};
 pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota, Swapped};
-pub use capability::secrets::{Secret, SecretPlace, SecretValue};
+pub use capability::secrets::{InvalidSecret, LEAST_SECRET, MOST_SECRET, Secret, SecretPlace, SecretValue};
 pub use capability::{Capabilities, Capability, Grants};
 pub use clock::{Clock, SystemClock};
 pub use engine::{engine_config, guest_runtime};

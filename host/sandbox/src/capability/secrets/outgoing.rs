@@ -1,0 +1,244 @@
+//! Putting secrets into requests on their way out, where they were granted and nowhere else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use http::{HeaderMap, Uri};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::Value;
+
+use super::{Entry, PREFIX, SecretPlace, Vault};
+
+/// Where a request goes, as far as secrets are concerned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Destination<'a> {
+    /// The host's name or address in the normal form of the URL standard.
+    pub(crate) host: &'a str,
+    /// Whether nobody on the way can read it: TLS, or a network that the operator declared to be its own.
+    pub(crate) is_confidential: bool,
+}
+
+/// A placeholder where its secret was not granted. The text is for the author's log; it holds no value of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Misplaced {
+    /// The secret was granted, but not for this.
+    #[error("the secret {name} is not granted for {place} of requests to {host}")]
+    NotGranted {
+        /// Its name.
+        name: String,
+        /// Where its placeholder was found.
+        place: String,
+        /// Where the request would have gone.
+        host: String,
+    },
+    /// The request would travel in the clear.
+    #[error("the secret {name} is not sent in the clear: use https, or grant the rule as `private`")]
+    InTheClear {
+        /// Its name.
+        name: String,
+    },
+    /// A placeholder of another call, or a text that passes for one.
+    #[error("{place} holds a placeholder that is none of this call's secrets")]
+    Unknown {
+        /// Where it was found.
+        place: String,
+    },
+    /// The request is not what its headers say, so no secret can be put into it.
+    #[error("no secret can be put into {0}")]
+    Malformed(&'static str),
+}
+
+impl Vault {
+    /// Puts the secrets into a request's head. Whatever is not refused leaves no placeholder in it.
+    ///
+    /// # Errors
+    /// [`Misplaced`]; the request must not be sent then.
+    pub(crate) fn fill_head(
+        &self,
+        to: Destination<'_>,
+        uri: &mut Uri,
+        headers: &mut HeaderMap,
+    ) -> Result<(), Misplaced> {
+        for (name, value) in headers.iter_mut() {
+            if let Some(filled) = self.header(to, name, value)? {
+                *value = filled;
+            }
+        }
+        if !mentions(&percent_decode_str(&uri.to_string()).decode_utf8_lossy()) {
+            return Ok(());
+        }
+        if mentions(&percent_decode_str(uri.path()).decode_utf8_lossy()) {
+            return Err(self.misplaced("the path", uri.path(), to));
+        }
+        let query = self.pairs(to, uri.query().unwrap_or_default(), &|name| SecretPlace::Query(name))?;
+        let mut parts = uri.clone().into_parts();
+        let target = format!("{}?{query}", uri.path());
+        parts.path_and_query = Some(target.parse().map_err(|_| Misplaced::Malformed("this query"))?);
+        *uri = Uri::from_parts(parts).map_err(|_| Misplaced::Malformed("this query"))?;
+        Ok(())
+    }
+
+    /// Whether a secret may stand in a body for this host, so that a body has to be read whole before it is sent.
+    pub(crate) fn reads_bodies(&self, to: Destination<'_>) -> bool {
+        let body = |place: &SecretPlace| matches!(place, SecretPlace::Body(_));
+        self.entries().iter().any(|entry| entry.may_go_to(to.host) && entry.secret.places.iter().any(body))
+    }
+
+    /// Puts the secrets into a body.
+    ///
+    /// # Errors
+    /// [`Misplaced`]; the request must not be sent then.
+    pub(crate) fn fill_body(
+        &self,
+        to: Destination<'_>,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, Misplaced> {
+        if !mentions(&String::from_utf8_lossy(&body)) {
+            return Ok(body);
+        }
+        let kind = headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let malformed = |_| Misplaced::Malformed("a body that is not what its content-type says");
+        if kind == "application/x-www-form-urlencoded" {
+            let text = String::from_utf8(body).map_err(|error| malformed(drop(error)))?;
+            return self.pairs(to, &text, &|name| SecretPlace::Body(pointer_to(&name))).map(String::into_bytes);
+        }
+        if kind == "application/json" || kind.ends_with("+json") {
+            let mut value: Value = serde_json::from_slice(&body).map_err(|error| malformed(drop(error)))?;
+            self.json(to, &mut value, &mut String::new())?;
+            return serde_json::to_vec(&value).map_err(|error| malformed(drop(error)));
+        }
+        Err(Misplaced::Malformed("a body that is neither JSON nor a form"))
+    }
+
+    fn header(
+        &self,
+        to: Destination<'_>,
+        name: &HeaderName,
+        value: &HeaderValue,
+    ) -> Result<Option<HeaderValue>, Misplaced> {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let place = || SecretPlace::Header(name.as_str().to_owned());
+        let filled = if mentions(&text) {
+            self.fill(to, &place(), &text)?
+        } else if let Some(credentials) = basic(name, &text).filter(|credentials| mentions(credentials)) {
+            format!("Basic {}", STANDARD.encode(self.fill(to, &place(), &credentials)?))
+        } else {
+            return Ok(None);
+        };
+        let mut filled = HeaderValue::try_from(filled).map_err(|_| Misplaced::Malformed("this header"))?;
+        filled.set_sensitive(true);
+        Ok(Some(filled))
+    }
+
+    /// Fills the values of `name=value&…`.
+    fn pairs(
+        &self,
+        to: Destination<'_>,
+        text: &str,
+        place: &dyn Fn(String) -> SecretPlace,
+    ) -> Result<String, Misplaced> {
+        let decoded = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let pair = |pair: &str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (plain, place) = (decoded(value), place(decoded(name)));
+            if mentions(&decoded(name)) {
+                return Err(self.misplaced("a parameter's name", &decoded(name), to));
+            }
+            if !mentions(&plain) {
+                return Ok(pair.to_owned());
+            }
+            let filled = self.fill(to, &place, &plain)?;
+            Ok(format!("{name}={}", utf8_percent_encode(&filled, NON_ALPHANUMERIC)))
+        };
+        text.split('&').map(pair).collect::<Result<Vec<_>, _>>().map(|pairs| pairs.join("&"))
+    }
+
+    /// Fills the strings of a JSON value; `pointer` leads to it.
+    fn json(&self, to: Destination<'_>, value: &mut Value, pointer: &mut String) -> Result<(), Misplaced> {
+        let length = pointer.len();
+        match value {
+            Value::String(text) if mentions(text) => {
+                *text = self.fill(to, &SecretPlace::Body(pointer.clone()), text)?
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    pointer.push_str(&format!("/{index}"));
+                    self.json(to, item, pointer)?;
+                    pointer.truncate(length);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    if mentions(name) {
+                        return Err(self.misplaced("a member's name", name, to));
+                    }
+                    pointer.push_str(&pointer_to(name));
+                    self.json(to, member, pointer)?;
+                    pointer.truncate(length);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A text with each placeholder replaced by its secret, if every one of them may stand there.
+    fn fill(&self, to: Destination<'_>, place: &SecretPlace, text: &str) -> Result<String, Misplaced> {
+        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find(PREFIX) {
+            let (before, found) = rest.split_at(at);
+            filled.push_str(before);
+            let entry = self.entries().iter().find(|entry| found.starts_with(&entry.placeholder));
+            let entry = entry.ok_or_else(|| Misplaced::Unknown { place: place.to_string() })?;
+            if !entry.may_go_to(to.host) || !entry.secret.places.contains(place) {
+                return Err(entry.not_granted(&place.to_string(), to));
+            }
+            if !to.is_confidential {
+                return Err(Misplaced::InTheClear { name: entry.secret.name.clone() });
+            }
+            filled.push_str(entry.secret.value.reveal());
+            rest = &found[entry.placeholder.len()..];
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    /// A placeholder at a place where no secret can be granted.
+    fn misplaced(&self, place: &str, text: &str, to: Destination<'_>) -> Misplaced {
+        let plain = percent_decode_str(text).decode_utf8_lossy();
+        match self.entries().iter().find(|entry| plain.contains(&entry.placeholder)) {
+            Some(entry) => entry.not_granted(place, to),
+            None => Misplaced::Unknown { place: place.to_owned() },
+        }
+    }
+}
+
+impl Entry {
+    fn may_go_to(&self, host: &str) -> bool {
+        self.secret.hosts.iter().any(|pattern| pattern.matches(host))
+    }
+
+    fn not_granted(&self, place: &str, to: Destination<'_>) -> Misplaced {
+        Misplaced::NotGranted { name: self.secret.name.clone(), place: place.to_owned(), host: to.host.to_owned() }
+    }
+}
+
+/// Whether a text may hold a placeholder.
+fn mentions(text: &str) -> bool {
+    text.contains(PREFIX)
+}
+
+/// The credentials of the scheme Basic: a guest cannot encode what it does not have, so it encodes the placeholder.
+fn basic(name: &HeaderName, text: &str) -> Option<String> {
+    let (scheme, credentials) = text.split_once(' ')?;
+    let is_basic = *name == AUTHORIZATION && scheme.eq_ignore_ascii_case("basic");
+    let decoded = STANDARD.decode(is_basic.then(|| credentials.trim())?).ok()?;
+    String::from_utf8(decoded).ok()
+}
+
+/// The pointer to a member of this name (RFC 6901).
+fn pointer_to(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}

@@ -1,0 +1,249 @@
+//! Placeholders go in, values go out only where they were granted, and no echo of a value comes back.
+
+use std::sync::Arc;
+
+use domain::{Json, PluginName};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use proptest::prelude::*;
+
+use super::*;
+use crate::capability::Grants;
+
+const KEY: &str = "s3cr3t/K+y=\"ü&";
+const HOME: Destination<'_> = Destination { host: "api.example.com", is_confidential: true };
+
+fn vault() -> Vault {
+    vault_of("call-1")
+}
+
+fn vault_of(call: &str) -> Vault {
+    let secret = |name: &str, value: &str, places: &[SecretPlace]| Secret {
+        name: name.into(),
+        value: SecretValue::new(value).expect("a value"),
+        hosts: vec!["*.example.com".parse().expect("a host")],
+        places: places.to_vec(),
+    };
+    let header = SecretPlace::Header("authorization".into());
+    let secrets = vec![
+        secret(
+            "KEY",
+            KEY,
+            &[header.clone(), SecretPlace::Query("key".into()), SecretPlace::Body("/auth/0/k~1y".into())],
+        ),
+        secret("OTHER", "another-secret", &[header, SecretPlace::Body("/form".into())]),
+    ];
+    Vault::of(&Job {
+        plugin: PluginName::new("p").expect("a name"),
+        grants: Arc::new(Grants { secrets, ..Grants::default() }),
+        call_id: "c".into(),
+        tool: "t".into(),
+        arguments: Json::new("{}"),
+        idempotency_key: call.into(),
+        attempt: 1,
+        scope: Json::new("{}"),
+        streaming: false,
+    })
+}
+
+/// The placeholder of a secret.
+fn of(vault: &Vault, name: &str) -> String {
+    vault.placeholders().find(|(known, _)| *known == name).expect("a secret").1.to_owned()
+}
+
+/// Sends a request's head, in which `KEY` and `OTHER` stand for their placeholders.
+fn send(to: Destination<'_>, uri: &str, header: Option<(&str, &str)>) -> Result<(String, String), Misplaced> {
+    let vault = vault();
+    let put = |text: &str| text.replace("KEY", &of(&vault, "KEY")).replace("OTHER", &of(&vault, "OTHER"));
+    let mut uri: Uri = put(uri).parse().expect("a URI");
+    let mut headers = HeaderMap::new();
+    if let Some((name, value)) = header {
+        let name: HeaderName = name.parse().expect("a name");
+        headers.insert(name, HeaderValue::try_from(put(value)).expect("a value"));
+    }
+    vault.fill_head(to, &mut uri, &mut headers)?;
+    let value = headers.values().next().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    Ok((uri.to_string(), value.unwrap_or_default()))
+}
+
+fn refused(sent: Result<(String, String), Misplaced>) -> String {
+    sent.expect_err("refused").to_string()
+}
+
+#[test]
+fn a_value_stands_in_the_places_that_were_granted() {
+    let (_, header) = send(HOME, "https://h/", Some(("Authorization", "Bearer KEY"))).expect("sent");
+    assert_eq!(header, format!("Bearer {KEY}"));
+    let (_, header) = send(HOME, "https://h/", Some(("authorization", "KEY:OTHER"))).expect("sent");
+    assert_eq!(header, format!("{KEY}:another-secret"));
+    let (uri, _) = send(HOME, "https://h/a?x=1&key=KEY&y", None).expect("sent");
+    assert_eq!(uri, "https://h/a?x=1&key=s3cr3t%2FK%2By%3D%22%C3%BC%26&y");
+}
+
+#[test]
+fn the_credentials_of_basic_are_filled_within_their_encoding() {
+    let vault = vault();
+    let credentials =
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, format!("user:{}", of(&vault, "OTHER")));
+    let value = HeaderValue::try_from(format!("basic {credentials}")).expect("a value");
+    let mut headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, value)]);
+    vault.fill_head(HOME, &mut Uri::from_static("https://h/"), &mut headers).expect("sent");
+    assert_eq!(headers["authorization"], "Basic dXNlcjphbm90aGVyLXNlY3JldA==");
+    assert!(headers["authorization"].is_sensitive(), "no log of a library shows it");
+}
+
+#[test]
+fn everywhere_else_the_request_is_refused() {
+    let away = Destination { host: "evil.com", ..HOME };
+    let suffix = Destination { host: "notexample.com", ..HOME };
+    let clear = Destination { is_confidential: false, ..HOME };
+    let bearer = Some(("authorization", "Bearer KEY"));
+    for (sent, expected) in [
+        (
+            send(away, "https://h/", bearer),
+            "the secret KEY is not granted for header:authorization of requests to evil.com",
+        ),
+        (
+            send(suffix, "https://h/", bearer),
+            "the secret KEY is not granted for header:authorization of requests to notexample.com",
+        ),
+        (
+            send(clear, "http://h/", bearer),
+            "the secret KEY is not sent in the clear: use https, or grant the rule as `private`",
+        ),
+        (
+            send(HOME, "https://h/", Some(("x-key", "KEY"))),
+            "the secret KEY is not granted for header:x-key of requests to api.example.com",
+        ),
+        (
+            send(HOME, "https://h/KEY", None),
+            "the secret KEY is not granted for the path of requests to api.example.com",
+        ),
+        (
+            send(HOME, "https://h/?other=KEY", None),
+            "the secret KEY is not granted for query:other of requests to api.example.com",
+        ),
+        (
+            send(HOME, "https://h/?key=OTHER", None),
+            "the secret OTHER is not granted for query:key of requests to api.example.com",
+        ),
+        (
+            send(HOME, "https://h/?KEY=1", None),
+            "the secret KEY is not granted for a parameter's name of requests to api.example.com",
+        ),
+        (
+            send(HOME, "https://h/?key=toolgate-secret-0", None),
+            "query:key holds a placeholder that is none of this call's secrets",
+        ),
+        (
+            send(HOME, "https://h/?key=toolgate%2Dsecret%2D0", None),
+            "query:key holds a placeholder that is none of this call's secrets",
+        ),
+    ] {
+        assert_eq!(refused(sent), expected);
+    }
+}
+
+#[test]
+fn a_placeholder_is_of_one_call() {
+    let (one, other) = (of(&vault(), "KEY"), of(&vault_of("call-2"), "KEY"));
+    assert_ne!(one, other);
+    assert_eq!(one, of(&vault(), "KEY"), "the same at every attempt");
+    let value = HeaderValue::try_from(other).expect("a value");
+    let mut headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, value)]);
+    let sent = vault().fill_head(HOME, &mut Uri::from_static("https://h/"), &mut headers);
+    assert_eq!(sent, Err(Misplaced::Unknown { place: "header:authorization".into() }));
+}
+
+fn body(kind: &str, text: &str) -> Result<String, String> {
+    let vault = vault();
+    let text = text.replace("KEY", &of(&vault, "KEY")).replace("OTHER", &of(&vault, "OTHER"));
+    let headers = HeaderMap::from_iter([(http::header::CONTENT_TYPE, HeaderValue::try_from(kind).expect("a value"))]);
+    let filled = vault.fill_body(HOME, &headers, text.into_bytes()).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(filled).expect("text"))
+}
+
+#[test]
+fn bodies_are_filled_at_their_pointers() {
+    let json = "application/json; charset=utf-8";
+    let filled = body(json, r#"{"auth":[{"k/y":"<KEY>"}],"n":1}"#).expect("sent");
+    let value: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
+    assert_eq!(value["auth"][0]["k/y"], format!("<{KEY}>"));
+    assert_eq!(body("application/x-www-form-urlencoded", "a=b&form=OTHER"), Ok("a=b&form=another%2Dsecret".into()));
+    assert_eq!(body("text/plain", "nothing of it"), Ok("nothing of it".into()));
+    for (kind, text, expected) in [
+        (json, r#"{"auth":["KEY"]}"#, "the secret KEY is not granted for body:/auth/0 of requests to api.example.com"),
+        (json, r#"{"KEY":1}"#, "the secret KEY is not granted for a member's name of requests to api.example.com"),
+        (json, "KEY", "no secret can be put into a body that is not what its content-type says"),
+        ("text/plain", "KEY", "no secret can be put into a body that is neither JSON nor a form"),
+    ] {
+        assert_eq!(body(kind, text), Err(expected.into()), "{text}");
+    }
+    assert!(vault().reads_bodies(HOME));
+    assert!(!vault().reads_bodies(Destination { host: "evil.com", ..HOME }));
+}
+
+#[test]
+fn an_echo_is_masked_in_every_form() {
+    let vault = vault();
+    let json = serde_json::json!({ "key": KEY }).to_string();
+    let base64 = |text: String| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    for echo in [
+        KEY.to_owned(),
+        format!("invalid key {KEY}!"),
+        json.clone(),
+        json.replace('/', "\\/").replace('ü', "\\u00fc"),
+        "?key=s3cr3t%2FK%2By%3D%22%C3%BC%26".into(),
+        "?key=s3cr3t%2fK%2by%3d%22%c3%bc%26".into(),
+        "?key=s3cr3t/K%2By=%22%C3%BC%26".into(),
+        "s3cr3t/K+y=&quot;ü&amp;".into(),
+        KEY.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        KEY.bytes().map(|byte| format!("{byte:02X}")).collect(),
+        base64(KEY.into()),
+        base64(format!("u:{KEY}")),
+        base64(format!("us:{KEY}tail")),
+        base64(format!("use:{KEY}:more")),
+    ] {
+        let masked = vault.masked(echo.clone());
+        assert!(masked.contains("[secret KEY]"), "{echo} became {masked}");
+        assert!(!masked.contains("cr3t") && !masked.contains("3372"), "{echo} became {masked}");
+    }
+    assert_eq!(vault.masked("nothing of it".into()), "nothing of it");
+    let masked = vault.masked(json);
+    assert!(serde_json::from_str::<serde_json::Value>(&masked).is_ok(), "JSON stays JSON: {masked}");
+}
+
+#[test]
+fn a_value_is_never_printed_and_has_to_be_one() {
+    assert_eq!(format!("{:?}", SecretValue::new(KEY).expect("a value")), "SecretValue(…)");
+    for (value, expected) in [
+        ("short", InvalidSecret::Size(5)),
+        ("two\nlines of it", InvalidSecret::Control),
+        (&"x".repeat(MOST_SECRET + 1), InvalidSecret::Size(MOST_SECRET + 1)),
+    ] {
+        assert_eq!(SecretValue::new(value), Err(expected));
+    }
+}
+
+proptest! {
+    /// However an answer is cut into pieces, it comes out as if it had come at once, and without the secret.
+    #[test]
+    fn pieces_are_masked_as_the_whole_is(
+        parts in prop::collection::vec(prop_oneof![Just(KEY.to_owned()), Just("another-secret".to_owned()), "[a-z0-9/+=]{0,12}"], 0..8),
+        cuts in prop::collection::vec(0_usize..200, 0..8),
+    ) {
+        let whole = parts.concat();
+        let mut masker = vault().masker().expect("secrets");
+        let (mut out, mut done) = (Vec::new(), 0);
+        let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
+        cuts.sort_unstable();
+        for cut in cuts {
+            out.extend(masker.push(&whole.as_bytes()[done..cut]));
+            done = cut;
+        }
+        out.extend(masker.push(&whole.as_bytes()[done..]));
+        out.extend(masker.finish());
+        let out = String::from_utf8(out).expect("text");
+        prop_assert_eq!(&out, &vault().masked(whole));
+        prop_assert!(!out.contains(KEY) && !out.contains("another-secret"));
+    }
+}
