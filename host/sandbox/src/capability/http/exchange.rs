@@ -1,0 +1,282 @@
+//! One request and its answer, on the runtime for I/O, from the lookup of the name to the last byte of the body.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use url::{Host, Url};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
+
+use super::answer::{Answer, Awaited, Gone, Task, answer};
+use super::coding::{Coding, Unpacker};
+use super::resolve::{Unreachable, resolve};
+use super::session::Shared;
+use super::traffic::{Counted, Over};
+use super::{Reach, Scheme};
+use crate::capability::secrets::{Destination, Misplaced};
+use crate::ending::excerpt;
+use crate::report::Level;
+
+/// Bytes of an answer's head, and of what the host reads ahead of the guest.
+const MAX_HEAD: usize = 64 << 10;
+
+/// Fields of an answer's head.
+const MAX_FIELDS: usize = 256;
+
+/// Bytes of a body that secrets are put into, which the host has to hold as a whole.
+const MAX_FILLED: usize = 1 << 20;
+
+/// A request that was allowed.
+pub(super) struct Exchange {
+    pub(super) call: Arc<Shared>,
+    pub(super) method: Method,
+    /// In the normal form of the URL standard: what was held against the rules is what is sent.
+    pub(super) url: Url,
+    pub(super) scheme: Scheme,
+    pub(super) host: Host<String>,
+    pub(super) port: u16,
+    pub(super) reach: Reach,
+    pub(super) headers: HeaderMap,
+    pub(super) body: WasiBody,
+    pub(super) options: RequestOptions,
+}
+
+/// Why a request has no answer: what the guest is told, and what the call's log says.
+struct Failed {
+    error: Error,
+    why: String,
+}
+
+impl Failed {
+    fn new(error: Error, why: impl Into<String>) -> Self {
+        Self { error, why: why.into() }
+    }
+}
+
+impl Exchange {
+    /// Starts it. The task ends early if what is returned is dropped.
+    pub(super) fn start(self) -> (Awaited, Task) {
+        let (answer, awaited) = answer();
+        let runtime = self.call.client.runtime().clone();
+        (awaited, Task(runtime.spawn(self.run(answer))))
+    }
+
+    async fn run(self, mut answer: Answer) {
+        let call = Arc::clone(&self.call);
+        let Ok(_place) = Arc::clone(&call.places).acquire_owned().await else { return };
+        let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
+        let exchanged = timeout(call.time, self.exchange(&mut answer)).await;
+        let late = |_| {
+            let why = format!("it took longer than {} ms (limit `http_time_ms`)", call.time.as_millis());
+            Err(Failed::new(Error::HttpResponseTimeout, why))
+        };
+        answer.end(exchanged.unwrap_or_else(late).map_err(|Failed { error, why }| {
+            call.log.line(Level::Warn, &format!("http: {name}: {why}"));
+            error
+        }));
+    }
+
+    /// Carries it out, and gives the trailers of the answer.
+    async fn exchange(self, answer: &mut Answer) -> Result<Option<HeaderMap>, Failed> {
+        let Self { call, options, method, .. } = &self;
+        let (call, method) = (Arc::clone(call), method.clone());
+        let between = options.between_bytes_timeout.unwrap_or(Duration::MAX);
+        let first = options.first_byte_timeout.unwrap_or(Duration::MAX);
+        let over = Arc::new(Over::default());
+        let of_hyper = |error| explain(&error, &over);
+
+        let stream = self.connect().await?;
+        let stream = Counted::new(stream, Arc::clone(&call.traffic), Arc::clone(&over));
+        let request = self.request().await?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(MAX_HEAD).max_header_size(MAX_HEAD).max_headers(MAX_FIELDS);
+        let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(of_hyper)?;
+        let _connection = Task(tokio::spawn(async move { drop(connection.await) }));
+
+        let late = |_| Failed::new(Error::ConnectionReadTimeout, "no answer within the tool's own time limit");
+        let response = timeout(first, sender.send_request(request)).await.map_err(late)?.map_err(of_hyper)?;
+        let (mut head, body) = response.into_parts();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failed::new(Error::HttpUpgradeFailed, "the server wants to speak another protocol"));
+        }
+        // Without a body its description is of one that another request would bring: HEAD.
+        let bodiless = method == Method::HEAD || hyper::body::Body::is_end_stream(&body);
+        let coding = if bodiless { Coding::Plain } else { Coding::of(&head.headers) };
+        if coding == Coding::Foreign && !call.vault.is_empty() {
+            let why = "the answer is packed in a way in which the host cannot look for secrets";
+            return Err(Failed::new(Error::HttpResponseContentCoding(None), why));
+        }
+        coding.undo(&mut head.headers);
+        mask(&call, &mut head.headers);
+        if let Err(Gone) = answer.head(Response::from_parts(head, ())) {
+            return Ok(None);
+        }
+        let mut trailers = deliver(&call, body, coding, between, &over, answer).await?;
+        if let Some(trailers) = &mut trailers {
+            mask(&call, trailers);
+        }
+        Ok(trailers)
+    }
+
+    /// Looks the name up, and connects to what may be reached of what it found.
+    async fn connect(&self) -> Result<Box<dyn super::client::Stream>, Failed> {
+        let Self { call, host, port, scheme, reach, .. } = self;
+        let client = &call.client;
+        let addresses = resolve(client.resolver(), host, *port, *reach).await.map_err(|unreachable| {
+            match unreachable {
+                Unreachable::Unknown(reason) => {
+                    tracing::debug!(plugin = %call.plugin, %host, %reason, "a name was not found");
+                    let error = Error::DnsError { rcode: None, info_code: None };
+                    Failed::new(error, "the host's name could not be found")
+                }
+                // Which addresses stays in the operator's log: they tell how the operator's network is made.
+                Unreachable::Prohibited(found) => {
+                    tracing::warn!(plugin = %call.plugin, %host, ?found, "a request to a prohibited address was refused");
+                    let own = "its name leads to no address that may be reached; if it is one of your own network, and \
+                               neither link-local nor a cloud's metadata, say `private = true` in the rule";
+                    Failed::new(Error::DestinationIpProhibited, own)
+                }
+            }
+        })?;
+        let patience = self.options.connect_timeout.unwrap_or(Duration::MAX);
+        let connected = timeout(patience, client.connect(*scheme, host, &addresses)).await;
+        connected.unwrap_or(Err(Error::ConnectionTimeout)).map_err(|error| {
+            let why = format!("could not connect: {error}");
+            Failed::new(error, why)
+        })
+    }
+
+    /// The request as it is sent, with its secrets. From here on nobody may be shown it.
+    async fn request(self) -> Result<Request<WasiBody>, Failed> {
+        let Self { call, method, url, scheme, reach, mut headers, body, .. } = self;
+        let to = Destination {
+            host: url.host_str().unwrap_or_default(),
+            is_confidential: scheme == Scheme::Https || reach == Reach::Private,
+        };
+        let misplaced = |misplaced: Misplaced| Failed::new(Error::HttpRequestDenied, misplaced.to_string());
+        let mut uri: Uri = url[url::Position::BeforePath..url::Position::AfterQuery]
+            .parse()
+            .map_err(|_| Failed::new(Error::HttpRequestUriInvalid, "its URL is none that can be sent"))?;
+        call.vault.fill_head(to, &mut uri, &mut headers).map_err(misplaced)?;
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        let body = if call.vault.reads_bodies(to) {
+            let most = MAX_FILLED.min(call.traffic.sent_left());
+            let whole = Limited::new(body, most).collect().await.map_err(|_| {
+                let why = format!("its body could not be read whole, which a secret needs; it may have {most} bytes");
+                Failed::new(Error::HttpRequestBodySize(Some(most as u64)), why)
+            })?;
+            let filled = call.vault.fill_body(to, &headers, whole.to_bytes().into()).map_err(misplaced)?;
+            headers.remove(CONTENT_LENGTH);
+            Full::from(filled).map_err(Error::from).boxed_unsync()
+        } else {
+            body
+        };
+        let mut request = Request::new(body);
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+        Ok(request)
+    }
+}
+
+/// Hands the body on, and gives its trailers. A guest that is gone wants neither.
+async fn deliver(
+    call: &Shared,
+    mut body: Incoming,
+    coding: Coding,
+    between: Duration,
+    over: &Over,
+    answer: &mut Answer,
+) -> Result<Option<HeaderMap>, Failed> {
+    let (mut unpacker, mut masker, mut trailers) = (Unpacker::new(coding), call.vault.masker(), None);
+    let broken = |_: io::Error| {
+        Failed::new(Error::HttpResponseContentCoding(Some("gzip".to_owned())), "its answer is not the gzip that it says")
+    };
+    let mut count = |unpacker: &mut Unpacker| {
+        if call.traffic.receive(unpacker.grown()) { Ok(()) } else { Err(received_too_much()) }
+    };
+    let mut masked = |piece: Bytes, is_last: bool| match &mut masker {
+        Some(masker) => {
+            let mut masked = masker.push(&piece);
+            if is_last {
+                masked.extend(masker.finish());
+            }
+            Bytes::from(masked)
+        }
+        None => piece,
+    };
+    loop {
+        let late = |_| Failed::new(Error::ConnectionReadTimeout, "the answer paused for longer than the tool wants");
+        let Some(frame) = timeout(between, body.frame()).await.map_err(late)? else { break };
+        match frame.map_err(|error| explain(&error, over))?.into_data() {
+            Ok(mut packed) => {
+                while !packed.is_empty() {
+                    let piece = unpacker.step(&mut packed).map_err(broken)?;
+                    count(&mut unpacker)?;
+                    if let Err(Gone) = answer.piece(masked(piece, false)).await {
+                        return Ok(None);
+                    }
+                }
+            }
+            Err(frame) => trailers = frame.into_trailers().ok(),
+        }
+    }
+    let piece = unpacker.finish().map_err(broken)?;
+    count(&mut unpacker)?;
+    match answer.piece(masked(piece, true)).await {
+        Ok(()) => Ok(trailers),
+        Err(Gone) => Ok(None),
+    }
+}
+
+/// Masks the secrets in the fields of an answer.
+fn mask(call: &Shared, headers: &mut HeaderMap) {
+    if call.vault.is_empty() {
+        return;
+    }
+    for value in headers.values_mut() {
+        let masked = call.vault.masked(String::from_utf8_lossy(value.as_bytes()).into_owned());
+        *value = HeaderValue::try_from(masked).unwrap_or_else(|_| HeaderValue::from_static(""));
+    }
+}
+
+fn received_too_much() -> Failed {
+    let why = "the answers to this call have more bytes than they may, unpacked (limit `http_received_bytes`)";
+    Failed::new(Error::HttpResponseBodySize(None), why)
+}
+
+/// What an error of the connection means.
+fn explain(error: &hyper::Error, over: &Over) -> Failed {
+    if over.received.load(Ordering::Relaxed) {
+        return received_too_much();
+    }
+    if over.sent.load(Ordering::Relaxed) {
+        let why = "the requests of this call have more bytes than they may (limit `http_sent_bytes`)";
+        return Failed::new(Error::HttpRequestBodySize(None), why);
+    }
+    let by_guest = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>());
+    if let Some(Error::HttpRequestTrailerSectionSize(_)) = by_guest {
+        return Failed::new(Error::HttpRequestTrailerSectionSize(Some(0)), "the host sends no trailers");
+    }
+    if error.is_user() {
+        return Failed::new(Error::HttpProtocolError, "the tool did not finish the body of its request");
+    }
+    if error.is_parse_too_large() {
+        let why = format!("the head of the answer has more than {MAX_HEAD} bytes or {MAX_FIELDS} fields");
+        return Failed::new(Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32)), why);
+    }
+    if error.is_incomplete_message() {
+        return Failed::new(Error::HttpResponseIncomplete, "the server hung up before the end of its answer");
+    }
+    if error.is_parse() {
+        return Failed::new(Error::HttpProtocolError, "what the server answered is no HTTP/1.1");
+    }
+    Failed::new(Error::ConnectionTerminated, "the connection broke")
+}
