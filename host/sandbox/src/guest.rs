@@ -9,6 +9,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::Job;
+use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::secrets::{Masking, Vault};
 use crate::clock::Clock;
@@ -23,6 +24,7 @@ pub(crate) struct Outside {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) keyvalue: Option<Arc<dyn Buckets>>,
+    pub(crate) http: Option<HttpClient>,
 }
 
 /// The data of one call's store.
@@ -32,6 +34,8 @@ pub(crate) struct Guest {
     pub(crate) random: random::Guests,
     pub(crate) keyvalue: Option<keyvalue::Session>,
     pub(crate) vault: Vault,
+    http: Option<Box<http::Session>>,
+    http_terms: Option<Box<http::Terms>>,
     progress: Progress,
     clock: Arc<dyn Clock>,
     sink: Arc<dyn Sink>,
@@ -56,12 +60,16 @@ impl Guest {
         let session = |(buckets, job): (&Arc<dyn Buckets>, &Job)| {
             job.grants.keyvalue.map(|_| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone()))
         };
+        let granted = job.filter(|job| !job.grants.http.is_empty());
+        let terms = granted.map(|job| Box::new(http::Terms::new(outside.http.as_ref(), job, &vault, limits)));
         Self {
             meter: Meter::new(limits),
             table,
             random: random::Guests(Arc::clone(&outside.random)),
             keyvalue: outside.keyvalue.as_ref().zip(job).and_then(session),
             vault,
+            http: None,
+            http_terms: terms,
             progress: Progress::new(Arc::clone(&sink), streaming, limits),
             clock: Arc::clone(&outside.clock),
             sink,
@@ -79,6 +87,18 @@ impl Guest {
     /// The call's log.
     pub(crate) fn log(&mut self) -> &Log {
         self.log.get_or_insert_with(|| Log::new(Arc::clone(&self.sink), self.log_limit))
+    }
+
+    /// The call's requests, and the table that their resources are in.
+    pub(crate) fn http_session(&mut self) -> (&mut http::Session, &mut ResourceTable) {
+        let session = match self.http.take() {
+            Some(session) => session,
+            None => {
+                let log = self.log().clone();
+                Box::new(http::Session::new(self.http_terms.take().map(|terms| *terms), log))
+            }
+        };
+        (self.http.insert(session), &mut self.table)
     }
 
     /// What the guest said last before it gave up.

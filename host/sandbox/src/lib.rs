@@ -33,7 +33,10 @@ mod wasi;
 pub use abi::{AbiVersion, Declared};
 pub use call::{End, Job, Spent};
 pub use capability::filesystem::Folder;
-pub use capability::http::{HostPattern, HttpRule, InvalidRule, Reach, Scheme};
+pub use capability::http::{
+    HostPattern, HttpClient, HttpRule, InvalidAuthority, InvalidRule, Reach, Resolver, Scheme, SystemResolver,
+    is_public,
+};
 pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota, Swapped};
 pub use capability::secrets::{InvalidSecret, LEAST_SECRET, MOST_SECRET, Secret, SecretPlace, SecretValue};
 pub use capability::{Capabilities, Capability, Grants};

@@ -93,7 +93,7 @@ impl Plugin {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(CATALOG.time);
-        let nothing = Outside { keyvalue: None, ..sandbox.outside.clone() };
+        let nothing = Outside { keyvalue: None, http: None, ..sandbox.outside.clone() };
         let guest = Guest::new(&nothing, None, false, &CATALOG, Arc::new(()));
         let mut store = call::store(&sandbox.engine, guest, watch, &CATALOG);
         let tools = call::bounded(self.exports().tools(self.pre(), &mut store), watch)

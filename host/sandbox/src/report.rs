@@ -106,6 +106,7 @@ struct Lines {
     dropped: u64,
     /// What was printed after the last line break, by stream.
     partial: [Vec<u8>; 2],
+    ended: bool,
     last_words: VecDeque<String>,
 }
 
@@ -135,12 +136,23 @@ impl Log {
     /// An empty log.
     pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize) -> Self {
         let partial = [Vec::new(), Vec::new()];
-        Self(Arc::new(Mutex::new(Lines { sink, left: limit, dropped: 0, partial, last_words: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(Lines {
+            sink,
+            left: limit,
+            dropped: 0,
+            partial,
+            ended: false,
+            last_words: VecDeque::new(),
+        })))
     }
 
-    /// Writes one line. It costs its bytes and one for its end, as if it had been printed: empty lines are not free.
+    /// Writes one line. It costs its bytes and one for its end, as if it had been printed: empty lines are not free. What
+    /// the host has to say after the end, of a request that nobody waited for, is not written any more.
     pub(crate) fn line(&self, level: Level, text: &str) {
         let mut lines = self.lines();
+        if lines.ended {
+            return;
+        }
         let granted = lines.take(text.len() + 1);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
@@ -164,6 +176,7 @@ impl Log {
     /// Writes what is left, and how much was dropped.
     pub(crate) fn finish(&self, limit: usize) {
         let mut lines = self.lines();
+        lines.ended = true;
         for stream in [Stream::Stdout, Stream::Stderr] {
             if !lines.partial[stream as usize].is_empty() {
                 lines.emit(stream);
@@ -236,5 +249,7 @@ mod tests {
         }
         log.finish(10);
         assert_eq!(sink.0.load(Ordering::Relaxed), 11, "ten lines, and the note of how much was dropped");
+        log.line(Level::Warn, "too late");
+        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "the note is the last line");
     }
 }

@@ -11,6 +11,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
 use crate::cache::Cache;
+use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::{Capabilities, Capability};
 use crate::clock::{Clock, SystemClock};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub max_component: usize,
     /// Where `wasi:keyvalue` keeps what guests give it. Without it the interface denies every access, granted or not.
     pub keyvalue: Option<Arc<dyn Buckets>>,
+    /// What sends the requests of `wasi:http`. Without it every request is denied, granted or not.
+    pub http: Option<HttpClient>,
     /// The clocks of guests.
     pub clock: Arc<dyn Clock>,
     /// The randomness of guests.
@@ -47,6 +50,7 @@ impl Default for Settings {
             pool: 1000,
             max_component: 64 << 20,
             keyvalue: None,
+            http: None,
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(SystemRandom),
         }
@@ -96,7 +100,12 @@ impl Sandbox {
         Ok(Self(Arc::new(Shared {
             _ticker: Ticker::start(&engine, move || watched.available_permits() == pool)?,
             engine,
-            outside: Outside { clock: settings.clock, random: settings.random, keyvalue: settings.keyvalue },
+            outside: Outside {
+                clock: settings.clock,
+                random: settings.random,
+                keyvalue: settings.keyvalue,
+                http: settings.http,
+            },
             places,
             linker,
             cache,
@@ -161,7 +170,8 @@ impl Sandbox {
                 Capability::KeyValue => keyvalue::link(&mut linker).map_err(failed)?,
                 // The interface is everybody's.
                 Capability::Filesystem => {}
-                Capability::Http | Capability::Config => {}
+                Capability::Http => http::link(&mut linker).map_err(failed)?,
+                Capability::Config => {}
             }
         }
         linker.instantiate_pre(component).map_err(unfit)

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use dispatch::ports::{Clock, Store};
 use dispatch::{Bounds, Parts};
 use registry::Registry;
-use sandbox::Sandbox;
+use sandbox::{HttpClient, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
+use tokio::runtime::Handle;
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
@@ -72,7 +73,10 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (store, key_value) = open_store(plan.memory, data.join("store")).await?;
-    let sandbox = sandbox(plan.config.pool, Some(&data), StoredBuckets(key_value))?;
+    // On the host's own runtime: that of guests has no I/O.
+    let http = HttpClient::new(Handle::current(), Arc::new(SystemResolver::default()), &[]);
+    let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
+    let sandbox = sandbox(plan.config.pool, Some(&data), StoredBuckets(key_value), Some(http))?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let mut settings = plan.config.registry(&data);
@@ -109,15 +113,21 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
 /// # Errors
 /// [`OpenError::Sandbox`].
 pub fn checking_sandbox(pool: Option<NonZeroU32>) -> Result<Sandbox, OpenError> {
-    sandbox(pool, None, StoredBuckets(KeyValue::in_memory()))
+    sandbox(pool, None, StoredBuckets(KeyValue::in_memory()), None)
 }
 
 /// A sandbox with its code kept in the data folder, if there is one.
-fn sandbox(pool: Option<NonZeroU32>, data: Option<&Path>, buckets: StoredBuckets) -> Result<Sandbox, OpenError> {
+fn sandbox(
+    pool: Option<NonZeroU32>,
+    data: Option<&Path>,
+    buckets: StoredBuckets,
+    http: Option<HttpClient>,
+) -> Result<Sandbox, OpenError> {
     let settings = sandbox::Settings {
         cache: data.map(|data| data.join("compiled")),
         pool: pool.map_or(POOL, NonZeroU32::get),
         keyvalue: Some(Arc::new(buckets)),
+        http,
         ..sandbox::Settings::default()
     };
     Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))

@@ -23,6 +23,9 @@ mod rule;
 mod session;
 mod traffic;
 
+#[cfg(test)]
+mod tests;
+
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::p2::add_only_http_to_linker_async;
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};

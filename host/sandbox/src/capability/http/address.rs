@@ -57,10 +57,8 @@ const OWN_4: [Block4; 4] = [
 const OWN_6: [Block6; 2] = [(Ipv6Addr::LOCALHOST, 128), (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7)];
 
 /// Metadata of clouds under unique local addresses.
-const METADATA_6: [Block6; 2] = [
-    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
-    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32),
-];
+const METADATA_6: [Block6; 2] =
+    [(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32), (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32)];
 
 /// Whether an address is one of the public internet, and of nothing else by any reading of it.
 #[must_use]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use wasmtime_wasi_http::{Error, WasiBody};
@@ -17,6 +17,28 @@ const PIECE: usize = 64 << 10;
 
 /// How an answer ends: with trailers, without, or too early.
 type End = Result<Option<HeaderMap>, Error>;
+
+/// The body of a request without trailers: a field in them would be one that no rule and no secret was held against.
+pub(super) struct Untrailed(pub(super) WasiBody);
+
+impl Body for Untrailed {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        let trailed = frame.as_ref().is_some_and(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
+        Poll::Ready(if trailed { Some(Err(Error::HttpRequestTrailerSectionSize(Some(0)))) } else { frame })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
 
 /// The end of the task.
 pub(super) struct Answer {

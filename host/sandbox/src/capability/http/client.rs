@@ -47,7 +47,11 @@ impl HttpClient {
     ///
     /// # Errors
     /// When one of the authorities is no certificate.
-    pub fn new(runtime: Handle, resolver: Arc<dyn Resolver>, authorities: &[Vec<u8>]) -> Result<Self, InvalidAuthority> {
+    pub fn new(
+        runtime: Handle,
+        resolver: Arc<dyn Resolver>,
+        authorities: &[Vec<u8>],
+    ) -> Result<Self, InvalidAuthority> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
         for certificate in authorities {
             roots.add(CertificateDer::from(certificate.as_slice())).map_err(InvalidAuthority)?;
@@ -102,11 +106,8 @@ async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
     let mut last = Error::DestinationNotFound;
     for (index, address) in addresses.iter().enumerate() {
         let connecting = TcpStream::connect(*address);
-        let connected = if index + 1 == addresses.len() {
-            Ok(connecting.await)
-        } else {
-            timeout(PATIENCE, connecting).await
-        };
+        let connected =
+            if index + 1 == addresses.len() { Ok(connecting.await) } else { timeout(PATIENCE, connecting).await };
         last = match connected {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,

@@ -21,7 +21,8 @@ pub(super) fn explain(plugin: &str, rules: &[HttpRule], method: &Method, url: &U
         bare.set_path("/");
     }
     let method = excerpt(method.as_str());
-    let nearest = rules.iter().filter_map(|rule| Some((rule.allows(&method, url).err()?, rule))).max_by_key(|near| near.0);
+    let nearest =
+        rules.iter().filter_map(|rule| Some((rule.allows(&method, url).err()?, rule))).max_by_key(|near| near.0);
     let mut lines = vec![format!("http: {method} {} was refused: {}", excerpt(bare.as_str()), reason(nearest))];
     if is_allowable(&method, &bare) {
         lines.extend([
@@ -104,7 +105,8 @@ mod tests {
         assert_eq!(told(&[], "GET", "https://example.com/..%2f").len(), 1);
         let long = format!("https://example.com/{}", "a".repeat(5_000));
         assert_eq!(told(&[], "GET", &long)[3], "url = \"https://example.com/\"");
-        for hostile in ["https://example.com/\"]\nprivate=true", "https://example.com/a\\b\u{202e}", "https://ex\u{430}mple.com/"]
+        for hostile in
+            ["https://example.com/\"]\nprivate=true", "https://example.com/a\\b\u{202e}", "https://ex\u{430}mple.com/"]
         {
             for line in told(&[], "GET", hostile) {
                 assert!(line.is_ascii() && !line.contains(['\n', '\\']), "{line}");

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use url::{Host, Url};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::answer::{Answer, Awaited, Gone, Task, answer};
+use super::answer::{Answer, Awaited, Gone, Task, Untrailed, answer};
+use super::client::Stream;
 use super::coding::{Coding, Unpacker};
 use super::resolve::{Unreachable, resolve};
 use super::session::Shared;
@@ -41,13 +42,19 @@ pub(super) struct Exchange {
     pub(super) method: Method,
     /// In the normal form of the URL standard: what was held against the rules is what is sent.
     pub(super) url: Url,
+    pub(super) route: Route,
+    pub(super) headers: HeaderMap,
+    pub(super) body: WasiBody,
+    pub(super) options: RequestOptions,
+}
+
+/// Where a request goes.
+#[derive(Clone)]
+pub(super) struct Route {
     pub(super) scheme: Scheme,
     pub(super) host: Host<String>,
     pub(super) port: u16,
     pub(super) reach: Reach,
-    pub(super) headers: HeaderMap,
-    pub(super) body: WasiBody,
-    pub(super) options: RequestOptions,
 }
 
 /// Why a request has no answer: what the guest is told, and what the call's log says.
@@ -76,7 +83,7 @@ impl Exchange {
         let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
         let exchanged = timeout(call.time, self.exchange(&mut answer)).await;
         let late = |_| {
-            let why = format!("it took longer than {} ms (limit `http_time_ms`)", call.time.as_millis());
+            let why = format!("it took longer than {} ms (limit `http_time`)", call.time.as_millis());
             Err(Failed::new(Error::HttpResponseTimeout, why))
         };
         answer.end(exchanged.unwrap_or_else(late).map_err(|Failed { error, why }| {
@@ -87,16 +94,17 @@ impl Exchange {
 
     /// Carries it out, and gives the trailers of the answer.
     async fn exchange(self, answer: &mut Answer) -> Result<Option<HeaderMap>, Failed> {
-        let Self { call, options, method, .. } = &self;
-        let (call, method) = (Arc::clone(call), method.clone());
+        let (call, method, route, options) =
+            (Arc::clone(&self.call), self.method.clone(), self.route.clone(), self.options);
         let between = options.between_bytes_timeout.unwrap_or(Duration::MAX);
         let first = options.first_byte_timeout.unwrap_or(Duration::MAX);
         let over = Arc::new(Over::default());
         let of_hyper = |error| explain(&error, &over);
 
-        let stream = self.connect().await?;
-        let stream = Counted::new(stream, Arc::clone(&call.traffic), Arc::clone(&over));
+        // Before anything is connected to: a request whose secrets are misplaced is not even announced.
         let request = self.request().await?;
+        let stream = connect(&call, &route, options).await?;
+        let stream = Counted::new(stream, Arc::clone(&call.traffic), Arc::clone(&over));
         let mut builder = http1::Builder::new();
         builder.max_buf_size(MAX_HEAD).max_header_size(MAX_HEAD).max_headers(MAX_FIELDS);
         let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(of_hyper)?;
@@ -127,40 +135,12 @@ impl Exchange {
         Ok(trailers)
     }
 
-    /// Looks the name up, and connects to what may be reached of what it found.
-    async fn connect(&self) -> Result<Box<dyn super::client::Stream>, Failed> {
-        let Self { call, host, port, scheme, reach, .. } = self;
-        let client = &call.client;
-        let addresses = resolve(client.resolver(), host, *port, *reach).await.map_err(|unreachable| {
-            match unreachable {
-                Unreachable::Unknown(reason) => {
-                    tracing::debug!(plugin = %call.plugin, %host, %reason, "a name was not found");
-                    let error = Error::DnsError { rcode: None, info_code: None };
-                    Failed::new(error, "the host's name could not be found")
-                }
-                // Which addresses stays in the operator's log: they tell how the operator's network is made.
-                Unreachable::Prohibited(found) => {
-                    tracing::warn!(plugin = %call.plugin, %host, ?found, "a request to a prohibited address was refused");
-                    let own = "its name leads to no address that may be reached; if it is one of your own network, and \
-                               neither link-local nor a cloud's metadata, say `private = true` in the rule";
-                    Failed::new(Error::DestinationIpProhibited, own)
-                }
-            }
-        })?;
-        let patience = self.options.connect_timeout.unwrap_or(Duration::MAX);
-        let connected = timeout(patience, client.connect(*scheme, host, &addresses)).await;
-        connected.unwrap_or(Err(Error::ConnectionTimeout)).map_err(|error| {
-            let why = format!("could not connect: {error}");
-            Failed::new(error, why)
-        })
-    }
-
     /// The request as it is sent, with its secrets. From here on nobody may be shown it.
     async fn request(self) -> Result<Request<WasiBody>, Failed> {
-        let Self { call, method, url, scheme, reach, mut headers, body, .. } = self;
+        let Self { call, method, url, route, mut headers, body, .. } = self;
         let to = Destination {
             host: url.host_str().unwrap_or_default(),
-            is_confidential: scheme == Scheme::Https || reach == Reach::Private,
+            is_confidential: route.scheme == Scheme::Https || route.reach == Reach::Private,
         };
         let misplaced = |misplaced: Misplaced| Failed::new(Error::HttpRequestDenied, misplaced.to_string());
         let mut uri: Uri = url[url::Position::BeforePath..url::Position::AfterQuery]
@@ -170,7 +150,7 @@ impl Exchange {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
         let body = if call.vault.reads_bodies(to) {
             let most = MAX_FILLED.min(call.traffic.sent_left());
-            let whole = Limited::new(body, most).collect().await.map_err(|_| {
+            let whole = Limited::new(Untrailed(body), most).collect().await.map_err(|_| {
                 let why = format!("its body could not be read whole, which a secret needs; it may have {most} bytes");
                 Failed::new(Error::HttpRequestBodySize(Some(most as u64)), why)
             })?;
@@ -178,12 +158,40 @@ impl Exchange {
             headers.remove(CONTENT_LENGTH);
             Full::from(filled).map_err(Error::from).boxed_unsync()
         } else {
-            body
+            Untrailed(body).boxed_unsync()
         };
         let mut request = Request::new(body);
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
         Ok(request)
     }
+}
+
+/// Looks the name up, and connects to what may be reached of what it found.
+async fn connect(call: &Shared, route: &Route, options: RequestOptions) -> Result<Box<dyn Stream>, Failed> {
+    let Route { scheme, host, port, reach } = route;
+    let client = &call.client;
+    let addresses = resolve(client.resolver(), host, *port, *reach).await.map_err(|unreachable| {
+        match unreachable {
+            Unreachable::Unknown(reason) => {
+                tracing::debug!(plugin = %call.plugin, %host, %reason, "a name was not found");
+                let error = Error::DnsError { rcode: None, info_code: None };
+                Failed::new(error, "the host's name could not be found")
+            }
+            // Which addresses stays in the operator's log: they tell how the operator's network is made.
+            Unreachable::Prohibited(found) => {
+                tracing::warn!(plugin = %call.plugin, %host, ?found, "a request to a prohibited address was refused");
+                let own = "its name leads to no address that may be reached; if it is one of your own network, and \
+                           neither link-local nor a cloud's metadata, say `private = true` in the rule";
+                Failed::new(Error::DestinationIpProhibited, own)
+            }
+        }
+    })?;
+    let patience = options.connect_timeout.unwrap_or(Duration::MAX);
+    let connected = timeout(patience, client.connect(*scheme, host, &addresses)).await;
+    connected.unwrap_or(Err(Error::ConnectionTimeout)).map_err(|error| {
+        let why = format!("could not connect: {error}");
+        Failed::new(error, why)
+    })
 }
 
 /// Hands the body on, and gives its trailers. A guest that is gone wants neither.
@@ -197,9 +205,12 @@ async fn deliver(
 ) -> Result<Option<HeaderMap>, Failed> {
     let (mut unpacker, mut masker, mut trailers) = (Unpacker::new(coding), call.vault.masker(), None);
     let broken = |_: io::Error| {
-        Failed::new(Error::HttpResponseContentCoding(Some("gzip".to_owned())), "its answer is not the gzip that it says")
+        Failed::new(
+            Error::HttpResponseContentCoding(Some("gzip".to_owned())),
+            "its answer is not the gzip that it says",
+        )
     };
-    let mut count = |unpacker: &mut Unpacker| {
+    let count = |unpacker: &mut Unpacker| {
         if call.traffic.receive(unpacker.grown()) { Ok(()) } else { Err(received_too_much()) }
     };
     let mut masked = |piece: Bytes, is_last: bool| match &mut masker {
@@ -248,7 +259,7 @@ fn mask(call: &Shared, headers: &mut HeaderMap) {
 }
 
 fn received_too_much() -> Failed {
-    let why = "the answers to this call have more bytes than they may, unpacked (limit `http_received_bytes`)";
+    let why = "the answers to this call have more bytes than they may, unpacked (limit `http_received`)";
     Failed::new(Error::HttpResponseBodySize(None), why)
 }
 
@@ -258,10 +269,12 @@ fn explain(error: &hyper::Error, over: &Over) -> Failed {
         return received_too_much();
     }
     if over.sent.load(Ordering::Relaxed) {
-        let why = "the requests of this call have more bytes than they may (limit `http_sent_bytes`)";
+        let why = "the requests of this call have more bytes than they may (limit `http_sent`)";
         return Failed::new(Error::HttpRequestBodySize(None), why);
     }
-    let by_guest = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>());
+    let source = std::error::Error::source(error);
+    let by_guest = source.and_then(|source| source.downcast_ref::<Error>());
+    let by_wire = source.and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
     if let Some(Error::HttpRequestTrailerSectionSize(_)) = by_guest {
         return Failed::new(Error::HttpRequestTrailerSectionSize(Some(0)), "the host sends no trailers");
     }
@@ -272,10 +285,10 @@ fn explain(error: &hyper::Error, over: &Over) -> Failed {
         let why = format!("the head of the answer has more than {MAX_HEAD} bytes or {MAX_FIELDS} fields");
         return Failed::new(Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32)), why);
     }
-    if error.is_incomplete_message() {
+    if error.is_incomplete_message() || by_wire == Some(io::ErrorKind::UnexpectedEof) {
         return Failed::new(Error::HttpResponseIncomplete, "the server hung up before the end of its answer");
     }
-    if error.is_parse() {
+    if error.is_parse() || matches!(by_wire, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)) {
         return Failed::new(Error::HttpProtocolError, "what the server answered is no HTTP/1.1");
     }
     Failed::new(Error::ConnectionTerminated, "the connection broke")

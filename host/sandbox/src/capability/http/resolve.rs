@@ -109,7 +109,9 @@ mod tests {
         assert_eq!(resolved(&mixed, Reach::Public).expect("two"), ["1.1.1.1:443", "[2606:4700::1111]:443"]);
         let private = resolved(&mixed, Reach::Private).expect("three");
         assert_eq!(private, ["10.0.0.1:443", "1.1.1.1:443", "[2606:4700::1111]:443"]);
-        assert!(matches!(resolved(&["10.0.0.1"], Reach::Public), Err(Unreachable::Prohibited(found)) if found.len() == 1));
+        assert!(
+            matches!(resolved(&["10.0.0.1"], Reach::Public), Err(Unreachable::Prohibited(found)) if found.len() == 1)
+        );
         assert!(matches!(resolved(&["169.254.169.254"], Reach::Private), Err(Unreachable::Prohibited(_))));
         assert!(matches!(resolved(&[], Reach::Public), Err(Unreachable::Unknown(_))));
         assert_eq!(resolved(&["1.1.1.1"; 100], Reach::Public).map(|all| all.len()).ok(), Some(MOST_ADDRESSES));

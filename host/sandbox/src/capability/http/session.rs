@@ -10,10 +10,11 @@ use tokio::sync::Semaphore;
 use url::Url;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::{
-    DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView,
+    WasiHttpHooks,
 };
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Route};
 use super::rule::is_name;
 use super::traffic::Traffic;
 use super::{HttpClient, Reach, Scheme, denial};
@@ -61,6 +62,21 @@ impl Terms {
             limits: *limits,
         }
     }
+
+    /// The beginning of the call's first request. `None` on a host that sends none.
+    fn open(self, log: Log) -> Option<Open> {
+        let Self { client, plugin, grants, idempotency_key, vault, limits } = self;
+        let shared = Shared {
+            client: client?,
+            plugin,
+            vault,
+            log,
+            time: Duration::from_millis(limits.http_time.millis()),
+            places: Arc::new(Semaphore::new(limits.http_concurrent as usize)),
+            traffic: Arc::new(Traffic::new(&limits)),
+        };
+        Some(Open { shared: Arc::new(shared), grants, idempotency_key, unsafe_requests: 0 })
+    }
 }
 
 /// The requests of one call.
@@ -75,27 +91,19 @@ impl Session {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
-        let open = |Terms { client, plugin, grants, idempotency_key, vault, limits }: Terms| Open {
-            shared: Arc::new(Shared {
-                client: client?,
-                plugin,
-                vault,
-                log: log.clone(),
-                time: Duration::from_millis(limits.http_time.millis()),
-                places: Arc::new(Semaphore::new(limits.http_concurrent as usize)),
-                traffic: Arc::new(Traffic::new(&limits)),
-            }),
-            grants,
-            idempotency_key,
-            unsafe_requests: 0,
-        };
-        let open = terms.and_then(|terms| terms.client.is_some().then(|| open(terms)));
+        let open = terms.and_then(|terms| terms.open(log.clone()));
         Self { context, requests: Requests { open, left, log } }
     }
 
     /// What the implementation of `wasi:http` works with.
     pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
         WasiHttpCtxView { hooks: &mut self.requests, table, ctx: &mut self.context }
+    }
+
+    /// What the implementation calls, for tests that do it themselves.
+    #[cfg(test)]
+    pub(super) fn hooks(&mut self) -> &mut dyn WasiHttpHooks {
+        &mut self.requests
     }
 }
 
@@ -129,7 +137,11 @@ type Processing = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 impl WasiHttpHooks for Requests {
     fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
-        DEFAULT_FORBIDDEN_HEADERS.contains(name) || FORBIDDEN.contains(name)
+        is_forbidden(name)
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_forbidden)
     }
 
     /// The host sets it, from what it checked.
@@ -186,12 +198,14 @@ impl Requests {
         let headers = open.headers(&parts.method, &url, parts.headers)?;
         Ok(Exchange {
             call: Arc::clone(&open.shared),
-            scheme: Scheme::of(&url).ok_or(Error::HttpRequestUriInvalid)?,
-            host: url.host().ok_or(Error::HttpRequestUriInvalid)?.to_owned(),
-            port: url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?,
+            route: Route {
+                scheme: Scheme::of(&url).ok_or(Error::HttpRequestUriInvalid)?,
+                host: url.host().ok_or(Error::HttpRequestUriInvalid)?.to_owned(),
+                port: url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?,
+                reach,
+            },
             method: parts.method,
             url,
-            reach,
             headers,
             body,
             options,
@@ -218,6 +232,10 @@ impl Open {
         }
         Ok(headers)
     }
+}
+
+fn is_forbidden(name: &HeaderName) -> bool {
+    DEFAULT_FORBIDDEN_HEADERS.contains(name) || FORBIDDEN.contains(name)
 }
 
 /// The URL of a request in the normal form of the URL standard, which is what rules are held against and what is sent.

@@ -19,10 +19,7 @@ pub(super) struct Traffic {
 
 impl Traffic {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self {
-            sent_left: AtomicUsize::new(limits.http_sent),
-            received_left: AtomicUsize::new(limits.http_received),
-        }
+        Self { sent_left: AtomicUsize::new(limits.http_sent), received_left: AtomicUsize::new(limits.http_received) }
     }
 
     /// Counts bytes that were received or unpacked. `false` if they are too many.
