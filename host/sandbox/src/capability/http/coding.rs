@@ -7,8 +7,8 @@ use flate2::write::MultiGzDecoder;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 
-/// Packed bytes that are unpacked at once. Deflate makes at most 1,032 bytes of one, so this is what a step may take of the
-/// host's memory: 264 KiB.
+/// Packed bytes that are unpacked at once. Deflate makes at most 1,032 bytes of one, and the decoder keeps up to 32 KiB, so
+/// a step takes at most 290 KiB of the host's memory.
 const STEP: usize = 256;
 
 /// How a body is packed.
@@ -131,7 +131,7 @@ mod tests {
         assert!(bomb.len() < 32 << 10, "{}", bomb.len());
         let (all, largest, grown) = unpacked(&bomb).expect("well formed");
         assert_eq!(all.len(), 20 << 20);
-        assert!(largest <= STEP * 1032, "{largest}");
+        assert!(largest <= STEP * 1032 + (32 << 10), "{largest}");
         assert_eq!(grown + bomb.len(), all.len(), "every unpacked byte is counted once");
     }
 
