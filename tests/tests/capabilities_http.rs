@@ -68,7 +68,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\nx
 fn fetch(host: &Host, requests: Value) -> Vec<Value> {
     let turn = host.agent.call("c", "fetch", json!({"requests": requests}));
     assert_eq!(told(&turn), ["ok"], "{turn:#}");
-    turn["calls"][0]["content"]["ok"].as_array().unwrap().clone()
+    turn["calls"][0]["content"]["result"].as_array().unwrap().clone()
 }
 
 fn one(host: &Host, request: Value) -> Value {
