@@ -7,10 +7,11 @@ use dispatch::ports::LiveTool;
 use domain::gate::{self, Phase, Rule};
 use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
 use sandbox::Grants;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 
 use crate::Settings;
 use crate::guests::Guest;
+use crate::places::Places;
 use crate::schema::Schemas;
 
 /// A component with the tools that it offers.
@@ -23,7 +24,7 @@ pub(crate) struct Component {
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
     /// The places to run in. Every component that was ever loaded under the plugin's name shares them.
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
     /// Compiled when it is first called: after a restart most plugins are not called for a long time.
     pub(crate) guest: OnceCell<Arc<dyn Guest>>,
 }
@@ -35,7 +36,7 @@ impl Component {
         digest: Digest,
         tools: Vec<Tool>,
         settings: &Settings,
-        places: Arc<Semaphore>,
+        places: Arc<Places>,
         guest: Option<Arc<dyn Guest>>,
     ) -> Self {
         let limits = settings.limits(plugin);

@@ -18,6 +18,7 @@ mod finding;
 mod guests;
 mod json;
 mod load;
+mod places;
 mod registry;
 mod rules;
 mod run;

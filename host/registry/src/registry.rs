@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 use dispatch::ports::Clock;
 use domain::{Digest, PluginChange, PluginEvent, PluginName, Tool, ToolName};
 use sandbox::Sandbox;
-use tokio::sync::Semaphore;
 
 use crate::catalog::Catalog;
 use crate::components::Components;
 use crate::guests::Guests;
 use crate::load::{self, Loaded, NotLoaded};
+use crate::places::Places;
 use crate::watch;
 use crate::{Finding, Settings};
 
@@ -77,7 +77,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: ArcSwap<Catalog>,
     clock: Arc<dyn Clock>,
     events: Events,
-    places: Mutex<HashMap<PluginName, Arc<Semaphore>>>,
+    places: Mutex<HashMap<PluginName, Arc<Places>>>,
     rejected: Mutex<BTreeMap<PluginName, (Digest, Vec<Finding>)>>,
     /// Held over each load, so that two loads never judge their tools' names against the same catalog. Holds the components
     /// that were live since the last [`Registry::collect`].
@@ -207,9 +207,9 @@ impl Shared {
     }
 
     /// The places in which calls of a plugin run, whatever its version.
-    pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Semaphore> {
-        let count = self.settings.limits(plugin).concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        lock(&self.places).entry(plugin.clone()).or_insert_with(|| Arc::new(Semaphore::new(count))).clone()
+    pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Places> {
+        let places = || Arc::new(Places::new(&self.settings.limits(plugin)));
+        lock(&self.places).entry(plugin.clone()).or_insert_with(places).clone()
     }
 
     /// Tells what became of a plugin.

@@ -1,13 +1,11 @@
 //! The registry as the loop's port: finding tools, and running the guests of server tools.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
 use domain::{Digest, Failure, FailureCode, Limits, Outcome, ToolName};
 use sandbox::{Job, Level, Sink, Update};
-use tokio::sync::SemaphorePermit;
 
 use crate::Registry;
 use crate::catalog::nearest;
@@ -48,7 +46,9 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         Some(component) => component,
         None => recalled(shared, &run).await?,
     };
-    let _place = place(shared, &component).await?;
+    let (plugin, limits) = (&component.plugin, &component.limits);
+    let place = component.places.take(plugin, limits, shared.settings.queue).await;
+    let _place = place.map_err(Outcome::Failed)?;
     let guest = guest(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
@@ -76,22 +76,6 @@ async fn recalled(shared: &Arc<Shared>, run: &Run) -> Result<Arc<Component>, Out
     let recall = move || shared.recall(&plugin, digest);
     let component = blocking(recall).await.and_then(|component| component).map_err(|error| fault(&error))?;
     component.ok_or(Outcome::Invalidated)
-}
-
-/// A place to run in, waited for no longer than the operator allows.
-async fn place<'a>(shared: &Shared, component: &'a Component) -> Result<SemaphorePermit<'a>, Outcome> {
-    if let Ok(place) = component.places.try_acquire() {
-        return Ok(place);
-    }
-    let queue = shared.settings.queue;
-    let waited = tokio::time::timeout(Duration::from_millis(queue.millis()), component.places.acquire()).await;
-    waited.ok().and_then(Result::ok).ok_or_else(|| {
-        let (plugin, most, millis) = (&component.plugin, component.limits.concurrency, queue.millis());
-        let message = format!(
-            "the plugin {plugin} already runs {most} calls, and none of them ended within {millis} ms; try again later"
-        );
-        Outcome::Failed(Failure::new(FailureCode::Busy, message))
-    })
 }
 
 /// The component's guest, made on the first call: its bytes are read and held against the digest, and compiled unless the

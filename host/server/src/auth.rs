@@ -8,15 +8,17 @@ use domain::{Principal, Role};
 
 use crate::error::{Code, Error, Result};
 use crate::http::App;
+use crate::visits::{Kind, Visit};
 
-/// An authenticated principal. A door that takes one answers 401 to everybody else, before it reads a body.
-pub(crate) struct By(pub(crate) Principal);
+/// An authenticated principal, and its request as one of those that it may have at once. A door that takes one answers 401
+/// to everybody else, before it reads a body.
+pub(crate) struct By(pub(crate) Principal, pub(crate) Visit);
 
 /// An authenticated principal with the role `admin`.
-pub(crate) struct Admin(pub(crate) Principal);
+pub(crate) struct Admin(pub(crate) Principal, pub(crate) Visit);
 
 /// The token in the header, if there is exactly one of the form `Bearer …` (RFC 6750).
-fn bearer(headers: &HeaderMap) -> Result<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str> {
     let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`");
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Err(missing()) };
@@ -34,7 +36,10 @@ impl FromRequestParts<App> for By {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let token = bearer(&parts.headers)?;
         let principal = app.doors.auth.principal(token);
-        principal.map(Self).ok_or_else(|| Error::new(Code::Unauthorized, "the bearer token is not known here"))
+        let unknown = || Error::new(Code::Unauthorized, "the bearer token is not known here");
+        let principal = principal.ok_or_else(unknown)?;
+        let visit = app.visit(&principal, Kind::Request)?;
+        Ok(Self(principal, visit))
     }
 }
 
@@ -42,10 +47,10 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let By(principal) = By::from_request_parts(parts, app).await?;
+        let By(principal, visit) = By::from_request_parts(parts, app).await?;
         if !principal.roles.has(Role::Admin) {
             return Err(Error::new(Code::NotAllowed, "only a principal with the role admin may do this"));
         }
-        Ok(Self(principal))
+        Ok(Self(principal, visit))
     }
 }

@@ -75,8 +75,14 @@ pub struct Settings {
     pub component_bytes: usize,
     /// The longest that a request waits for a turn; what asks for longer waits so long.
     pub max_wait: Span,
+    /// How long the body of a request may take to arrive. One second more for each 16 KiB of it that has.
+    pub body: Span,
+    /// The most event streams of all principals together.
+    pub event_streams: usize,
     /// How often a silent event stream says that it is alive.
     pub keep_alive: Span,
+    /// How often an open event stream looks whether its token still counts.
+    pub recheck: Span,
     /// Under which names the server answers.
     pub hosts: Hosts,
 }
@@ -88,7 +94,10 @@ impl Default for Settings {
             answer_bytes: 2 << 20,
             component_bytes: 64 << 20,
             max_wait: Span::from_secs(60),
+            body: Span::from_secs(30),
+            event_streams: 1_024,
             keep_alive: Span::from_secs(15),
+            recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },
         }
     }

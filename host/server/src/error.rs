@@ -29,13 +29,14 @@ pub(crate) enum Code {
     UnknownHost,
     Invalid,
     PluginRefused,
+    TooSlow,
     Busy,
     Fault,
 }
 
 impl Code {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, StatusCode, &'static str, &'static str); 17] = [
+    const TABLE: [(Self, StatusCode, &'static str, &'static str); 18] = [
         (Self::BadRequest, StatusCode::BAD_REQUEST, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, StatusCode::BAD_REQUEST, "bad-json", "The body is not JSON that this host takes"),
         (Self::Unauthorized, StatusCode::UNAUTHORIZED, "unauthorized", "A valid bearer token is needed"),
@@ -72,6 +73,7 @@ impl Code {
             "busy",
             "The principal has as much at the host as it may have at once",
         ),
+        (Self::TooSlow, StatusCode::REQUEST_TIMEOUT, "too-slow", "The body did not arrive in time"),
         (Self::Fault, StatusCode::INTERNAL_SERVER_ERROR, "fault", "The host failed"),
     ];
 

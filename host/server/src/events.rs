@@ -7,16 +7,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::response::sse;
-use dispatch::ports::{Committed, Facts, Position};
+use dispatch::ports::{Committed, Facts, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live};
 use domain::{ConversationId, Event as Fact, Principal, SuspensionId, Turn, TurnId};
+use tokio::time::MissedTickBehavior;
 
 use crate::error::Result;
 use crate::http::App;
 use crate::json;
 use crate::serve::Closing;
+use crate::visits::{Kind, Visit};
 use crate::wire::{Event, Suspension};
 
 /// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
@@ -74,17 +77,22 @@ pub(crate) struct Stream {
     told: HashSet<String>,
     ephemeral: HashMap<TurnId, Turn>,
     closing: Closing,
+    /// What the principal is known by, for as long as it counts.
+    token: String,
     _attached: Option<Attachment>,
     _open: Open,
 }
 
-/// Counts a stream as open for as long as this lives.
-struct Open(App);
+/// One of the streams that a principal may have, open for as long as this lives.
+pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] Visit);
 
 impl Open {
-    fn new(app: &App) -> Self {
+    /// # Errors
+    /// `busy` when the principal, or the host, has as many as it may.
+    pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
+        let visit = app.visit(by, Kind::Stream)?;
         app.meters.stream_opened();
-        Self(Arc::clone(app))
+        Ok(Self(Arc::clone(app), visit))
     }
 }
 
@@ -96,15 +104,15 @@ impl Drop for Open {
 
 impl Stream {
     pub(crate) fn new(
-        app: &App,
-        by: Principal,
+        open: Open,
+        (by, token): (Principal, String),
         conversation: Option<ConversationId>,
         follower: Follower,
         cursor: Cursor,
         closing: Closing,
     ) -> Self {
         Self {
-            app: Arc::clone(app),
+            app: Arc::clone(&open.0),
             by,
             conversation,
             follower,
@@ -113,8 +121,9 @@ impl Stream {
             told: HashSet::new(),
             ephemeral: HashMap::new(),
             closing,
+            token,
             _attached: None,
-            _open: Open::new(app),
+            _open: open,
         }
     }
 
@@ -135,31 +144,49 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream as HTTP wants it. It ends when the server closes or the store cannot be read; whoever follows comes
-    /// back with the last id that it has.
+    /// Whether the token still stands for the principal that opened the stream, with the same rights.
+    fn is_authentic(&self) -> bool {
+        self.app.doors.auth.principal(&self.token).is_some_and(|principal| principal == self.by)
+    }
+
+    /// The stream as HTTP wants it. It ends when the server closes, the token no longer counts, or the store cannot be read;
+    /// whoever follows comes back with the last id that it has.
     pub(crate) fn into_events(
         self,
     ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
-        futures::stream::unfold(self, |mut stream| async move {
+        let recheck = Duration::from_millis(self.app.doors.settings.recheck.millis().max(1));
+        let mut recheck = tokio::time::interval(recheck);
+        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        futures::stream::unfold((self, recheck), |(mut stream, mut recheck)| async move {
             loop {
-                if let Some(event) = stream.ready.pop_front() {
-                    return Some((Ok(event), stream));
-                }
-                let item = tokio::select! {
-                    item = stream.follower.next() => item,
+                // What is due goes before what there is to tell: a stream that always has something to tell ends, too.
+                tokio::select! {
+                    biased;
                     () = stream.closing.wait() => return None,
-                };
-                let taken = match item {
-                    Ok(Item::Committed(committed)) => stream.committed(&committed).await,
-                    Ok(Item::Live(live)) => stream.live(&live),
-                    Err(fault) => Err(dispatch::Error::from(fault).into()),
-                };
-                // The error was logged where it was made.
-                if taken.is_err() {
-                    return None;
+                    _ = recheck.tick() => {
+                        if !stream.is_authentic() {
+                            return None;
+                        }
+                        continue;
+                    }
+                    () = std::future::ready(()), if !stream.ready.is_empty() => {}
+                    item = stream.follower.next(), if stream.ready.is_empty() => stream.take(item).await?,
+                }
+                if let Some(event) = stream.ready.pop_front() {
+                    return Some((Ok(event), (stream, recheck)));
                 }
             }
         })
+    }
+
+    /// Makes events of an item. `None` ends the stream; the error was logged where it was made.
+    async fn take(&mut self, item: std::result::Result<Item, StoreFault>) -> Option<()> {
+        let taken = match item {
+            Ok(Item::Committed(committed)) => self.committed(&committed).await,
+            Ok(Item::Live(live)) => self.live(&live),
+            Err(fault) => Err(dispatch::Error::from(fault).into()),
+        };
+        taken.ok()
     }
 
     async fn committed(&mut self, committed: &Committed) -> Result<()> {

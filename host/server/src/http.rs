@@ -22,6 +22,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use domain::Principal;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -31,6 +32,7 @@ use utoipa_axum::routes;
 use crate::doors::Doors;
 use crate::error::{Code, Error, Result};
 use crate::metrics::{self, Meters};
+use crate::visits::{Kind, Visit, Visits};
 use crate::{guard, json, openapi};
 
 /// What every door holds.
@@ -40,7 +42,16 @@ pub(crate) type App = Arc<State>;
 pub(crate) struct State {
     pub(crate) doors: Doors,
     pub(crate) meters: Meters,
+    pub(crate) visits: Arc<Visits>,
     pub(crate) document: String,
+}
+
+impl State {
+    /// One more request or stream of a principal, unless it has as many as it may.
+    pub(crate) fn visit(&self, principal: &Principal, kind: Kind) -> Result<Visit> {
+        let opened = self.visits.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
+        opened.inspect_err(|_| self.meters.refused(kind))
+    }
 }
 
 /// Every door. The paths and the OpenAPI document come from the same declarations.
@@ -67,7 +78,8 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
 pub fn router(doors: Doors) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default();
-    let app = Arc::new(State { doors, meters: Meters::new(), document });
+    let visits = Visits::new(doors.settings.event_streams);
+    let app = Arc::new(State { doors, meters: Meters::new(), visits, document });
     router
         .fallback(async |uri: Uri| Error::new(Code::NotFound, format!("there is nothing at {}", uri.path())))
         .method_not_allowed_fallback(async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"))

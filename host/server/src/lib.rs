@@ -18,9 +18,10 @@ mod json;
 mod metrics;
 mod openapi;
 mod serve;
+mod visits;
 pub mod wire;
 
 pub use doors::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
 pub use http::router;
 pub use openapi::document;
-pub use serve::serve;
+pub use serve::{Connections, serve};

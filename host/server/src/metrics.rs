@@ -8,6 +8,7 @@ use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
 use crate::http::App;
+use crate::visits::Kind;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
@@ -51,6 +52,14 @@ impl Meters {
 
     pub(crate) fn answered(&self, how: &'static str) {
         self.count("toolgate_answers_total", vec![Label::from_static_parts("how", how)]);
+    }
+
+    pub(crate) fn refused(&self, kind: Kind) {
+        let bound = match kind {
+            Kind::Request => "requests",
+            Kind::Stream => "event_streams",
+        };
+        self.count("toolgate_refused_busy_total", vec![Label::from_static_parts("bound", bound)]);
     }
 
     pub(crate) fn stream_opened(&self) {

@@ -51,6 +51,8 @@ fn problems(operation: &mut Operation) {
     ];
     if !open {
         everywhere.push(("401", "`unauthorized`"));
+        let busy = "`busy`: the principal has as much at the host as it may; nothing happened. With `retry-after`";
+        everywhere.push(("429", busy));
     }
     let responses = &mut operation.responses.responses;
     for (status, description) in everywhere {

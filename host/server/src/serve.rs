@@ -1,15 +1,58 @@
-//! Serving a listener until it is told to stop.
+//! Serving a listener until it is told to stop. Connections are bounded in number; what a client keeps waiting is bounded in
+//! time, and makes room for others before that when the host is full.
 
+mod room;
+mod socket;
+
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::{Extension, Router};
-use tokio::net::TcpListener;
+use domain::Span;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use room::{Answering, Room, Seat};
+use socket::{Arriving, Leaving, Socket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
 
 /// How long requests that are being answered may still take.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long accepting rests when the system gives no more sockets.
+const REST: Duration = Duration::from_millis(500);
+
+/// The smallest that the bound on a request's head can be.
+const LEAST_HEAD: usize = 8 << 10;
+
+/// Bounds on connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    /// How many there are at once. When one more comes, the one that has waited longest for its client is closed.
+    pub most: usize,
+    /// How long a client may take, from the opening of its connection or from the end of the answer before, until the head
+    /// of its request has arrived. So it is also how long a connection is kept that nobody uses.
+    pub head: Span,
+    /// The most bytes of a request's head.
+    pub head_bytes: usize,
+    /// How long a client may take to read some of its answer.
+    pub stall: Span,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { most: 1_024, head: Span::from_secs(10), head_bytes: 32 << 10, stall: Span::from_secs(30) }
+    }
+}
 
 /// Says when the server is closing, so that streams end and waits return.
 #[derive(Clone)]
@@ -38,23 +81,83 @@ impl Closing {
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    bounds: Connections,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (close, closing) = watch::channel(false);
-    let mut stop = Closing(closing);
-    let router = router.layer(Extension(stop.clone()));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { stop.wait().await });
-    let mut serving = std::pin::pin!(serving.into_future());
-    tokio::select! {
-        ended = &mut serving => return ended,
-        () = shutdown => {}
+    let closing = Closing(closing);
+    let router = router.layer(Extension(closing.clone()));
+    let room = Room::new(bounds.most);
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut shutdown => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            // The client gave up before it was its turn.
+            Err(error) if is_the_clients(&error) => continue,
+            Err(error) => {
+                tracing::error!(%error, "a connection could not be accepted");
+                room.make();
+                if tokio::time::timeout(REST, &mut shutdown).await.is_ok() {
+                    break;
+                }
+                continue;
+            }
+        };
+        let seat = tokio::select! {
+            () = &mut shutdown => break,
+            seat = room.seat() => seat,
+        };
+        connections.spawn(connection(stream, seat, router.clone(), bounds, closing.clone()));
     }
+    drop(listener);
     close.send_replace(true);
-    match tokio::time::timeout(GRACE, serving).await {
-        Ok(ended) => ended,
-        Err(_) => {
-            tracing::warn!("requests were still being answered when the server closed");
-            Ok(())
-        }
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, ended).await.is_err() {
+        tracing::warn!("requests were still being answered when the server closed");
     }
+    Ok(())
+}
+
+/// One connection, to its end.
+async fn connection(stream: TcpStream, seat: Seat, router: Router, bounds: Connections, mut closing: Closing) {
+    let millis = |span: Span| Duration::from_millis(span.millis().max(1));
+    let _ = stream.set_nodelay(true);
+    let seat = Arc::new(seat);
+    let socket = TokioIo::new(Socket::new(stream, seat.clone(), millis(bounds.stall)));
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let answering = Answering::new(seat.clone());
+        let request = request.map(|body| Body::new(Arriving::new(body, seat.clone())));
+        let answer = router.clone().oneshot(request);
+        async move {
+            let answer = answer.await.unwrap_or_else(|never| match never {});
+            Ok::<_, Infallible>(answer.map(|body| Leaving::new(body, answering)))
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(millis(bounds.head)).max_header_size(bounds.head_bytes);
+    // Also how much of an answer is kept for a client that does not read it.
+    http.max_buf_size(bounds.head_bytes.max(LEAST_HEAD));
+    let mut serving = pin!(http.serve_connection(socket, service));
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = seat.taken() => return,
+        () = closing.wait() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn is_the_clients(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

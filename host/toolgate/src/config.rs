@@ -3,6 +3,7 @@
 //! The file is strict: a key that means nothing is an error with its line, its column and the key that was probably meant.
 //! Paths in it are relative to the file. What is given on the command line stands over it.
 
+mod door;
 mod error;
 mod grants;
 mod limits;
@@ -16,6 +17,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::{Limits, PluginName, Rule, Rules, Span, ToolName};
+pub use door::DoorTable;
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
@@ -74,6 +76,8 @@ pub struct Config {
     pub limits: LimitsTable,
     /// What one principal may have at the host at once.
     pub quota: QuotasTable,
+    /// How long the HTTP door waits for its clients, and how many it lets in.
+    pub door: DoorTable,
     /// What differs for single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,

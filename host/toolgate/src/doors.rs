@@ -9,23 +9,24 @@ use registry::{Finding, NotLoaded, PluginStatus, Registry};
 use server::wire::{FindingView, PluginState, PluginView};
 use server::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
 
+use crate::config::DoorTable;
 use crate::host::Host;
 use crate::record::Actors;
 use crate::tokens::Tokens;
 
 /// The doors of a host, open to whoever holds one of these tokens.
 ///
-/// `listen` is where they will be: only an address that other machines reach is answered under every name, and `hosts` are
+/// `door` bounds what clients keep waiting. `listen` is where the doors will be: only an address that other machines reach is answered under every name, and `hosts` are
 /// the names that count besides while it is not.
 #[must_use]
-pub fn open(host: &Host, tokens: Tokens, listen: SocketAddr, hosts: Vec<String>) -> Doors {
+pub fn open(host: &Host, tokens: Tokens, listen: SocketAddr, hosts: Vec<String>, door: &DoorTable) -> Doors {
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
     Doors {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         auth: Arc::new(Bearers(tokens)),
-        settings: Settings { hosts, ..Settings::default() },
+        settings: Settings { hosts, ..door.settings() },
     }
 }
 

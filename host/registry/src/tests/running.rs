@@ -82,10 +82,46 @@ async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place
     assert_eq!(failure.code, FailureCode::Busy);
     assert_eq!(
         failure.message,
-        "the plugin guest already runs 1 calls, and none of them ended within 20 ms; try again later"
+        "the plugin guest already runs 1 calls (`concurrency`), and none of them ended within 20 ms (`queue_ms`); nothing \
+         was carried out, try again later"
     );
     drop(waiting);
     assert_eq!(world.registry.run(run(&world, "echo", "1")).await, ok("1"));
+}
+
+#[tokio::test]
+async fn a_queue_that_is_full_turns_calls_away_at_once_and_other_plugins_have_their_own() {
+    let world = World::with(|settings| {
+        settings.limits.concurrency = 1;
+        settings.limits.queue = 2;
+        // Nobody who waits here is ever told that it took too long.
+        settings.queue = Span::from_secs(3600);
+    });
+    world.load("guest", &component(&[json!({"name": "wait"}), json!({"name": "echo"})])).expect("loads");
+    world.load("other", &component(&[json!({"name": "who"})])).expect("loads");
+    let mut running = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    assert!(matches!(futures::poll!(running.as_mut()), Poll::Pending));
+    let mut first = Box::pin(world.registry.run(run(&world, "echo", "1")));
+    let mut second = Box::pin(world.registry.run(run(&world, "echo", "2")));
+    assert!(matches!(futures::poll!(first.as_mut()), Poll::Pending));
+    assert!(matches!(futures::poll!(second.as_mut()), Poll::Pending));
+    let refused = world.registry.run(run(&world, "echo", "3")).now_or_never().expect("is turned away at once");
+    let refused = failure(refused);
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (
+            FailureCode::Busy,
+            "the plugin guest already runs 1 calls (`concurrency`) and 2 more wait (`queue`); nothing was carried out, \
+             try again later"
+        )
+    );
+    assert_eq!(world.registry.run(run(&world, "who", "{}")).now_or_never(), Some(ok("\"\"")));
+    // One that gives up makes room in the queue, and one that ends gives its place to the first that waits.
+    drop(second);
+    let mut third = Box::pin(world.registry.run(run(&world, "echo", "3")));
+    assert!(matches!(futures::poll!(third.as_mut()), Poll::Pending));
+    drop(running);
+    assert_eq!((first.await, third.await), (ok("1"), ok("3")));
 }
 
 #[tokio::test]

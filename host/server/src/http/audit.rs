@@ -31,7 +31,11 @@ pub(crate) struct List {
         (status = 403, description = "`not-allowed`"),
     )
 )]
-pub(crate) async fn list(State(app): State<App>, Admin(by): Admin, Params(query): Params<List>) -> Result<Response> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Admin(by, _visit): Admin,
+    Params(query): Params<List>,
+) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let after = Position(query.after.unwrap_or(0));
     let entries = app.doors.handle.audit(&by, after, limit).await?;

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, Params, Segments};
-use crate::auth::{Admin, By};
+use crate::auth::{Admin, By, bearer};
 use crate::error::{Code, Error, Result};
-use crate::events::{Cursor, Stream};
+use crate::events::{Cursor, Open, Stream};
 use crate::serve::Closing;
 use crate::wire;
 
@@ -86,7 +86,7 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 )]
 pub(crate) async fn conversation(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
     closing: Option<Extension<Closing>>,
@@ -100,6 +100,8 @@ pub(crate) async fn conversation(
         (None, None) => From::Cursor(Cursor::START),
     };
     let cursor = cursor(begin);
+    let asking = (by.clone(), bearer(&headers)?.to_owned());
+    let slot = Open::new(&app, &by)?;
     let handle = &app.doors.handle;
     let follower = handle.follow(&by, &conversation, cursor.after()).await?;
     let attached = match &tools {
@@ -107,7 +109,7 @@ pub(crate) async fn conversation(
         None => None,
     };
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let mut stream = Stream::new(&app, by.clone(), Some(conversation.clone()), follower, cursor, closing);
+    let mut stream = Stream::new(slot, asking, Some(conversation.clone()), follower, cursor, closing);
     if begin == From::Now {
         stream.skip_past().await?;
     }
@@ -130,16 +132,18 @@ pub(crate) async fn conversation(
 )]
 pub(crate) async fn host(
     State(app): State<App>,
-    Admin(by): Admin,
+    Admin(by, _visit): Admin,
     Params(query): Params<FollowHost>,
     closing: Option<Extension<Closing>>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
     let cursor = cursor(begin);
+    let asking = (by.clone(), bearer(&headers)?.to_owned());
+    let slot = Open::new(&app, &by)?;
     let follower = app.doors.handle.follow_host(&by, cursor.after())?;
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let mut stream = Stream::new(&app, by, None, follower, cursor, closing);
+    let mut stream = Stream::new(slot, asking, None, follower, cursor, closing);
     if begin == From::Now {
         stream.skip_past().await?;
     }

@@ -49,18 +49,20 @@ pub(crate) async fn list(
         (status = 200, description = "The plugin, live", body = wire::PluginView),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
+        (status = 408, description = "`too-slow`: the component did not arrive in time"),
         (status = 413, description = "`too-large`"),
         (status = 422, description = "`plugin-refused`: with all `findings`"),
     )
 )]
 pub(crate) async fn put(
     State(app): State<App>,
-    Admin(by): Admin,
+    Admin(by, _visit): Admin,
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
     body: Body,
 ) -> Result<Response> {
-    let component = json::bytes(body, app.doors.settings.component_bytes).await?;
+    let settings = &app.doors.settings;
+    let component = json::bytes(body, settings.component_bytes, settings.body).await?;
     let plugins = app.doors.plugins.clone();
     let plugin = to_the_end(async move { plugins.put(name, component, by.id).await }).await??;
     answer(StatusCode::OK, &plugin)
@@ -80,7 +82,7 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn remove(
     State(app): State<App>,
-    Admin(by): Admin,
+    Admin(by, _visit): Admin,
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {

@@ -81,7 +81,11 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
         (status = 400, description = "`bad-request`"),
     )
 )]
-pub(crate) async fn pending(State(app): State<App>, By(by): By, Params(query): Params<Pending>) -> Result<Response> {
+pub(crate) async fn pending(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Params(query): Params<Pending>,
+) -> Result<Response> {
     let filter = Filter {
         open: match query.state {
             Which::Open => Some(true),
@@ -110,7 +114,7 @@ pub(crate) async fn pending(State(app): State<App>, By(by): By, Params(query): P
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
@@ -133,6 +137,7 @@ pub(crate) async fn read(
         (status = 200, description = "The answer stands", body = wire::Resolved),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the `digest` as it is"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
@@ -141,13 +146,14 @@ pub(crate) async fn read(
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let body = json::text(&headers, body, app.doors.settings.answer_bytes).await?;
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let resolve: wire::Resolve = json::object(&body)?;
     let expect_digest = resolve.expect_digest.as_deref().map(str::parse::<Digest>).transpose();
     let given = Answer {

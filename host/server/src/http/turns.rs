@@ -111,23 +111,24 @@ pub(crate) struct Submit {
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: the conversation is somebody else's"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`call-id-taken`: submitted before, as another call or among others"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: which members are wrong"),
-        (status = 429, description = "`busy`: the caller has as much at the host as it may; nothing of the turn happens. With `retry-after`"),
     )
 )]
 pub(crate) async fn submit(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(InConversation { conversation }): Segments<InConversation>,
     Params(query): Params<Submit>,
     closing: Option<Extension<Closing>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let body = json::text(&headers, body, app.doors.settings.turn_bytes).await?;
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, settings.turn_bytes, settings.body).await?;
     let request = request(&app, conversation.0, &query, &body)?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
@@ -249,7 +250,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(query): Params<Read>,
     closing: Option<Extension<Closing>>,
@@ -278,7 +279,7 @@ pub(crate) async fn read(
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,
-    By(by): By,
+    By(by, _visit): By,
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dispatch::ports::Clock as _;
+use server::Connections;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use toolgate::config::{Config, LISTEN};
+use toolgate::config::{Config, DoorTable, LISTEN};
 use toolgate::tokens::Tokens;
 use toolgate::{Host, WallClock};
 
@@ -40,7 +41,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
-    let hosts = std::mem::take(&mut config.hosts);
+    let (hosts, door) = (std::mem::take(&mut config.hosts), config.door.clone());
     let (plugins, data) = (config.plugins_folder(), config.data_folder());
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
@@ -56,8 +57,8 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     std::fs::write(&address, format!("http://{listen}\n")).context("cannot write the host's address")?;
     greet(&host, listen, &plugins, first, terminal)?;
 
-    let router = server::router(toolgate::doors::open(&host, tokens, listen, hosts));
-    let served = server::serve(listener, router, asked(stop)).await;
+    let router = server::router(toolgate::doors::open(&host, tokens, listen, hosts, &door));
+    let served = server::serve(listener, router, connections(&door), asked(stop)).await;
     // If it is gone already, somebody cleared the folder up.
     let _ = std::fs::remove_file(&address);
     let closed = host.close(PATIENCE).await;
@@ -65,6 +66,20 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
     terminal.note("stopped\n");
     Ok(())
+}
+
+/// The bounds on connections, within what the system lets the host open: the store and the plugins need files, too.
+fn connections(door: &DoorTable) -> Connections {
+    let bounds = door.connections();
+    // `Max open files  SOFT  HARD  files`; where there is no such file, the system is asked for no bound.
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let files =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
+    let most = files.map_or(bounds.most, |files: usize| bounds.most.min(files / 2));
+    if most < bounds.most {
+        tracing::warn!(most, "fewer connections than configured: the system lets this process open few files");
+    }
+    Connections { most, ..bounds }
 }
 
 /// Becomes true when the host shall stop. Whoever asks twice does not want to wait.

@@ -1,0 +1,197 @@
+//! A client's socket, and the bodies that pass through it. A client that reads nothing of its answer for too long is hung
+//! up on. One that still sends when its request was refused is let finish, within bounds: a socket that is closed on what
+//! nobody read takes the answer down with it, and the client would never learn why.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use super::room::{Answering, Seat};
+
+/// The most bytes that are read and thrown away after a refusal: more than the largest component.
+const MOST_UNREAD: usize = 128 << 20;
+
+/// A socket with its client's patience.
+pub(super) struct Socket {
+    stream: TcpStream,
+    seat: Arc<Seat>,
+    stall: Duration,
+    /// Runs while the client is waited for.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// What is still thrown away, once our side is closed.
+    unread: Option<usize>,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, seat: Arc<Seat>, stall: Duration) -> Self {
+        Self { stream, seat, stall, timer: None, unread: None }
+    }
+
+    /// Bounds how long the client is waited for.
+    fn patient<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            if self.timer.take().is_some() {
+                self.seat.works();
+            }
+            return polled;
+        }
+        ready!(self.impatient(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+    }
+
+    /// Ready when the client was waited for long enough.
+    fn impatient(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.timer.is_none() {
+            // A client that is waited for is the first to make room.
+            self.seat.waits();
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how slow a client is belongs to its connection, and decides nothing"
+        )]
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.stall)));
+        timer.as_mut().poll(cx)
+    }
+
+    /// Reads what still comes and throws it away, until the client is done or the bounds are reached.
+    fn throw_away(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 16 << 10];
+        loop {
+            let left = self.unread.unwrap_or_default();
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() && left > 0 => {
+                    self.unread = Some(left.saturating_sub(buffer.filled().len()));
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.impatient(cx),
+            }
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.patient(cx, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.patient(cx, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.unread.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            let unread = self.seat.unread.load(Ordering::Acquire);
+            self.unread = Some(if unread { MOST_UNREAD } else { 0 });
+        }
+        if self.unread != Some(0) {
+            ready!(self.throw_away(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The body of a request, as it arrives.
+pub(super) struct Arriving {
+    body: Incoming,
+    seat: Arc<Seat>,
+    ended: bool,
+}
+
+impl Arriving {
+    pub(super) fn new(body: Incoming, seat: Arc<Seat>) -> Self {
+        Self { body, seat, ended: false }
+    }
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        self.ended |= frame.is_none();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        if !self.ended && !self.body.is_end_stream() {
+            self.seat.unread.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// The body of an answer. Once it is gone, the connection waits for its client again.
+pub(super) struct Leaving {
+    body: Body,
+    _answering: Answering,
+}
+
+impl Leaving {
+    pub(super) fn new(body: Body, answering: Answering) -> Self {
+        Self { body, _answering: answering }
+    }
+}
+
+impl HttpBody for Leaving {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

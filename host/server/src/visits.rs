@@ -1,0 +1,121 @@
+//! How many requests and event streams each principal has open at this moment, held against its quota, and how many streams
+//! there are of all. A caller that holds many connections open keeps nobody else from the doors.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dispatch::Quota;
+use domain::PrincipalId;
+
+use crate::error::{Error, Result};
+
+/// Principals of different shards never wait for each other.
+const SHARDS: usize = 16;
+
+/// After how many seconds a visitor may come back.
+const RETRY_AFTER: u64 = 5;
+
+/// What a principal has open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Request,
+    Stream,
+}
+
+/// What all principals have open.
+pub(crate) struct Visits {
+    shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
+    hasher: RandomState,
+    streams: AtomicUsize,
+    most_streams: usize,
+}
+
+#[derive(Default)]
+struct Open {
+    requests: usize,
+    streams: usize,
+}
+
+impl Open {
+    fn of(&mut self, kind: Kind) -> &mut usize {
+        match kind {
+            Kind::Request => &mut self.requests,
+            Kind::Stream => &mut self.streams,
+        }
+    }
+}
+
+/// Something that a principal has open, for as long as this is held.
+pub(crate) struct Visit {
+    visits: Arc<Visits>,
+    principal: PrincipalId,
+    kind: Kind,
+}
+
+impl Visits {
+    pub(crate) fn new(most_streams: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+            streams: AtomicUsize::new(0),
+            most_streams,
+        })
+    }
+
+    /// Opens one more, unless the principal, or the host, has as many as it may.
+    pub(crate) fn open(self: &Arc<Self>, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<Visit> {
+        let (most, what) = match kind {
+            Kind::Request => (
+                quota.requests,
+                "requests that are being answered, and that is how many one principal may \
+                have (quota.requests)",
+            ),
+            Kind::Stream => (
+                quota.event_streams,
+                "event streams open, and that is how many one principal may have \
+                (quota.event_streams); close one",
+            ),
+        };
+        self.change(principal, |open| {
+            let open = open.of(kind);
+            let fits = *open < most;
+            *open += usize::from(fits);
+            fits
+        })
+        .then_some(())
+        .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
+        // From here on, dropping it gives back what was taken.
+        let visit = Visit { visits: self.clone(), principal: principal.clone(), kind };
+        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
+            let most = self.most_streams;
+            return Err(Error::busy(format!("{most} event streams are open, and the host keeps no more"), RETRY_AFTER));
+        }
+        Ok(visit)
+    }
+
+    fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Open) -> T) -> T {
+        let shard = self.hasher.hash_one(principal) as usize % SHARDS;
+        let mut shard = self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
+        let open = shard.entry(principal.clone()).or_default();
+        let changed = change(open);
+        if open.requests == 0 && open.streams == 0 {
+            shard.remove(principal);
+        }
+        changed
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if self.kind == Kind::Stream {
+            self.visits.streams.fetch_sub(1, Ordering::AcqRel);
+        }
+        let kind = self.kind;
+        self.visits.change(&self.principal, |open| {
+            let open = open.of(kind);
+            *open = open.saturating_sub(1);
+        });
+    }
+}
