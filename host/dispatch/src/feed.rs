@@ -7,18 +7,22 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::{CallId, CallIndex, ConversationId, Event, Principal, PrincipalId, Turn, TurnId};
+use domain::{CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Turn, TurnId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::dispatcher::Inner;
-use crate::ports::{Committed, Feed, Position, Progress, Report, Store, StoreFault};
+use crate::ports::{Committed, Facts, Feed, Position, Progress, Report, Store, StoreFault};
 
 /// How many live items a slow follower may be behind before it loses the oldest.
 const BACKLOG: usize = 256;
 
-/// How many commits a follower reads at a time. Each may hold megabytes, and a follower may stop reading.
+/// How many commits a follower reads at a time.
 const PAGE: usize = 8;
+
+/// How many bytes of what callers and guests made it keeps of them: each commit may hold megabytes, and a follower may stop
+/// reading. At least one commit is kept; the others are read again.
+const HELD: usize = 256 << 10;
 
 /// Something that happened just now and is kept nowhere.
 #[derive(Debug, Clone)]
@@ -164,6 +168,7 @@ impl Follower {
             if self.behind {
                 let store: &dyn Store = self.inner.parts.store.as_ref();
                 let page = store.follow(&self.feed, self.after, PAGE).await?;
+                let page = light(page);
                 self.behind = !page.is_empty();
                 self.after = page.last().map_or(self.after, |last| last.position);
                 self.read = self.visible(page).await?;
@@ -187,7 +192,7 @@ impl Follower {
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
         if self.read.is_empty() {
-            let page = self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?;
+            let page = light(self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?);
             self.after = page.last().map_or(self.after, |last| last.position);
             self.read = self.visible(page).await?;
         }
@@ -199,6 +204,42 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.inner.feeds.unsubscribe(&self.feed, self.signals.take());
+    }
+}
+
+/// The first of these commits, as many as are kept at once.
+fn light(mut page: Vec<Committed>) -> Vec<Committed> {
+    let mut bytes = 0;
+    let kept = page.iter().take_while(|committed| {
+        let before = bytes;
+        bytes += weight(committed);
+        before == 0 || bytes <= HELD
+    });
+    let kept = kept.count();
+    page.truncate(kept);
+    page
+}
+
+/// How much of a caller's, a person's or a guest's making is in a commit.
+fn weight(committed: &Committed) -> usize {
+    match &committed.facts {
+        Facts::Turn { events, .. } => events.iter().map(size).sum(),
+        Facts::Plugin(_) => 0,
+    }
+}
+
+/// How much of it is in an event.
+pub(crate) fn size(event: &Event) -> usize {
+    let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
+    match event {
+        Event::TurnStarted { context, .. } => json(context),
+        Event::CallRequested { arguments, .. } => arguments.size(),
+        Event::CallSuspended { suspension, .. } => {
+            json(&suspension.response) + suspension.prompt.as_ref().map_or(0, String::len)
+        }
+        Event::CallResolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
+        Event::CallSettled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
+        _ => 0,
     }
 }
 
@@ -235,5 +276,30 @@ impl Report for LiveReport {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
             self.inner.feeds.live(&self.conversation, &self.caller, live);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_follower_keeps_little_of_what_is_heavy_and_never_nothing() {
+        let commit = |position, bytes| {
+            let value = Json::new(format!("\"{}\"", "x".repeat(bytes)));
+            let settled = Event::CallSettled {
+                call: CallIndex(0),
+                outcome: Outcome::Ok { value, trusted: true },
+                at: domain::Timestamp::from_millis(0),
+            };
+            let facts = Facts::Turn { turn: TurnId::from_bits(1), events: vec![settled] };
+            Committed { position: Position(position), facts }
+        };
+        let kept = |sizes: &[usize]| light((1..).zip(sizes).map(|(n, size)| commit(n, *size)).collect()).len();
+        assert_eq!(kept(&[]), 0);
+        assert_eq!(kept(&[1; PAGE]), PAGE);
+        assert_eq!(kept(&[HELD * 16, 1, 1]), 1);
+        assert_eq!(kept(&[1, HELD * 16, 1]), 1);
+        assert_eq!(kept(&[HELD / 2 - 100, HELD / 2 - 100, 200]), 2);
     }
 }

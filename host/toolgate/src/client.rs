@@ -118,6 +118,13 @@ impl Client {
 
     fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Report> {
         let mut answer = answer.map_err(|error| {
+            if is_hung_up(&error) {
+                return Report::new(Exit::Refused, "the host hung up while the request was being sent")
+                    .because(error)
+                    .hint(
+                        "it may be larger than the host takes, or the host was stopped: `toolgate tools` tells which",
+                    );
+            }
             Report::new(Exit::Unreachable, format!("cannot reach a host at {}", self.url))
                 .because(error)
                 .hint("start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL")
@@ -129,6 +136,12 @@ impl Client {
         let problem = answer.body_mut().read_to_string().unwrap_or_default();
         Err(report(status, &problem, self.token.is_some()))
     }
+}
+
+/// Whether a host was there and would not hear all of it.
+fn is_hung_up(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error, ureq::Error::Io(error) if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
 }
 
 fn pairs<'a>(query: Query<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {

@@ -137,7 +137,8 @@ impl Tokens {
         })
     }
 
-    /// Revokes the token of this name. It counts no more from the next request on; streams that are open stay open.
+    /// Revokes the token of this name. It counts no more from the next request on, and event streams that are open under it
+    /// end as soon as they look again (`door.recheck_ms`).
     ///
     /// # Errors
     /// [`TokenError`]; nothing has changed.

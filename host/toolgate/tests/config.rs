@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `quota`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `quota`, `door`, `plugin`, `policy`
             did you mean `plugins`?"#]],
     );
     check(
@@ -107,6 +107,15 @@ fn every_key_reaches_the_host() {
         [quota.principal."ci@example"]
         open_turns = 16
 
+        [door]
+        connections = 17
+        head_ms = 18
+        head_bytes = 19
+        body_ms = 20
+        stall_ms = 21
+        event_streams = 22
+        recheck_ms = 23
+
         [plugin.ledger]
         grants.keyvalue = true
         limits.time_ms = 9
@@ -136,6 +145,10 @@ fn every_key_reaches_the_host() {
     };
     let [ci, ann] = ["ci@example", "ann"].map(|name| domain::PrincipalId::new(name).expect("a name"));
     assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, ..each }));
+    let (bounds, door) = (config.door.connections(), config.door.settings());
+    assert_eq!((bounds.most, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
+    assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
+    assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
     assert_eq!((rules.max_attempts, rules.max_calls), (4, 5));
@@ -158,7 +171,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 16, "{keys:?}");
+    assert_eq!(keys.len(), 17, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

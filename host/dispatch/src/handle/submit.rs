@@ -1,15 +1,13 @@
 //! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
 
-use domain::{
-    CallId, Effect, Executor, Input, Outcome, Plan, Principal, Refusal, Requested, Role, Submission, Turn, TurnId,
-};
+use domain::{CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, Submission, Turn, TurnId};
 use tokio::task::JoinSet;
 
 use super::{Handle, to_the_end};
 use crate::dispatcher::fault;
 use crate::error::Error;
 use crate::exact;
-use crate::feed::Live;
+use crate::feed::{Live, size};
 use crate::index;
 use crate::ledger::Admission;
 use crate::plan::plan;
@@ -232,16 +230,6 @@ enum Begun {
 
 /// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.
 const MOST_TOLD: usize = 16 << 10;
-
-/// How much of a caller's or a guest's making is in an event.
-fn size(event: &domain::Event) -> usize {
-    match event {
-        domain::Event::CallRequested { arguments, .. } => arguments.size(),
-        domain::Event::CallSettled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
-        domain::Event::TurnStarted { context: Some(context), .. } => context.size(),
-        _ => 0,
-    }
-}
 
 /// Whether nothing of a call can wait, so that a turn of such calls need not be written down.
 fn never_waits(requested: &Requested) -> bool {

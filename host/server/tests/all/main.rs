@@ -5,11 +5,13 @@
 mod answers;
 mod auth;
 mod document;
+mod door;
 mod events;
 mod formats;
 mod problems;
 mod quotas;
 mod serving;
+mod streams;
 mod tools;
 mod turns;
 mod world;

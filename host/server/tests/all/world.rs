@@ -1,7 +1,8 @@
 //! A host with its doors, and a client that checks of every answer what must hold for all of them.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use axum::Router;
@@ -39,11 +40,15 @@ impl Clock for SimClock {
     }
 }
 
-/// Tokens are names, and names say what they may do.
-struct Names;
+/// Tokens are names, and names say what they may do, unless they are revoked.
+#[derive(Default)]
+struct Names(Arc<Mutex<HashSet<String>>>);
 
 impl Authenticate for Names {
     fn principal(&self, token: &str) -> Option<Principal> {
+        if self.0.lock().unwrap().contains(token) {
+            return None;
+        }
         let (roles, only): (&[Role], _) = match token {
             "alice" | "eve" => (&[Role::Caller], None),
             "bob" => (&[Role::Approver], None),
@@ -99,6 +104,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) host: Host,
+    revoked: Arc<Mutex<HashSet<String>>>,
 }
 
 impl World {
@@ -126,8 +132,15 @@ impl World {
             bounds: Bounds::default(),
             quotas: Quotas { each, ..Quotas::default() },
         });
-        let doors = Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(Names), settings };
-        Self { router: toolgate_server::router(doors), clock, shelf, host }
+        let names = Names::default();
+        let revoked = names.0.clone();
+        let doors = Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(names), settings };
+        Self { router: toolgate_server::router(doors), clock, shelf, host, revoked }
+    }
+
+    /// From now on the token counts no more.
+    pub(crate) fn revoke(&self, who: &str) {
+        self.revoked.lock().unwrap().insert(who.to_owned());
     }
 
     /// Asks without a body.

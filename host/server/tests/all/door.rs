@@ -1,0 +1,178 @@
+//! Clients that keep the host waiting: each bound on a connection is hit, from a raw socket, and a neighbour notices nothing.
+//! No test sleeps: it waits for what the host does.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use dispatch::Quota;
+use domain::Span;
+use tokio::net::TcpListener;
+use toolgate_server::{Connections, Settings};
+
+use crate::world::{World, request};
+
+/// A second in which nothing happens is longer than any test of this file takes.
+const NEVER: Span = Span::from_secs(3600);
+
+fn patient() -> Connections {
+    Connections { head: NEVER, stall: NEVER, ..Connections::default() }
+}
+
+/// Serves the world on a port of its own, until the test ends.
+async fn serve(world: &World, bounds: Connections) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(toolgate_server::serve(listener, world.router.clone(), bounds, std::future::pending()));
+    address
+}
+
+/// Does what blocks on a thread that may.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+fn head(method: &str, path: &str, more: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\n{more}\r\n")
+}
+
+/// Sends this and reads until the host closes the connection.
+async fn exchange(address: SocketAddr, sent: Vec<u8>) -> String {
+    blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.write_all(&sent).unwrap();
+        until_closed(&mut connection)
+    })
+    .await
+}
+
+/// What the host says until it closes the connection, in either way that there is.
+fn until_closed(connection: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    match connection.read_to_end(&mut said) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        Err(error) => panic!("{error}"),
+    }
+    String::from_utf8(said).unwrap()
+}
+
+async fn assert_a_neighbour_is_served(address: SocketAddr) {
+    let answer = exchange(address, head("GET", "/v1/tools", "connection: close\r\n").into_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_never_ends_is_not_waited_for_and_neither_is_a_connection_that_nobody_uses() {
+    let world = World::new();
+    let address = serve(&world, Connections { head: Span::from_millis(100), ..patient() }).await;
+    for begun in ["", "GET /v1/tools HTTP/1.1\r\nx-slow: "] {
+        assert_eq!(exchange(address, begun.into()).await, "");
+    }
+    let unused = exchange(address, head("GET", "/v1/tools", "").into_bytes()).await;
+    assert!(unused.starts_with("HTTP/1.1 200"), "{unused}");
+    assert_a_neighbour_is_served(address).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
+    let world = World::new();
+    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let mut silent = blocking(move || {
+        let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+        silent.iter_mut().for_each(|connection| connection.write_all(b"GET / HTTP").unwrap());
+        silent
+    })
+    .await;
+    assert_a_neighbour_is_served(address).await;
+    // Those who had waited longest made room: all but as many as there is room for beside the neighbour.
+    blocking(move || silent.drain(..18).for_each(|mut connection| assert_eq!(until_closed(&mut connection), ""))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
+    let world = World::with(Settings { body: Span::from_millis(100), ..Settings::default() });
+    let address = serve(&world, patient()).await;
+    let more = "content-type: application/json\r\ncontent-length: 1000\r\n";
+    let sent = head("POST", "/v1/conversations/c/turns", more) + r#"{"calls":["#;
+    let answer = blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.write_all(sent.as_bytes()).unwrap();
+        let mut answer = [0; 20_000];
+        let mut said = String::new();
+        while !said.contains("too-slow") {
+            let read = connection.read(&mut answer).unwrap();
+            assert_ne!(read, 0, "{said}");
+            said.push_str(&String::from_utf8_lossy(&answer[..read]));
+        }
+        said
+    })
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("application/problem+json"), "{answer}");
+    assert_a_neighbour_is_served(address).await;
+    assert_eq!(world.host.handle().counts().open_turns, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
+    let world = World::with(Settings { turn_bytes: 1000, ..Settings::default() });
+    let address = serve(&world, patient()).await;
+    let body = vec![b' '; 24 << 20];
+    let length = format!("content-length: {}\r\n", body.len());
+    for (who, status) in [("alice", "413"), ("nobody", "401")] {
+        let head = head("POST", "/v1/conversations/c/turns", &format!("content-type: application/json\r\n{length}"));
+        let head = head.replace("Bearer alice", &format!("Bearer {who}"));
+        // Sends all of it before it reads a word, as most clients do.
+        let answer = exchange(address, [head.as_bytes(), &body].concat()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        assert!(answer.contains("application/problem+json"), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_is_too_large_is_refused() {
+    let world = World::new();
+    let address = serve(&world, Connections { head_bytes: 9_000, ..patient() }).await;
+    let large = format!("x-large: {}\r\nconnection: close\r\n", "x".repeat(10_000));
+    let answer = exchange(address, head("GET", "/v1/tools", &large).into_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let fits = format!("x-large: {}\r\nconnection: close\r\n", "x".repeat(7_000));
+    let answer = exchange(address, head("GET", "/v1/tools", &fits).into_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_reads_nothing_is_hung_up_on() {
+    let world = World::new();
+    let address = serve(&world, Connections { stall: Span::from_millis(100), ..patient() }).await;
+    blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let asked = head("GET", "/openapi.json", "");
+        // More answers than all buffers on the way hold; then the host stops reading, and in the end it is gone.
+        loop {
+            if let Err(error) = connection.write_all(asked.as_bytes()) {
+                assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
+                return;
+            }
+        }
+    })
+    .await;
+    assert_a_neighbour_is_served(address).await;
+}
+
+#[tokio::test]
+async fn requests_of_one_principal_at_once_are_bounded() {
+    let world = World::with_quota(Settings::default(), Quota { requests: 1, ..Quota::default() });
+    let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
+    let wait = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
+    let router = world.router.clone();
+    let waiting = tokio::spawn(tower::ServiceExt::oneshot(router, request("GET", &wait, "alice", None)));
+    while world.host.handle().turns_in_memory() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let refused = world.get("alice", "/v1/tools").await;
+    assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "5"));
+    assert_eq!(world.get("eve", "/v1/tools").await.status, 200);
+    waiting.abort();
+    assert!(waiting.await.is_err());
+    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "the one that was given up is not counted");
+}

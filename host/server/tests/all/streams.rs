@@ -1,0 +1,63 @@
+//! How many event streams there may be, and how long each may last: no longer than its token counts.
+
+use axum::body::Body;
+use dispatch::Quota;
+use domain::Span;
+use http_body_util::BodyExt as _;
+use toolgate_server::Settings;
+use tower::ServiceExt as _;
+
+use crate::world::{World, request};
+
+const EVENTS: &str = "/v1/conversations/c/events";
+
+async fn open(world: &World, who: &str, path: &str) -> Body {
+    let response = world.router.clone().oneshot(request("GET", path, who, None)).await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body()
+}
+
+#[tokio::test]
+async fn streams_of_one_principal_are_bounded_and_an_ended_one_makes_room() {
+    let world = World::with_quota(Settings::default(), Quota { event_streams: 2, ..Quota::default() });
+    let first = open(&world, "alice", EVENTS).await;
+    let _second = open(&world, "alice", EVENTS).await;
+    let refused = world.get("alice", EVENTS).await;
+    assert_eq!((refused.code().as_str(), refused.json()["retry_after"].as_u64()), ("429 busy", Some(5)));
+    assert!(refused.at("/detail").contains("quota.event_streams"));
+    // An attached client that is refused is not attached.
+    let _neighbour = open(&world, "carol", &format!("{EVENTS}?client=locate")).await;
+    drop(first);
+    drop(open(&world, "alice", EVENTS).await);
+    let metrics = world.get("root", "/metrics").await.text;
+    assert!(metrics.contains(r#"toolgate_refused_busy_total{bound="event_streams"} 1"#), "{metrics}");
+}
+
+#[tokio::test]
+async fn streams_of_all_principals_together_are_bounded() {
+    let world = World::with(Settings { event_streams: 2, ..Settings::default() });
+    let first = open(&world, "alice", EVENTS).await;
+    let _second = open(&world, "root", "/v1/events").await;
+    assert_eq!(world.get("carol", EVENTS).await.code(), "429 busy");
+    assert_eq!(world.get("carol", "/v1/tools").await.status, 200, "everything else is there");
+    drop(first);
+    drop(open(&world, "carol", EVENTS).await);
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_token_no_longer_counts() {
+    let world = World::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
+    let silent = open(&world, "root", "/v1/events").await;
+    let mut telling = open(&world, "alice", EVENTS).await;
+    let untouched = open(&world, "carol", EVENTS).await;
+    world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await;
+    telling.frame().await.unwrap().unwrap();
+    world.revoke("root");
+    world.revoke("alice");
+    // Each is read to its end, and there is one.
+    silent.collect().await.unwrap();
+    telling.collect().await.unwrap();
+    assert_eq!(world.get("alice", EVENTS).await.code(), "401 unauthorized");
+    let mut untouched = untouched;
+    assert!(untouched.frame().await.unwrap().is_ok());
+}
