@@ -31,7 +31,7 @@ pub(crate) fn plan(request: CallRequest, tools: &dyn Tools) -> Requested {
     }
     if arguments.as_str().starts_with('"') {
         // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
-        let quoted: String = arguments.as_str().chars().take(200).collect();
+        let quoted = text::excerpt(arguments.as_str(), 200);
         let message = format!("the arguments are not a JSON object but the text {quoted}");
         return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
     }
@@ -56,10 +56,10 @@ fn sentence(what: &str, violations: &[Violation]) -> String {
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     // A name that a model made up may be of any length and hold anything; the message quotes only its beginning.
-    let quoted: String = asked.chars().take(64).collect();
+    let quoted = text::quoted(asked, 64);
     let message = match nearest {
-        Some(nearest) => format!("there is no tool {quoted:?}; did you mean {nearest}?"),
-        None => format!("there is no tool {quoted:?}"),
+        Some(nearest) => format!("there is no tool {quoted}; did you mean {nearest}?"),
+        None => format!("there is no tool {quoted}"),
     };
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }

@@ -7,17 +7,20 @@ use std::sync::Arc;
 
 /// Why a text is not the id it was taken for. The message names the kind of id and what it must look like.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a {kind}: expected {expected}")]
+#[error("{text:?}{rest} is not a {kind}: expected {expected}")]
 pub struct InvalidId {
     kind: &'static str,
     expected: &'static str,
     text: String,
+    rest: String,
 }
 
 impl InvalidId {
     pub(crate) fn of(kind: &'static str, expected: &'static str, text: &str) -> Self {
-        // A hostile id may be of any length; the message quotes only its beginning.
-        Self { kind, expected, text: text.chars().take(80).collect() }
+        // A hostile id may be of any length; the message quotes its beginning and says how much there is besides.
+        let (text, rest) = text.split_at(text.char_indices().nth(80).map_or(text.len(), |(end, _)| end));
+        let rest = if rest.is_empty() { String::new() } else { format!(" and {} bytes more", rest.len()) };
+        Self { kind, expected, text: text.to_owned(), rest }
     }
 }
 

@@ -56,15 +56,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 /// A text in quotation marks, escaped so that it can forge neither a line nor a direction of writing, and cut so that it
 /// cannot drown what stands around it.
 pub(crate) fn quoted(text: &str) -> String {
-    const MOST: usize = 80;
-    let end = text.char_indices().nth(MOST).map_or(text.len(), |(end, _)| end);
-    let (shown, rest) = text.split_at(end);
-    if rest.is_empty() { format!("{shown:?}") } else { format!("{shown:?} and {} bytes more", rest.len()) }
-}
-
-/// Whether a character shows nothing of itself, or changes the direction of what stands around it.
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    text::quoted(text, 80)
 }
 
 /// A step of a JSON Pointer (RFC 6901).

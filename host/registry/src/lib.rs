@@ -15,6 +15,9 @@ mod component;
 mod components;
 mod files;
 mod finding;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guests;
 mod json;
 mod load;

@@ -177,8 +177,10 @@ fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
 
 fn cut(mut message: String) -> String {
     if message.len() > MAX_MESSAGE {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-        message.push_str(" …");
+        let kept = message.floor_char_boundary(MAX_MESSAGE);
+        let rest = message.len() - kept;
+        message.truncate(kept);
+        message.push_str(&format!(" … and {rest} bytes more"));
     }
     message
 }

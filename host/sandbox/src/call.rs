@@ -159,8 +159,10 @@ fn result(text: String, limits: &Limits) -> Outcome {
 
 fn cut(mut message: String) -> String {
     if message.len() > MAX_FAILURE {
-        message.truncate(message.floor_char_boundary(MAX_FAILURE));
-        message.push_str(" … (cut)");
+        let kept = message.floor_char_boundary(MAX_FAILURE);
+        let rest = message.len() - kept;
+        message.truncate(kept);
+        message.push_str(&format!(" … and {rest} bytes more"));
     }
     message
 }

@@ -30,7 +30,7 @@ pub(crate) enum Stop {
 /// Frames of the guest that a message shows, innermost first.
 const FRAMES: usize = 4;
 
-/// Bytes of a text from the guest that a message shows.
+/// Characters of a text from the guest that a message shows.
 const EXCERPT: usize = 400;
 
 /// What an error of the engine means for the call.
@@ -138,9 +138,5 @@ pub(crate) fn size(bytes: usize) -> String {
 
 /// The beginning of a text that a guest made, on one line: it goes into messages that people and models read.
 pub(crate) fn excerpt(text: &str) -> String {
-    let mut short: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(EXCERPT).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    text::excerpt(text, EXCERPT).into_owned()
 }

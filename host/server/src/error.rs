@@ -148,17 +148,28 @@ fn patience(bound: dispatch::Bound) -> u64 {
     }
 }
 
+#[cfg(feature = "fuzzing")]
+impl Error {
+    /// The status, and the sentence as it leaves.
+    pub(crate) fn leaving(mut self) -> (u16, String) {
+        self.0.for_people();
+        (self.0.status, self.0.detail)
+    }
+}
+
 fn told(error: &Pointed) -> String {
     if error.pointer.is_empty() { error.message.clone() } else { format!("{}: {}", error.pointer, error.message) }
 }
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(&self.0)).into_response();
+        let Self(mut problem) = self;
+        problem.for_people();
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(&problem)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.extend(self.0.retry_after.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))));
+        headers.extend(problem.retry_after.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"toolgate\""));
         }

@@ -12,6 +12,9 @@ mod doors;
 mod error;
 mod events;
 mod formats;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod http;
 mod json;

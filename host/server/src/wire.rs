@@ -5,6 +5,7 @@
 
 mod audit;
 mod event;
+mod forms;
 mod plugin;
 mod problem;
 mod suspension;
@@ -17,9 +18,10 @@ mod words;
 pub use self::time::rfc3339;
 pub use audit::{AuditEntry, AuditPage};
 pub use event::{Detail, Event};
+pub use forms::{ToolsInForm, TurnInForm};
 pub use plugin::{FindingView, PluginList, PluginState, PluginView, Removed};
 pub use problem::{Pointed, Problem};
-pub use suspension::{Closed, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension};
+pub use suspension::{Closed, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn};
 pub use verbatim::Verbatim;

@@ -4,6 +4,9 @@
 //! the store that a host uses; what it has acknowledged is on the disk.
 
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod key_value;
 mod memory;
 mod record;

@@ -1,52 +1,51 @@
 //! What a person is shown of turns and suspensions, in full and escaped: whoever decides sees everything that is decided.
 
-use crate::escape;
 use crate::terminal::{Ink, Terminal};
 use crate::wire::{Call, Suspension, Turn};
 
 /// A suspension with all that is needed to answer it.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let open = item.state == "open";
-    let (tool, plugin) = (escape::line(&item.tool), item.plugin.as_deref().map(escape::line).unwrap_or_default());
+    let (tool, plugin) = (text::line(&item.tool), item.plugin.as_deref().map(text::line).unwrap_or_default());
     let mut text = format!(
         "{}  {}  {} ({plugin})\n",
-        terminal.ink(Ink::Strong, &escape::line(&item.suspension)),
-        terminal.ink(if open { Ink::Open } else { Ink::Faint }, &escape::line(&item.kind)),
+        terminal.ink(Ink::Strong, &text::line(&item.suspension)),
+        terminal.ink(if open { Ink::Open } else { Ink::Faint }, &text::line(&item.kind)),
         terminal.ink(Ink::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
-        text.push_str(&escape::block(prompt, "  | "));
+        text.push_str(&text::block(prompt, "  | "));
     }
     if let Some(attempt) = item.in_doubt_attempt {
         text.push_str(&format!(
             "  The host was killed while attempt {attempt} ran: it may have taken effect. Approving runs it again.\n"
         ));
     }
-    row(&mut text, "arguments", &escape::json_line(item.arguments.get()));
+    row(&mut text, "arguments", &text::json_line(item.arguments.get()));
     if let Some(context) = &item.context {
-        row(&mut text, "context", &escape::json_line(context.get()));
+        row(&mut text, "context", &text::json_line(context.get()));
     }
     if let Some(schema) = &item.response_schema {
-        row(&mut text, "answer fits", &escape::json_line(schema.get()));
+        row(&mut text, "answer fits", &text::json_line(schema.get()));
     }
     if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && open) {
-        row(&mut text, "editable", &escape::json_line(&editable.to_string()));
+        row(&mut text, "editable", &text::json_line(&editable.to_string()));
     }
-    row(&mut text, "asked by", &format!("{}, call {}", escape::line(&item.caller), escape::line(&item.call)));
-    row(&mut text, "turn", &format!("{} of {}", escape::line(&item.turn), escape::line(&item.conversation)));
-    row(&mut text, "digest", &escape::line(&item.digest));
+    row(&mut text, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
+    row(&mut text, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
+    row(&mut text, "digest", &text::line(&item.digest));
     if open {
         let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
-        row(&mut text, "expires", &format!("{}{}", escape::line(&item.expires_at), escape::json_line(&then)));
+        row(&mut text, "expires", &format!("{}{}", text::line(&item.expires_at), text::json_line(&then)));
         for command in ways(item) {
             row(&mut text, "answer with", &terminal.ink(Ink::Good, &command));
         }
     }
     if let Some(closed) = &item.closed {
         let said = format!("{} by {} at {}", closed.state, closed.by, closed.at);
-        row(&mut text, "ended", &escape::line(&said));
+        row(&mut text, "ended", &text::line(&said));
         if let Some(comment) = &closed.comment {
-            text.push_str(&escape::block(comment, "  | "));
+            text.push_str(&text::block(comment, "  | "));
         }
     }
     text
@@ -54,7 +53,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 
 /// The commands that answer a suspension, to paste.
 fn ways(item: &Suspension) -> Vec<String> {
-    let id = escape::line(&item.suspension);
+    let id = text::line(&item.suspension);
     match item.kind.as_str() {
         "approval" => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
         "client_exec" => {
@@ -80,18 +79,18 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
         return word.to_owned();
     }
-    format!("'{}'", escape::line(word).replace('\'', "'\\''"))
+    format!("'{}'", text::line(word).replace('\'', "'\\''"))
 }
 
 /// A turn: what became of each call, and what waits.
 pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
-    let state = escape::line(&turn.state);
+    let state = text::line(&turn.state);
     let ink = if turn.ended() { Ink::Good } else { Ink::Open };
     let mut text = format!(
         "{}  {}  in {}{}\n",
-        terminal.ink(Ink::Strong, &escape::line(&turn.turn)),
+        terminal.ink(Ink::Strong, &text::line(&turn.turn)),
         terminal.ink(ink, &state),
-        escape::line(&turn.conversation),
+        text::line(&turn.conversation),
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
     for each in &turn.calls {
@@ -118,14 +117,14 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         if call.trusted == Some(false) { ", not checked by the host: the client or provider says so" } else { "" };
     let mut text = format!(
         "  {}  {}  {}{}{trust}\n",
-        escape::line(&call.id),
-        terminal.ink(Ink::Strong, &escape::line(&call.tool)),
-        terminal.ink(ink, &escape::line(state)),
-        escape::line(&by),
+        text::line(&call.id),
+        terminal.ink(Ink::Strong, &text::line(&call.tool)),
+        terminal.ink(ink, &text::line(state)),
+        text::line(&by),
     );
-    text.push_str(&format!("      {}\n", escape::json_line(call.arguments.get())));
+    text.push_str(&format!("      {}\n", text::json_line(call.arguments.get())));
     if let Some(content) = &call.content {
-        text.push_str(&format!("   => {}\n", escape::json_line(content.get())));
+        text.push_str(&format!("   => {}\n", text::json_line(content.get())));
     }
     text
 }

@@ -3,7 +3,6 @@
 use toolgate::config::ConfigError;
 use toolgate::tokens::TokenError;
 
-use crate::escape;
 use crate::terminal::{Ink, Terminal};
 
 /// Whose doing it is, and so the exit code.
@@ -64,12 +63,12 @@ impl Report {
 
     /// Says it on standard error.
     pub(crate) fn print(&self, terminal: &Terminal) {
-        let mut text = format!("{} {}\n", terminal.note_ink(Ink::Bad, "error:"), escape::line(&self.message));
+        let mut text = format!("{} {}\n", terminal.note_ink(Ink::Bad, "error:"), text::line(&self.message));
         for cause in &self.causes {
-            text.push_str(&escape::block(cause, "  because: "));
+            text.push_str(&text::block(cause, "  because: "));
         }
         for hint in &self.hints {
-            text.push_str(&format!("{} {}\n", terminal.note_ink(Ink::Strong, "hint:"), escape::line(hint)));
+            text.push_str(&format!("{} {}\n", terminal.note_ink(Ink::Strong, "hint:"), text::line(hint)));
         }
         terminal.note(&text);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::references;
 use crate::LoadRule;
 use crate::finding::Findings;
-use crate::json::{self, quoted};
+use crate::json;
 
 /// Bytes of one schema.
 pub const MAX_SCHEMA: usize = 64 << 10;
@@ -81,7 +81,5 @@ fn at(pointer: &str) -> String {
 
 /// The beginning of a text that may quote a plugin, safe to print.
 fn excerpt(text: &str) -> String {
-    const MOST: usize = 200;
-    let printable = |c: char| !c.is_control() && !crate::json::is_invisible(c);
-    if text.chars().count() <= MOST && text.chars().all(printable) { text.to_owned() } else { quoted(text) }
+    text::excerpt(text, 200).into_owned()
 }

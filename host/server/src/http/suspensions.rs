@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answer, Replayed};
+use dispatch::{Answer, PendingItem, Replayed};
 use domain::{ConversationId, Digest, PrincipalId, Refusal, SuspensionId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -14,6 +14,9 @@ use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::By;
 use crate::error::{Code, Error, Result};
 use crate::{json, wire};
+
+/// A page in which more than this is to be shown to people ends early.
+const SHOWN_BYTES: usize = 4 << 20;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -99,8 +102,22 @@ pub(crate) async fn pending(
     };
     let after = query.after.map(|id| id.0);
     let (items, next) = app.doors.handle.suspensions(&by, filter, after, page(query.limit)?).await?;
-    let suspensions = items.iter().map(wire::Suspension::from).collect();
-    answer(StatusCode::OK, &wire::PendingPage { suspensions, next: next.map(|id| id.to_string()) })
+    answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string())))
+}
+
+/// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
+fn shown(items: &[PendingItem], next: Option<String>) -> wire::PendingPage {
+    let (mut suspensions, mut bytes) = (Vec::new(), 0);
+    for item in items {
+        let suspension = wire::Suspension::from(item).for_people();
+        bytes += suspension.display.as_ref().map_or(0, wire::Display::len);
+        suspensions.push(suspension);
+        if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
+            let next = suspensions.last().map(|last| last.suspension.clone());
+            return wire::PendingPage { suspensions, next };
+        }
+    }
+    wire::PendingPage { suspensions, next }
 }
 
 /// Reads a suspension
@@ -123,7 +140,7 @@ pub(crate) async fn read(
         dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension"),
         error => error,
     })?;
-    answer(StatusCode::OK, &wire::Suspension::from(&item))
+    answer(StatusCode::OK, &wire::Suspension::from(&item).for_people())
 }
 
 /// Answers a suspension

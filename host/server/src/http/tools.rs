@@ -29,7 +29,7 @@ pub(crate) struct List {
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
-        (status = 200, description = "The tools", body = wire::ToolList, headers(
+        (status = 200, description = "The tools", body = wire::ToolsInForm, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the form leaves out, separated by commas")
         )),
         (status = 400, description = "`bad-request`"),

@@ -105,8 +105,8 @@ pub(crate) struct Submit {
     post, path = "/v1/conversations/{conversation}/turns", operation_id = "submit_turn", tag = "turns", params(InConversation, Submit),
     request_body(content = wire::Submit, description = "Or a model's answer in its provider's form."),
     responses(
-        (status = 201, description = "The turn, new", body = wire::Turn),
-        (status = 200, description = "The turn, recorded before", body = wire::Turn),
+        (status = 201, description = "The turn, new", body = wire::TurnInForm),
+        (status = 200, description = "The turn, recorded before", body = wire::TurnInForm),
         (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = wire::Turn),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),

@@ -15,7 +15,7 @@ pub struct Problem {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What was wrong this time, and what to do about it.
+    /// What was wrong this time, and what to do about it. What it quotes is escaped: it can be shown as it is.
     pub detail: String,
     /// The stable name of the problem.
     pub code: String,
@@ -46,6 +46,19 @@ pub struct Problem {
     /// What to look for in the host's log (`fault`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+}
+
+impl Problem {
+    /// Escapes the sentences, which quote what callers, models and plugins wrote. The other members are exact.
+    pub(crate) fn for_people(&mut self) {
+        let escape = |sentence: &mut String| *sentence = text::line(sentence).into_owned();
+        escape(&mut self.detail);
+        self.errors.iter_mut().for_each(|error| escape(&mut error.message));
+        self.findings.iter_mut().for_each(|finding| {
+            escape(&mut finding.message);
+            escape(&mut finding.remedy);
+        });
+    }
 }
 
 /// Something that is wrong at one place of a body.

@@ -9,7 +9,8 @@ use super::{Executor, Kind, Verbatim, present, rfc3339};
 
 /// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
 ///
-/// What a plugin or a model wrote (`prompt`, `arguments`, `context`) is text: whoever shows it escapes it.
+/// What a plugin or a model wrote (`prompt`, `arguments`, `context`) is exact: whoever shows it escapes it, or shows what
+/// is in `display`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Suspension {
     /// Its id.
@@ -69,6 +70,31 @@ pub struct Suspension {
     /// How it ended, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
+    /// The same for people, where suspensions are listed or read. Absent from turns and events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Display>,
+}
+
+/// What strangers wrote into a suspension, complete and escaped: control characters, changes of direction, what cannot be
+/// seen and what passes for other letters are written out as `\u{…}`. It still is text, and no HTML.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Display {
+    /// The prompt, of one or more lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The arguments as a JSON text on one line, equal to the exact ones.
+    pub arguments: String,
+    /// The context likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+}
+
+impl Display {
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        optional(&self.prompt) + self.arguments.len() + optional(&self.context)
+    }
 }
 
 /// How a suspension ended.
@@ -203,7 +229,19 @@ impl Suspension {
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
             in_doubt_attempt: suspension.in_doubt,
             closed: closed.map(Closed::from),
+            display: None,
         }
+    }
+
+    /// The same with what people are shown.
+    #[must_use]
+    pub(crate) fn for_people(self) -> Self {
+        let display = Display {
+            prompt: self.prompt.as_deref().map(|prompt| text::lines(prompt).into_owned()),
+            arguments: text::json_line(self.arguments.0.as_str()),
+            context: self.context.as_ref().map(|context| text::json_line(context.0.as_str())),
+        };
+        Self { display: Some(display), ..self }
     }
 }
 

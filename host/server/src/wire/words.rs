@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident $case:literal from $from:ty {
+    // A token and not a literal: utoipa cannot read one that a macro has parsed, and would describe other words.
+    ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
     }) => {
         $(#[$doc])*

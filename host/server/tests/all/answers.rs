@@ -49,7 +49,12 @@ async fn what_waits_is_listed_with_all_that_an_answer_needs() {
           "on_expiry": "error",
           "digest": "sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa",
           "component": "sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa",
-          "declaration": "sha256:9350872d712a127c494d7dc35e46b0bc9e62e288239708e581dfc3a1400154a4"
+          "declaration": "sha256:9350872d712a127c494d7dc35e46b0bc9e62e288239708e581dfc3a1400154a4",
+          "display": {
+            "prompt": "pay?",
+            "arguments": "{\"city\": \"Bern\",\"n\":1}",
+            "context": "{\"why\":\"rent\"}"
+          }
         }
     "#]]
     .assert_eq(&one.pretty());
@@ -191,4 +196,38 @@ async fn late_answers_are_stale_and_the_audit_says_who_decided() {
     assert_eq!((&last["by"], &last["action"], &last["comment"]), (&"bob".into(), &"deny".into(), &"too much".into()));
     assert_eq!((&last["subject"], &last["suspension"]), (&"pay".into(), &second.into()));
     assert!(audit.json()["next"].is_null());
+}
+
+#[tokio::test]
+async fn what_deceives_is_exact_for_programs_and_written_out_for_people() {
+    let world = World::new();
+    let body = "{\"calls\":[{\"id\":\"p\",\"tool\":\"pay\",\"arguments\":{\"city\":\"раураӏ\u{202e}\",\"n\":1}}],\
+                \"context\":{\"why\":\"\u{200b}rent\"}}";
+    let reply = world.submit("", body).await;
+    assert_eq!(reply.json().pointer("/pending/0/display"), None, "a turn is for programs");
+    let one = world.get("bob", &format!("/v1/suspensions/{}", reply.at("/pending/0/suspension"))).await;
+    assert_eq!(one.at("/arguments/city"), "раураӏ\u{202e}");
+    assert_eq!(one.at("/display/arguments"), r#"{"city":"\u0440\u0430\u0443\u0440\u0430\u04cf\u202e","n":1}"#);
+    assert_eq!(one.at("/display/context"), r#"{"why":"\u200brent"}"#);
+
+    let refused = world.post("alice", "/v1/conversations/c/turns", "{\"calls\":[],\"\u{202e}\":1}").await;
+    assert!(refused.at("/detail").contains(r"\u{202e}"), "{}", refused.at("/detail"));
+    assert!(!refused.at("/errors/0/message").contains('\u{202e}'), "{}", refused.at("/errors/0/message"));
+}
+
+#[tokio::test]
+async fn a_page_in_which_much_is_written_out_is_short() {
+    let world = World::new();
+    for id in ["a", "b"] {
+        // Six characters are shown for each of these, and seven bytes sent.
+        let city = "\u{7f}".repeat(700_000);
+        let body = format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{"city":"{city}","n":1}}}}]}}"#);
+        world.submit("", &body).await;
+    }
+    let first = world.get("bob", "/v1/pending").await;
+    assert_eq!(first.json()["suspensions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(first.json()["suspensions"][0]["display"]["arguments"].as_str().map(str::len), Some(4_200_000 + 17));
+    let second = world.get("bob", &format!("/v1/pending?after={}", first.at("/next"))).await;
+    assert_eq!(second.json()["suspensions"].as_array().map(Vec::len), Some(1));
+    assert!(second.json()["next"].is_null());
 }

@@ -101,3 +101,19 @@ async fn it_is_valid_as_far_as_it_refers_to_itself() {
         }
     }
 }
+
+#[tokio::test]
+async fn its_words_are_those_that_are_sent() {
+    let world = World::new();
+    let document = document(&world).await;
+    for (name, words) in [
+        ("Executor", &["server", "human", "client", "provider"] as &[&str]),
+        ("Approval", &["auto", "requires-approval"]),
+        ("Kind", &["approval", "elicitation", "client_exec"]),
+        ("Status", &["running", "awaiting", "resolved", "errored"]),
+        ("TurnState", &["open", "settled", "aborted", "cancelled"]),
+        ("Rejection", &["continue_siblings", "cancel_siblings", "abort_turn"]),
+    ] {
+        assert_eq!(document["components"]["schemas"][name]["enum"], serde_json::json!(words), "{name}");
+    }
+}

@@ -81,7 +81,7 @@ fn raw(json: &str) -> Result<Box<RawValue>, Report> {
 fn send(client: &Client, id: SuspensionId, resolve: &Resolve<'_>, terminal: &Terminal) -> Result<(), Report> {
     let answer = client.post(&format!("/v1/suspensions/{id}/resolve"), &[], &serde_json::to_vec(resolve)?)?;
     let again = if understand::<Resolved>(&answer)?.replayed { " (it was answered so before)" } else { "" };
-    let decision = crate::escape::line(resolve.decision);
+    let decision = text::line(resolve.decision);
     terminal.line(format!("{} {id}: {decision}{again}", terminal.ink(Ink::Good, "answered")))?;
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::args::Audit;
 use crate::client::{Client, understand};
-use crate::escape;
 use crate::report::Report;
 use crate::terminal::Terminal;
 use crate::wire::{AuditEntry, AuditPage};
@@ -16,7 +15,7 @@ pub(super) fn run(args: &Audit, terminal: &Terminal) -> Result<(), Report> {
         let position = after.map(|after| after.to_string());
         let page: AuditPage = client.read("/v1/audit", &[("after", position.as_deref()), ("limit", Some("500"))])?;
         for entry in &page.entries {
-            terminal.line(if args.json { escape::json_line(entry.get()) } else { line(&understand(entry.get())?) })?;
+            terminal.line(if args.json { text::json_line(entry.get()) } else { line(&understand(entry.get())?) })?;
         }
         after = page.next;
         if after.is_none() {
@@ -32,12 +31,12 @@ fn line(entry: &AuditEntry) -> String {
             let _ = write!(text, "  {name}{value}");
         }
     }
-    let mut text = escape::line(&text).into_owned();
+    let mut text = text::line(&text).into_owned();
     if let Some(edited) = &entry.edited {
-        let _ = write!(text, "  with {}", escape::json_line(edited.get()));
+        let _ = write!(text, "  with {}", text::json_line(edited.get()));
     }
     if let Some(comment) = &entry.comment {
-        let _ = write!(text, "  \"{}\"", escape::line(comment));
+        let _ = write!(text, "  \"{}\"", text::line(comment));
     }
     text
 }

@@ -14,7 +14,6 @@ use toolgate::config::Config;
 
 use super::check::plugin_name;
 use crate::args::Call;
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
@@ -33,7 +32,7 @@ pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
     runtime.shutdown_background();
     let outcome = called?;
     if let Outcome::Ok { value, .. } = &outcome {
-        terminal.line(escape::json(value.as_str()))?;
+        terminal.line(text::json(value.as_str()))?;
         return Ok(());
     }
     let (code, message) = outcome.error().unwrap_or_default();
@@ -193,5 +192,5 @@ fn tell(item: &Item, terminal: &Terminal) {
         Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
         _ => return,
     };
-    terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &escape::line(&text))));
+    terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &text::line(&text))));
 }

@@ -12,7 +12,6 @@ use serde_json::json;
 use toolgate::config::Config;
 
 use crate::args::Check;
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
@@ -89,11 +88,11 @@ fn as_json(file: &Path, report: &CheckReport) -> String {
         "tools": tools,
         "findings": findings,
     });
-    escape::json(&value.to_string())
+    text::json(&value.to_string())
 }
 
 fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
-    let file = escape::line(&file.to_string_lossy()).into_owned();
+    let file = text::line(&file.to_string_lossy()).into_owned();
     if report.findings.is_empty() {
         let tools: Vec<_> = report
             .tools
@@ -106,8 +105,8 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
     for finding in &report.findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
         let rule = terminal.ink(Ink::Strong, finding.rule.as_str());
-        text.push_str(&format!("  [{rule}] {}\n", escape::line(&format!("{about}{}", finding.message))));
-        text.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
+        text.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
+        text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
     text.truncate(text.trim_end().len());
     text

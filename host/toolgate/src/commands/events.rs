@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::args::Events;
 use crate::client::Client;
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
@@ -38,7 +37,7 @@ pub(super) fn run(args: &Events, terminal: &Terminal) -> Result<(), Report> {
             Ok(mut stream) => {
                 (begun, missed) = (true, 0);
                 while let Some(event) = next(&mut stream) {
-                    terminal.line(if args.json { escape::json_line(&event.data) } else { line(&event, terminal) })?;
+                    terminal.line(if args.json { text::json_line(&event.data) } else { line(&event, terminal) })?;
                     last = event.id.or(last);
                 }
                 terminal.note("the connection broke; connecting again\n");
@@ -82,16 +81,16 @@ fn next(stream: &mut impl BufRead) -> Option<Event> {
 /// An event for people: when, what, about which call, and the rest as JSON.
 fn line(event: &Event, terminal: &Terminal) -> String {
     let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(&event.data) else {
-        return format!("{}  {}", escape::line(&event.name), escape::line(&event.data));
+        return format!("{}  {}", text::line(&event.name), text::line(&event.data));
     };
     let mut take = |name: &str| match members.shift_remove(name) {
-        Some(Value::String(text)) => escape::line(&text).into_owned(),
-        Some(other) => escape::json_line(&other.to_string()),
+        Some(Value::String(text)) => text::line(&text).into_owned(),
+        Some(other) => text::json_line(&other.to_string()),
         None => String::new(),
     };
     let (name, at, turn) = (take("event"), take("at"), take("turn"));
-    let rest = escape::json_line(&Value::Object(members).to_string());
-    let name = if name.is_empty() { escape::line(&event.name).into_owned() } else { name };
+    let rest = text::json_line(&Value::Object(members).to_string());
+    let name = if name.is_empty() { text::line(&event.name).into_owned() } else { name };
     format!("{at}  {}  {turn}  {}", terminal.ink(Ink::Strong, &name), terminal.ink(Ink::Faint, &rest))
 }
 

@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use crate::args::Pending;
 use crate::card;
 use crate::client::{Client, understand};
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 use crate::wire::{Page, Suspension};
@@ -35,7 +34,7 @@ pub(super) fn run(args: &Pending, terminal: &Terminal) -> Result<(), Report> {
             let suspension: Suspension = understand(item.get())?;
             if !known.contains(&suspension.suspension) {
                 terminal.line(if args.json {
-                    escape::json_line(item.get())
+                    text::json_line(item.get())
                 } else {
                     card::suspension(&suspension, terminal)
                 })?;
@@ -49,7 +48,7 @@ pub(super) fn run(args: &Pending, terminal: &Terminal) -> Result<(), Report> {
             return Ok(());
         }
         for gone in known.difference(&now).filter(|_| !args.json) {
-            terminal.line(terminal.ink(Ink::Faint, &format!("{} waits no longer\n", escape::line(gone))))?;
+            terminal.line(terminal.ink(Ink::Faint, &format!("{} waits no longer\n", text::line(gone))))?;
         }
         (known, first) = (now, false);
         std::thread::sleep(LOOK);

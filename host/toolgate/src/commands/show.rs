@@ -3,7 +3,6 @@
 use crate::args::Show;
 use crate::card;
 use crate::client::{Client, understand};
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
@@ -19,7 +18,7 @@ pub(super) fn run(args: &Show, terminal: &Terminal) -> Result<(), Report> {
     };
     let text = client.get(&path, &[])?;
     let shown = if args.json {
-        escape::json(&text)
+        text::json(&text)
     } else if path.starts_with("/v1/suspensions") {
         card::suspension(&understand(&text)?, terminal)
     } else {

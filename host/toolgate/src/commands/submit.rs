@@ -10,7 +10,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::args::{Format, Submit};
 use crate::card;
 use crate::client::{Client, understand};
-use crate::escape;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 use crate::wire::Turn;
@@ -51,9 +50,9 @@ pub(super) fn run(args: &Submit, terminal: &Terminal) -> Result<(), Report> {
     match args.format {
         Some(format) => {
             text = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
-            terminal.line(escape::json(&text))?;
+            terminal.line(text::json(&text))?;
         }
-        None if args.json => terminal.line(escape::json(&text))?,
+        None if args.json => terminal.line(text::json(&text))?,
         None => terminal.line(card::turn(&turn, terminal).trim_end())?,
     }
     Ok(())

@@ -97,7 +97,7 @@ impl Reader<'_> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
-                let message = format!("the option `{key}` is not a template: {}", printable(&error.to_string()));
+                let message = format!("the option `{key}` is not a template: {}", text::line(&error.to_string()));
                 let remedy = "write `{name}` or `{/json/pointer}` for an argument, `{{` and `}}` for braces";
                 self.findings.add(LoadRule::Prompt, message, remedy);
                 return;
@@ -243,10 +243,4 @@ fn texts(value: &Value) -> Option<Vec<String>> {
 
 fn distinct(list: &[String]) -> bool {
     list.iter().enumerate().all(|(index, text)| !list[..index].contains(text))
-}
-
-/// A message that quotes a plugin's text without escaping it.
-fn printable(message: &str) -> String {
-    let hidden = |c: char| c.is_control() || crate::json::is_invisible(c);
-    if message.contains(hidden) { quoted(message) } else { message.to_owned() }
 }

@@ -1,0 +1,33 @@
+//! Declarations: what a plugin says of a tool is refused with findings that are safe to print, or it becomes exactly that
+//! tool, schema verbatim.
+
+use domain::{Approval, Executor};
+use registry::fuzzing::judge;
+use sandbox::Declared;
+
+/// Executor, approval and streaming in the first byte; then name, description, parameters and options, with a zero between.
+pub fn options(bytes: &[u8]) {
+    let Some((cell, texts)) = bytes.split_first() else { return };
+    let mut texts = texts.splitn(4, |byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    let mut next = || texts.next().unwrap_or_default();
+    let declared = Declared {
+        name: next(),
+        description: next(),
+        parameters: next(),
+        options: next(),
+        executor: [Executor::Server, Executor::Client, Executor::Human, Executor::Provider][usize::from(cell & 3)],
+        approval: if cell & 4 == 0 { Approval::Auto } else { Approval::RequiresApproval },
+        streaming: cell & 8 != 0,
+    };
+    let (findings, tools) = judge(std::slice::from_ref(&declared));
+    for finding in &findings {
+        crate::assert_harmless(&finding.to_string());
+    }
+    if findings.is_empty() {
+        let [tool] = tools.as_slice() else { panic!("one tool was declared, and {} came of it", tools.len()) };
+        assert_eq!((tool.name.as_str(), &tool.description), (declared.name.as_str(), &declared.description));
+        assert_eq!(tool.parameters.as_str(), declared.parameters, "a schema is handed on verbatim");
+        assert_eq!((tool.executor, tool.approval), (declared.executor, declared.approval));
+        assert!(domain::gate::phases(tool.executor, tool.approval).is_ok(), "the cell is legal");
+    }
+}

@@ -1,0 +1,22 @@
+//! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
+
+use dispatch::CallRequest;
+
+use crate::{formats, json, wire};
+
+/// The calls of a submitted body, or the status and the sentence of the refusal.
+///
+/// # Errors
+/// See above.
+pub fn submitted(body: &[u8]) -> Result<Vec<CallRequest>, (u16, String)> {
+    let is_provider = |name: &str| name.starts_with("web_");
+    formats::submitted(body, &is_provider).map(|submitted| submitted.calls).map_err(|error| error.leaving())
+}
+
+/// Reads an answer to a suspension.
+///
+/// # Errors
+/// Likewise.
+pub fn resolve(body: &[u8]) -> Result<wire::Resolve, (u16, String)> {
+    json::object(body).map_err(|error: crate::error::Error| error.leaving())
+}

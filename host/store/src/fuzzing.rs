@@ -1,0 +1,31 @@
+//! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
+
+use dispatch::ports::{AuditEntry, SuspensionRow};
+use domain::PluginEvent;
+
+use crate::record::{self, Record};
+
+/// How many kinds of record there are.
+pub const KINDS: u8 = 4;
+
+/// Reads a record and writes it again.
+///
+/// # Errors
+/// Why the bytes are no record.
+pub fn rewritten(kind: u8, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    fn one<T: Record>(bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let value = T::read(bytes).map_err(|error| error.to_string())?;
+        let mut out = Vec::new();
+        value.write(&mut out).map_err(|error| error.to_string()).map(|()| out)
+    }
+    match kind {
+        0 => {
+            let events = record::read_events(bytes).map_err(|error| error.to_string())?;
+            let mut out = Vec::new();
+            record::write_events(&events, &mut out).map_err(|error| error.to_string()).map(|()| out)
+        }
+        1 => one::<SuspensionRow>(bytes),
+        2 => one::<AuditEntry>(bytes),
+        _ => one::<PluginEvent>(bytes),
+    }
+}

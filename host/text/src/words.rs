@@ -1,0 +1,191 @@
+//! Words that pass for others: letters of several scripts in one, or of one script that all look like ASCII where the text
+//! around is not of that script; styled letters among plain ones; punctuation that passes for that of an address or option.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use unicode_normalization::char::is_combining_mark;
+use unicode_script::{Script, UnicodeScript as _};
+use unicode_security::mixed_script::AugmentedScriptSet;
+
+use crate::looks::{is_east_asian_letter, is_fullwidth, is_local_digit, is_odd_latin, is_styled, like_ascii};
+
+/// A run of letters, digits and their marks, with what matters of it.
+struct Part {
+    at: Range<usize>,
+    /// Of which script its letters are, where they are not Latin and there is one.
+    script: Option<Script>,
+    /// Whether its letters mix scripts other than UTS #39 calls highly restrictive: Latin with one of East Asia's.
+    mixed: bool,
+    /// Whether no letter or digit of it is anything but like ASCII, and at least one is foreign.
+    all_alike: bool,
+    ascii: bool,
+}
+
+/// How many letters of each script the text holds in words that can be of no other.
+#[derive(Default)]
+struct Around {
+    scripts: HashMap<Script, usize>,
+    latin: usize,
+    east_asian: usize,
+}
+
+impl Around {
+    /// Whether most of the text is of this script, so that a word of it is what it is.
+    fn is_of(&self, script: Option<Script>) -> bool {
+        let letters = script.and_then(|script| self.scripts.get(&script)).copied().unwrap_or_default();
+        letters > 0 && letters >= self.latin
+    }
+
+    fn is_east_asian(&self) -> bool {
+        self.east_asian > 0 && 4 * self.east_asian >= self.latin
+    }
+}
+
+/// Marks the characters that are to be written out.
+pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
+    if chars.iter().all(char::is_ascii) {
+        return;
+    }
+    let (parts, around) = read(chars);
+    for word in parts.chunk_by(|left, right| is_one_word(chars, left, right)) {
+        let address = is_address(chars, word);
+        for part in word {
+            let own = word.iter().any(|other| other.script == part.script && !other.all_alike && !other.mixed);
+            let honest = if address { own } else { own || around.is_of(part.script) };
+            judge(part, honest, &around, &chars[part.at.clone()], &mut loud[part.at.clone()]);
+        }
+    }
+    for index in 0..chars.len() {
+        loud[index] |= is_false_punctuation(chars, index, &around);
+    }
+}
+
+/// Marks what of a part is to be written out.
+fn judge(part: &Part, honest: bool, around: &Around, chars: &[char], loud: &mut [bool]) {
+    let styled = chars.iter().filter(|c| is_styled(**c) || is_odd_latin(**c) && like_ascii(**c)).count();
+    let east_asian = around.is_east_asian() || chars.iter().any(|c| is_east_asian_letter(*c));
+    for (c, loud) in chars.iter().zip(loud) {
+        *loud |= match *c {
+            c if c.is_ascii() || is_combining_mark(c) => false,
+            c if is_fullwidth(c) => part.mixed || part.ascii || !east_asian,
+            c if is_styled(c) || is_odd_latin(c) => like_ascii(c) && (part.mixed || part.ascii || styled > 1),
+            c if is_local_digit(c) => part.ascii || part.all_alike && !honest,
+            c => (part.mixed || part.all_alike && !honest) && c.script() != Script::Latin && like_ascii(c),
+        };
+    }
+}
+
+/// The parts of a text, and what it is written in.
+fn read(chars: &[char]) -> (Vec<Part>, Around) {
+    let (mut parts, mut around) = (Vec::new(), Around::default());
+    let mut begin = 0;
+    while begin < chars.len() {
+        if !is_of_word(chars[begin]) {
+            begin += 1;
+            continue;
+        }
+        let length = chars[begin..].iter().position(|c| !is_of_word(*c)).unwrap_or(chars.len() - begin);
+        let part = part(begin..begin + length, chars);
+        count(&part, &chars[part.at.clone()], &mut around);
+        begin += length;
+        parts.push(part);
+    }
+    (parts, around)
+}
+
+fn part(at: Range<usize>, chars: &[char]) -> Part {
+    let (mut all, mut without_latin) = (AugmentedScriptSet::default(), AugmentedScriptSet::default());
+    let (mut script, mut foreign, mut all_alike, mut ascii) = (None, false, true, false);
+    for &c in &chars[at.clone()] {
+        if c.is_ascii() {
+            ascii = true;
+            if c.is_ascii_alphabetic() {
+                all.intersect_with(c.into());
+            }
+            continue;
+        }
+        if is_combining_mark(c) {
+            continue;
+        }
+        all.intersect_with(c.into());
+        match c.script() {
+            Script::Latin => {}
+            own => {
+                without_latin.intersect_with(c.into());
+                if !matches!(own, Script::Common | Script::Inherited) {
+                    foreign = true;
+                    script = script.or(Some(own));
+                }
+            }
+        }
+        // With the marks behind it a letter of Latin is one of a language's, and no letter of ASCII.
+        all_alike &= like_ascii(c);
+    }
+    let together = without_latin.jpan || without_latin.kore || without_latin.hanb;
+    let mixed = all.is_empty() && !together;
+    Part { at, script, mixed, all_alike: all_alike && foreign, ascii }
+}
+
+fn count(part: &Part, chars: &[char], around: &mut Around) {
+    if part.mixed || part.all_alike {
+        return;
+    }
+    for c in chars.iter().filter(|c| c.is_alphabetic() && !is_combining_mark(**c)) {
+        match c.script() {
+            _ if is_east_asian_letter(*c) => around.east_asian += 1,
+            Script::Latin if is_fullwidth(*c) => {}
+            Script::Latin => around.latin += 1,
+            script => *around.scripts.entry(script).or_default() += 1,
+        }
+        if is_east_asian_letter(*c) {
+            *around.scripts.entry(c.script()).or_default() += 1;
+        }
+    }
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || is_combining_mark(c)
+}
+
+/// Whether one sign of those that names and addresses are made with is all that stands between two parts.
+fn is_one_word(chars: &[char], left: &Part, right: &Part) -> bool {
+    let between = &chars[left.at.end..right.at.start];
+    matches!(between, ['.' | '_' | '-' | '@' | '/' | ':' | '+' | '~'] | [':', '/', '/'])
+}
+
+/// Whether a word is written as an address, a path or a name of a file is, so that what is around it says nothing of it.
+/// Initials, which are letters and points, are none.
+fn is_address(chars: &[char], word: &[Part]) -> bool {
+    let long = |part: &Part| part.at.len() > 1;
+    word.windows(2).any(|pair| match chars[pair[0].at.end] {
+        '.' => long(&pair[0]) && long(&pair[1]),
+        sign => matches!(sign, '@' | ':' | '_'),
+    })
+}
+
+/// Whether a sign passes for one that separates the parts of an address, a path or an option, where it would.
+fn is_false_punctuation(chars: &[char], index: usize, around: &Around) -> bool {
+    let prev = index.checked_sub(1).map(|prev| chars[prev]);
+    let next = chars.get(index + 1).copied();
+    let plain = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || "/.:-_@~".contains(c));
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
+    match chars[index] {
+        // Between digits these are a fraction and a ratio.
+        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{2571}' | '\u{27cb}' | '\u{1735}' | '\u{2236}' => {
+            (plain(prev) || plain(next)) && !(digit(prev) && digit(next))
+        }
+        '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{a789}' | '\u{fe55}' | '\u{fe6b}' | '\u{37e}' | '\u{2d0}' => {
+            plain(prev) || plain(next)
+        }
+        '\u{ff0f}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff20}' | '\u{ff3f}' | '\u{ff0d}' | '\u{ff5e}' | '\u{ff3c}' => {
+            !around.is_east_asian() && (plain(prev) || plain(next))
+        }
+        '\u{2010}' | '\u{2011}' | '\u{2212}' | '\u{2d7}' | '\u{2043}' | '\u{fe63}' => {
+            let option = !prev.is_some_and(char::is_alphanumeric) && letter(next);
+            letter(prev) && letter(next) || option
+        }
+        _ => false,
+    }
+}
