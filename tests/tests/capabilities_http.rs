@@ -229,6 +229,21 @@ fn every_limit_of_requests_is_an_error_that_the_guest_can_read() {
 }
 
 #[test]
+fn the_host_holds_few_copies_of_a_large_head() {
+    let server =
+        Server::saying(format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-own: {}\r\n\r\n", "a".repeat(20 << 10)));
+    let host = server.granted("[\"GET\"]", "");
+    let copied = |copies: u32| json!([{"authority": server.authority(), "path": "/api/a", "copies": copies}]);
+    assert_eq!(fetch(&host, copied(0))[0]["status"], 200);
+    let turn = host.agent.call("c", "fetch", json!({"requests": copied(1)}));
+    assert_eq!(told(&turn), ["failed(limit_exceeded)"], "{turn:#}");
+    assert!(turn.to_string().contains("bytes of header fields"), "{turn:#}");
+    let small = Server::saying(OK);
+    let host = small.granted("[\"GET\"]", "");
+    assert_eq!(one(&host, json!({"authority": small.authority(), "path": "/api/a", "copies": 100}))["status"], 200);
+}
+
+#[test]
 fn what_a_guest_leaves_undone_ends_with_its_call() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n");

@@ -50,6 +50,8 @@ struct Request {
     trailers: Vec<(String, String)>,
     /// Whether the answer is dropped unread.
     unread: bool,
+    /// How many copies of the answer's fields are made and kept.
+    copies: u32,
     /// Milliseconds in which the server has to begin.
     first_byte_ms: Option<u64>,
 }
@@ -67,6 +69,7 @@ impl Default for Request {
             unfinished: false,
             trailers: Vec::new(),
             unread: false,
+            copies: 0,
             first_byte_ms: None,
         }
     }
@@ -165,6 +168,11 @@ fn answer(request: &Request, sent: Result<FutureIncomingResponse, String>) -> An
         other => return Answer { error: Some(format!("{other:?}")), ..Answer::default() },
     };
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let copies: Vec<_> = (0..request.copies).map(|_| response.headers().clone()).collect();
+    for copy in &copies {
+        // What is changed is no longer shared.
+        copy.delete("x-own").ok();
+    }
     let headers = response.headers().entries().into_iter().map(|(name, value)| (name, text(value))).collect();
     let mut answer = Answer { status: Some(response.status()), headers, ..Answer::default() };
     if request.unread {
@@ -192,7 +200,9 @@ fn answer(request: &Request, sent: Result<FutureIncomingResponse, String>) -> An
     let trailers = IncomingBody::finish(body);
     trailers.subscribe().block();
     if let Some(Ok(Ok(Some(fields)))) = trailers.get() {
-        answer.headers.extend(fields.entries().into_iter().map(|(name, value)| (format!("trailer {name}"), text(value))));
+        answer
+            .headers
+            .extend(fields.entries().into_iter().map(|(name, value)| (format!("trailer {name}"), text(value))));
     }
     answer
 }

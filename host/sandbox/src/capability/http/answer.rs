@@ -71,8 +71,9 @@ impl Answer {
         let (pieces, body) = mpsc::channel(1);
         let (end, ended) = oneshot::channel();
         self.body = Some((pieces, end));
-        let told = self.head.take().map(|teller| teller.send(Ok(Head { head, pieces: body, end: ended })));
-        if let Some(Ok(())) = told { Ok(()) } else { Err(Gone) }
+        let head = Head { head, pieces: body, end: ended };
+        let told = self.head.take().is_some_and(|teller| teller.send(Ok(head)).is_ok());
+        if told { Ok(()) } else { Err(Gone) }
     }
 
     /// Tells a piece of the body, once the guest has taken the one before.

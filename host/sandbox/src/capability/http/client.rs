@@ -17,6 +17,7 @@ use tokio_rustls::TlsConnector;
 use url::Host;
 use wasmtime_wasi_http::Error;
 
+use super::resolve::Lookups;
 use super::{Resolver, Scheme};
 
 /// Sends the requests of guests. One for each process is enough.
@@ -25,7 +26,7 @@ pub struct HttpClient(Arc<Shared>);
 
 struct Shared {
     runtime: Handle,
-    resolver: Arc<dyn Resolver>,
+    lookups: Lookups,
     tls: TlsConnector,
 }
 
@@ -64,7 +65,7 @@ impl HttpClient {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = rustls::client::Resumption::disabled();
-        Ok(Self(Arc::new(Shared { runtime, resolver, tls: Arc::new(config).into() })))
+        Ok(Self(Arc::new(Shared { runtime, lookups: Lookups::new(resolver), tls: Arc::new(config).into() })))
     }
 
     /// Where requests are sent.
@@ -72,8 +73,8 @@ impl HttpClient {
         &self.0.runtime
     }
 
-    pub(super) fn resolver(&self) -> &dyn Resolver {
-        &*self.0.resolver
+    pub(super) fn lookups(&self) -> &Lookups {
+        &self.0.lookups
     }
 
     /// A connection to one of these addresses, under TLS if the scheme says so, to a server that proves to be the host.

@@ -28,10 +28,10 @@ use crate::ending::excerpt;
 use crate::report::Level;
 
 /// Bytes of an answer's head, and of what the host reads ahead of the guest.
-const MAX_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 32 << 10;
 
 /// Fields of an answer's head.
-const MAX_FIELDS: usize = 256;
+const MAX_FIELDS: usize = 128;
 
 /// Bytes of a body that secrets are put into, which the host has to hold as a whole.
 const MAX_FILLED: usize = 1 << 20;
@@ -170,7 +170,7 @@ impl Exchange {
 async fn connect(call: &Shared, route: &Route, options: RequestOptions) -> Result<Box<dyn Stream>, Failed> {
     let Route { scheme, host, port, reach } = route;
     let client = &call.client;
-    let addresses = resolve(client.resolver(), host, *port, *reach).await.map_err(|unreachable| {
+    let addresses = resolve(client.lookups(), &call.plugin, host, *port, *reach).await.map_err(|unreachable| {
         match unreachable {
             Unreachable::Unknown(reason) => {
                 tracing::debug!(plugin = %call.plugin, %host, %reason, "a name was not found");

@@ -1,10 +1,12 @@
 //! From a host's name to the addresses that are connected to. What was checked is what is used: the name is looked up once
 //! for each request, the answer is filtered, and nothing looks it up again, so a name cannot change between check and use.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use domain::PluginName;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Host;
@@ -18,9 +20,11 @@ pub trait Resolver: Send + Sync {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// Lookups at once. One cannot be broken off, so whoever asks for names whose servers do not answer holds up others'
-/// lookups, and never the threads that the host needs for other things.
+/// Lookups at once: one keeps a thread, cannot be broken off, and must not take those that the host needs for other things.
 const LOOKUPS: usize = 64;
+
+/// Lookups of one plugin at once, so that one which asks for names whose servers do not answer holds up its own.
+const LOOKUPS_OF_A_PLUGIN: usize = 8;
 
 /// Addresses of one name that are tried.
 const MOST_ADDRESSES: usize = 8;
@@ -59,9 +63,45 @@ pub(super) enum Unreachable {
     Prohibited(Vec<IpAddr>),
 }
 
+/// The lookups of all plugins.
+pub(super) struct Lookups {
+    resolver: Arc<dyn Resolver>,
+    /// For each plugin that looks something up now, its places for that.
+    places: Mutex<BTreeMap<PluginName, Weak<Semaphore>>>,
+}
+
+impl Lookups {
+    pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, places: Mutex::default() }
+    }
+
+    async fn addresses(&self, plugin: &PluginName, name: &str) -> io::Result<Vec<IpAddr>> {
+        let place = self.places_of(plugin).acquire_owned().await.map_err(io::Error::other)?;
+        let finding = self.resolver.addresses(name);
+        // In a task of its own, which keeps the place until the answer is there, even if nobody waits for it any more.
+        let looked_up = tokio::spawn(async move {
+            let _place = place;
+            finding.await
+        });
+        looked_up.await.map_err(io::Error::other)?
+    }
+
+    fn places_of(&self, plugin: &PluginName) -> Arc<Semaphore> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(places) = places.get(plugin).and_then(Weak::upgrade) {
+            return places;
+        }
+        let made = Arc::new(Semaphore::new(LOOKUPS_OF_A_PLUGIN));
+        places.retain(|_, places| places.strong_count() > 0);
+        places.insert(plugin.clone(), Arc::downgrade(&made));
+        made
+    }
+}
+
 /// The addresses that a request to this host may be sent to: never none.
 pub(super) async fn resolve(
-    resolver: &dyn Resolver,
+    lookups: &Lookups,
+    plugin: &PluginName,
     host: &Host<String>,
     port: u16,
     reach: Reach,
@@ -69,8 +109,13 @@ pub(super) async fn resolve(
     let found = match host {
         Host::Ipv4(address) => vec![IpAddr::V4(*address)],
         Host::Ipv6(address) => vec![IpAddr::V6(*address)],
-        Host::Domain(name) => resolver.addresses(name).await.map_err(Unreachable::Unknown)?,
+        Host::Domain(name) => lookups.addresses(plugin, name).await.map_err(Unreachable::Unknown)?,
     };
+    admitted(found, port, reach)
+}
+
+/// What may be connected to of what was found.
+fn admitted(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr>, Unreachable> {
     let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MOST_ADDRESSES);
     let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
     match (allowed.is_empty(), found.is_empty()) {
@@ -82,25 +127,13 @@ pub(super) async fn resolve(
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
-    use futures::future::ready;
+    use futures::future::pending;
 
     use super::*;
 
-    /// Finds these.
-    struct Found(Vec<&'static str>);
-
-    impl Resolver for Found {
-        fn addresses(&self, _name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-            let parsed = self.0.iter().map(|text| text.parse().expect("an address")).collect();
-            Box::pin(ready(Ok(parsed)))
-        }
-    }
-
-    fn resolved(found: &[&'static str], reach: Reach) -> Result<Vec<String>, Unreachable> {
-        let host = Host::Domain("example.com".to_owned());
-        let answer = resolve(&Found(found.to_vec()), &host, 443, reach).now_or_never().expect("at once");
-        answer.map(|addresses| addresses.iter().map(ToString::to_string).collect())
+    fn resolved(found: &[&str], reach: Reach) -> Result<Vec<String>, Unreachable> {
+        let found = found.iter().map(|text| text.parse().expect("an address")).collect();
+        admitted(found, 443, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -117,15 +150,30 @@ mod tests {
         assert_eq!(resolved(&["1.1.1.1"; 100], Reach::Public).map(|all| all.len()).ok(), Some(MOST_ADDRESSES));
     }
 
+    /// Never answers, and counts how often it was asked.
+    struct Silent(Arc<Mutex<usize>>);
+
+    impl Resolver for Silent {
+        fn addresses(&self, _name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+            *self.0.lock().expect("no panic") += 1;
+            Box::pin(pending())
+        }
+    }
+
     #[test]
-    fn an_address_is_checked_like_a_name() {
-        let literal = |host: Host<String>, reach| {
-            resolve(&Found(vec![]), &host, 80, reach).now_or_never().expect("at once").is_ok()
-        };
-        assert!(literal(Host::Ipv4([1, 1, 1, 1].into()), Reach::Public));
-        assert!(!literal(Host::Ipv4([127, 0, 0, 1].into()), Reach::Public));
-        assert!(literal(Host::Ipv4([127, 0, 0, 1].into()), Reach::Private));
-        assert!(!literal(Host::Ipv4([0, 0, 0, 0].into()), Reach::Private));
-        assert!(!literal(Host::Ipv6("::ffff:7f00:1".parse().expect("an address")), Reach::Private));
+    fn a_plugin_whose_names_are_never_found_holds_up_its_own_lookups_alone() {
+        let asked = Arc::new(Mutex::new(0));
+        let lookups = Lookups::new(Arc::new(Silent(Arc::clone(&asked))));
+        let (slow, other) = ["slow", "other"].map(|name| PluginName::new(name).expect("a name")).into();
+        let host = Host::Domain("example.com".to_owned());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            // Those who ask give up at once, and their lookups go on.
+            for plugin in std::iter::repeat_n(&slow, 20).chain([&other]) {
+                let asking = resolve(&lookups, plugin, &host, 80, Reach::Public);
+                assert!(futures::FutureExt::now_or_never(asking).is_none());
+            }
+        });
+        assert_eq!(*asked.lock().expect("no panic"), LOOKUPS_OF_A_PLUGIN + 1);
     }
 }

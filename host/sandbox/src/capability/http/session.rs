@@ -24,10 +24,10 @@ use crate::capability::secrets::Vault;
 use crate::report::{Level, Log};
 
 /// What the fields of one resource `fields` may take of the host's memory. A call has at most as many as it has handles.
-const MAX_FIELDS: usize = 16 << 10;
+pub(super) const MAX_FIELDS: usize = 16 << 10;
 
 /// Bytes that a guest can write to a request's body at once. The host keeps up to two such pieces for each body.
-const MAX_WRITE: usize = 16 << 10;
+const MAX_WRITE: usize = 8 << 10;
 
 /// Bytes of a URL.
 const MAX_URL: usize = 8 << 10;

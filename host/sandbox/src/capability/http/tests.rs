@@ -17,7 +17,7 @@ use futures::future::{BoxFuture, ready};
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Full};
 use tokio::runtime::Runtime;
-use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
+use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::session::{Session, Terms};
 use super::{HttpClient, HttpRule, Reach, Resolver};
