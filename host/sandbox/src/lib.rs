@@ -28,6 +28,7 @@ mod plugin;
 mod random;
 mod report;
 mod sandbox;
+mod spending;
 mod wasi;
 
 pub use abi::{AbiVersion, Declared};

@@ -45,9 +45,9 @@ impl Default for Quota {
 
 /// Links the three interfaces.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    store::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    atomics::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    batch::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)
+    store::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
+    atomics::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
+    batch::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)
 }
 
 /// The access of one call.
