@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::Limits;
+use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use crate::blocking::Blocking;
 use crate::call::{Job, Spent};
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
@@ -28,6 +30,8 @@ pub(crate) struct Outside {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) keyvalue: Option<Arc<dyn Buckets>>,
     pub(crate) http: Option<HttpClient>,
+    /// The places of what may wait for a disk.
+    pub(crate) blocking: Arc<Semaphore>,
 }
 
 /// The data of one call's store.
@@ -41,6 +45,7 @@ pub(crate) struct Guest {
     http_terms: Option<Box<http::Terms>>,
     pub(crate) held: Held,
     pub(crate) traffic: Traffic,
+    pub(crate) blocking: Blocking,
     host_calls: u64,
     most_host_calls: u64,
     progress: Progress,
@@ -65,7 +70,7 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let session = |(buckets, job): (&Arc<dyn Buckets>, &Job)| {
-            job.grants.keyvalue.map(|_| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone()))
+            job.grants.keyvalue.map(|quota| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone(), quota))
         };
         let granted = job.filter(|job| !job.grants.http.is_empty());
         let terms = granted.map(|job| Box::new(http::Terms::new(outside.http.as_ref(), job, &vault, limits)));
@@ -79,6 +84,7 @@ impl Guest {
             http_terms: terms,
             held: Held::new(limits.host_bytes),
             traffic: Traffic::default(),
+            blocking: Blocking::new(Arc::clone(&outside.blocking), limits.host_call_time),
             host_calls: 0,
             most_host_calls: limits.host_calls,
             progress: Progress::new(Arc::clone(&sink), streaming, limits),

@@ -13,6 +13,7 @@
 //! can be granted, `wasi.rs` what everybody gets.
 
 mod abi;
+mod blocking;
 mod cache;
 mod call;
 mod capability;
