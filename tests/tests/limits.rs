@@ -222,8 +222,6 @@ fn what_a_call_spent_is_in_its_record_whatever_became_of_it() {
     let stopped = host.agent.settled(&host.agent.call("c", "spin", json!({})));
     assert!(stopped["calls"][0]["receipt"]["time_us"].as_u64().unwrap() >= 300_000, "{stopped:#}");
     let never_ran = host.agent.call("c", "count", json!({"to": "three"}));
-    assert_eq!(
-        (told(&never_ran), &never_ran["calls"][0]["receipt"]),
-        (vec!["failed(invalid_arguments)"], &Value::Null)
-    );
+    assert_eq!(told(&never_ran), ["failed(invalid_arguments)"]);
+    assert!(never_ran["calls"][0].get("receipt").is_none(), "what never ran spent nothing");
 }
