@@ -114,13 +114,14 @@ impl Guest {
 
     /// What it has spent so far.
     pub(crate) fn spent(&self, time: Duration) -> Spent {
+        let (sent, received) = self.http.as_ref().map_or((0, 0), |http| http.passed());
         Spent {
             time,
             peak_memory: self.meter.memory(),
             peak_host_bytes: self.held.peak(),
             host_calls: self.host_calls,
-            bytes_in: self.traffic.bytes_in(),
-            bytes_out: self.traffic.bytes_out(),
+            bytes_in: self.traffic.bytes_in() + received as u64,
+            bytes_out: self.traffic.bytes_out() + sent as u64,
         }
     }
 
