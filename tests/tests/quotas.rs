@@ -350,3 +350,24 @@ async fn the_operator_gives_single_principals_another_quota() {
     world.submit("hog", "e", &[WAITS]).await.unwrap();
     world.refused("hog", "f", &[WAITS], Bound::OpenTurns).await;
 }
+
+#[tokio::test]
+async fn a_page_of_what_waits_is_short_rather_than_heavy_and_leaves_nothing_out() {
+    let world = World::new(Quota::default());
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
+    for n in 0..7 {
+        world.submit("hog", &format!("c{n}"), &[("tool_1", &large)]).await.unwrap();
+    }
+    let (mut sizes, mut seen, mut after) = (Vec::new(), std::collections::BTreeSet::new(), None);
+    loop {
+        let filter = dispatch::ports::Filter::default();
+        let (items, next) = world.handle().suspensions(&caller("hog"), filter, after, 100).await.unwrap();
+        sizes.push(items.len());
+        seen.extend(items.iter().map(|item| item.suspension.id));
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((sizes[0], seen.len()), (5, 7), "the page ends with what makes it more than four mebibytes: {sizes:?}");
+}
