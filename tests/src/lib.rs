@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod faults;
 pub mod guests;
+pub mod hostile;
 pub mod host;
 pub mod http;
 pub mod random;

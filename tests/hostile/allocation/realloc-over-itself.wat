@@ -1,0 +1,8 @@
+;; attack = 'A `cabi_realloc` that gives the same place each time, so that the host overwrites what it has just handed over.'
+;; expect = 'ok'
+
+(func $realloc (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+  (i32.const 8192))
+
+(func $run (param i32 i32) (result i32)
+  (call $ok_number (i64.const 1)))

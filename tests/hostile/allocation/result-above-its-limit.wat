@@ -1,0 +1,9 @@
+;; attack = 'A result of 7 MiB: within what may be copied at once, and beyond what a result may have.'
+;; expect = 'failed(limit_exceeded)'
+;; says = '`result`'
+;; at_once = 4
+
+(func $run (param i32 i32) (result i32)
+  (if (i32.eq (memory.grow (i32.const 128)) (i32.const -1)) (then (unreachable)))
+  (memory.fill (i32.const 4096) (i32.const 49) (i32.const 7340032))
+  (call $ok (i32.const 4096) (i32.const 7340032)))

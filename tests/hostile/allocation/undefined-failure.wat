@@ -1,0 +1,8 @@
+;; attack = 'A failure of a kind that the interface does not have.'
+;; expect = 'failed(trapped)'
+;; says = 'discriminant'
+
+(func $run (param i32 i32) (result i32)
+  (i32.store (i32.const 16) (i32.const 1))
+  (i32.store (i32.const 20) (i32.const 99))
+  (i32.const 16))

@@ -1,0 +1,13 @@
+;; attack = 'A loop that waits for a time three hours away by reading the clock.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; at_once = 4
+
+(import "wasi:clocks/monotonic-clock@0.2.0" "now" (func $now (result i64)))
+
+(func $run (param i32 i32) (result i32)
+  (local $until i64)
+  (local.set $until (i64.add (call $now) (i64.const 10800000000000)))
+  (loop $again (br_if $again (i64.lt_u (call $now) (local.get $until))))
+  (call $ok_number (i64.const 1)))

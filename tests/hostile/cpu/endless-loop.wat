@@ -1,0 +1,9 @@
+;; attack = 'A tool that computes for ever, four times at once.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; at_once = 4
+
+(func $run (param i32 i32) (result i32)
+  (loop $again (br $again))
+  (unreachable))

@@ -1,0 +1,16 @@
+;; attack = 'Work that doubles with each of its ninety steps, as a matcher does that backtracks.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; at_once = 4
+
+(func $match (param $n i32) (result i64)
+  (if (result i64) (i32.eqz (local.get $n))
+    (then (i64.const 1))
+    (else
+      (i64.add
+        (call $match (i32.sub (local.get $n) (i32.const 1)))
+        (call $match (i32.sub (local.get $n) (i32.const 1)))))))
+
+(func $run (param i32 i32) (result i32)
+  (call $ok_number (call $match (i32.const 90))))

@@ -1,0 +1,8 @@
+;; attack = 'A `cabi_realloc` that never returns: the host calls it to hand the arguments over.'
+;; expect = 'failed(out_of_time)'
+;; limits = { time_ms = 300 }
+;; at_once = 4
+
+(func $realloc (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+  (loop $again (br $again))
+  (unreachable))

@@ -1,0 +1,10 @@
+;; attack = 'A start function that ends while the catalog is read, and never in a call: it asks for what only a call has.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; # The catalog is read with little memory, a call has more: so the guest tells the two apart.
+
+(func $start
+  (if (i32.ne (memory.grow (i32.const 1500)) (i32.const -1))
+    (then (loop $again (br $again)))))
+(start $start)

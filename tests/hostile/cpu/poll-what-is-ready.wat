@@ -1,0 +1,16 @@
+;; attack = 'Polls a thing that is always ready, without end: the host waits for nothing and never rests.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; at_once = 4
+
+(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
+(import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))
+
+(func $run (param i32 i32) (result i32)
+  (local $ready i32)
+  (local.set $ready (call $wait (i64.const 0)))
+  (loop $again
+    (call $block (local.get $ready))
+    (br $again))
+  (unreachable))

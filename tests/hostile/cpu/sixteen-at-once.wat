@@ -1,0 +1,12 @@
+;; attack = 'Sixteen calls at once that compute for ever, more than there are processors.'
+;; expect = 'failed(out_of_time)'
+;; says = '(limit `time`)'
+;; limits = { time_ms = 300 }
+;; at_once = 16
+
+(func $run (param i32 i32) (result i32)
+  (local $n i64)
+  (loop $again
+    (local.set $n (i64.add (i64.mul (local.get $n) (i64.const 6364136223846793005)) (i64.const 1)))
+    (br $again))
+  (unreachable))

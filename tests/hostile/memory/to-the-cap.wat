@@ -1,0 +1,16 @@
+;; attack = 'Takes all the memory that it may have and writes to every page; four times at once.'
+;; expect = 'ok'
+;; says = '512'
+;; limits = { memory_bytes = 33554432 }
+;; at_once = 4
+;; memory_mib = 256
+
+(func $run (param i32 i32) (result i32)
+  (local $at i32)
+  (if (i32.eq (memory.grow (i32.const 510)) (i32.const -1)) (then (unreachable)))
+  (local.set $at (i32.const 4096))
+  (loop $again
+    (i32.store (local.get $at) (i32.const 1))
+    (local.set $at (i32.add (local.get $at) (i32.const 4096)))
+    (br_if $again (i32.lt_u (local.get $at) (i32.const 33554432))))
+  (call $ok_number (i64.extend_i32_u (memory.size))))

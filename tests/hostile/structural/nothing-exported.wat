@@ -1,0 +1,5 @@
+;; attack = 'A component that exports nothing, and has the names of a plugin inside.'
+;; expect = 'refused(unknown-interface)'
+
+(component
+  (core module (func (export "toolgate:plugin/catalog@0.1.0#tools") (result i32) (i32.const 0))))

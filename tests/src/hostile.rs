@@ -1,0 +1,89 @@
+//! The hostile suite: each file of `tests/hostile/CLASS/` is one attack with its expected outcome. What an attack is, how it
+//! is run beside a neighbour, and what is measured meanwhile. `tests/hostile/README.md` describes the files.
+
+mod case;
+mod export;
+mod generate;
+mod guest;
+mod neighbour;
+mod resident;
+mod run;
+mod steps;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+pub use case::{Attack, Case, Expected};
+pub use export::export;
+pub use neighbour::Latency;
+pub use run::{Effort, Field, Measured};
+pub use table::markdown;
+
+/// A class of attacks: the name of its folder, by how much the host may grow in MiB under one of its cases that states no
+/// bound of its own, and what is attacked.
+#[derive(Debug)]
+pub struct Class {
+    /// The name of the folder.
+    pub name: &'static str,
+    /// The bound on the host's growth in MiB, where a case states none.
+    pub memory_mib: u64,
+    /// What is attacked, as the table says it.
+    pub about: &'static str,
+}
+
+/// Every class, in the order of the table.
+pub const CLASSES: [Class; 8] = [
+    Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never gives the processor back" },
+    Class { name: "memory", memory_mib: 320, about: "Memory, tables, instances and stack of the guest itself" },
+    Class { name: "allocation", memory_mib: 128, about: "What the host allocates on behalf of a guest" },
+    Class { name: "amplification", memory_mib: 192, about: "A little work of a guest or a caller that costs the host much" },
+    Class { name: "text", memory_mib: 96, about: "Text that lies to whoever reads it" },
+    Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
+    Class { name: "gate", memory_mib: 96, about: "The way around an approval" },
+    Class { name: "structural", memory_mib: 384, about: "Components that attack the loader and the compiler" },
+];
+
+/// The folder of the suite.
+#[must_use]
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile")
+}
+
+/// Every case of a class, by name.
+///
+/// # Errors
+/// When a file is not one: of an unknown kind, without an expectation, with a key that nothing reads.
+pub fn cases(class: &'static Class) -> Result<Vec<Case>> {
+    let folder = folder().join(class.name);
+    let mut cases = Vec::new();
+    for entry in folder.read_dir().with_context(|| format!("the class {} has no folder", class.name))? {
+        let path = entry?.path();
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let name = format!("{}/{}", class.name, path.file_name().unwrap_or_default().to_string_lossy());
+        cases.push(Case::parse(class, &path, &text).with_context(|| name)?);
+    }
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    let twice = cases.windows(2).find(|pair| pair[0].name == pair[1].name);
+    ensure!(twice.is_none(), "two files are named {}", twice.map_or("", |pair| pair[0].name.as_str()));
+    Ok(cases)
+}
+
+/// What lies in the folder and belongs to no class. Nothing may be forgotten because of where it lies.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn strays() -> Result<Vec<String>> {
+    /// What the suite is made of besides cases.
+    const PARTS: [&str; 3] = ["README.md", "wasi.wit", "guests"];
+    let mut strays = Vec::new();
+    for entry in folder().read_dir()? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !PARTS.contains(&name.as_str()) && !CLASSES.iter().any(|class| class.name == name) {
+            strays.push(name);
+        }
+    }
+    Ok(strays)
+}

@@ -1,0 +1,246 @@
+//! One case: a file that is an attack, with what must become of it. In a `.toml` the whole file says that, in a `.wat` the
+//! comments (`;;`) on top of it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+
+use super::Class;
+use super::generate::Generate;
+use super::steps::{Step, repeated};
+
+/// What a file says. Nothing unknown is passed over: a key that is misspelt would otherwise be a check that never runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    attack: String,
+    expect: String,
+    says: Option<String>,
+    #[serde(default)]
+    never: Vec<String>,
+    #[serde(default)]
+    limits: toml::Table,
+    #[serde(default)]
+    plugin: toml::Table,
+    #[serde(default)]
+    settings: String,
+    #[serde(default)]
+    tables: String,
+    memory_mib: Option<u64>,
+    at_once: Option<usize>,
+    arguments: Option<String>,
+    world: Option<String>,
+    catalog: Option<String>,
+    generate: Option<Generate>,
+    #[serde(default)]
+    step: Vec<Step>,
+    #[serde(default)]
+    proven_by: Vec<String>,
+}
+
+/// One attack.
+#[derive(Debug)]
+pub struct Case {
+    /// The class it belongs to.
+    pub class: &'static Class,
+    /// The name of the file without its ending; unique in its class.
+    pub name: String,
+    /// What it does, as a sentence.
+    pub says: String,
+    /// What it is made of.
+    pub attack: Attack,
+    /// What must become of it.
+    pub expected: Expected,
+    /// What the answer must hold.
+    pub holds: Option<String>,
+    /// What the answer must not hold.
+    pub never: Vec<String>,
+    /// By how many MiB the host may grow meanwhile.
+    pub memory_mib: u64,
+    /// How many such calls come at once.
+    pub at_once: usize,
+    /// The arguments of each call.
+    pub arguments: serde_json::Value,
+    /// The plugin's table in the host's configuration.
+    pub plugin: toml::Table,
+    /// Settings of the whole host, which only cases with the same ones share.
+    pub settings: String,
+    /// Tables of the host's configuration besides the plugin's.
+    pub tables: String,
+}
+
+/// What an attack is made of.
+#[derive(Debug)]
+pub enum Attack {
+    /// A module or a component as text, and the world it needs besides ours.
+    Text {
+        /// The text.
+        text: String,
+        /// More of the world, in WIT.
+        world: String,
+    },
+    /// Declarations that the fixture makes.
+    Catalog(serde_json::Value),
+    /// Bytes too many to be kept in a file.
+    Generate(Generate),
+    /// Requests at the host's doors, and the declarations of the plugin that they are about, if there is one.
+    Steps(Vec<Step>, Option<serde_json::Value>),
+    /// Tests elsewhere that prove the same; files and functions.
+    Proven(Vec<(String, String)>),
+}
+
+/// What must become of an attack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// The component is refused with this rule among the findings, or with this problem.
+    Refused(String),
+    /// Every call ends like this, told as [`crate::http::told`] does.
+    Ends(String),
+    /// Each step as it says; the words are for the table.
+    AsItsStepsSay(String),
+}
+
+impl Case {
+    /// Reads a file.
+    pub(super) fn parse(class: &'static Class, path: &Path, text: &str) -> Result<Self> {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).context("it has no name")?.to_owned();
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        ensure!(name.bytes().all(plain) && name.len() <= 40, "a case is named in lower case with dashes");
+        let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+        let (header, body) = match kind {
+            "toml" => (text.to_owned(), None),
+            "wat" => (above(text), Some(text.to_owned())),
+            other => bail!("a file that ends in {other:?} is of no kind that the suite knows"),
+        };
+        let written: Written = toml::from_str(&header).context("its keys are not those of a case")?;
+        written.into_case(class, name, body)
+    }
+
+    /// The name under which its plugin is loaded, and that of its tool.
+    #[must_use]
+    pub fn plugin_name(&self) -> String {
+        format!("{}-{}", self.class.name, self.name)
+    }
+
+    /// The name of its tool.
+    #[must_use]
+    pub fn tool_name(&self) -> String {
+        self.plugin_name().replace('-', "_")
+    }
+}
+
+impl Written {
+    fn into_case(self, class: &'static Class, name: String, body: Option<String>) -> Result<Case> {
+        let sentence = self.attack.chars().next().is_some_and(char::is_uppercase) && self.attack.ends_with('.');
+        ensure!(sentence, "`attack` is a sentence");
+        let arguments = repeated(self.arguments.as_deref().unwrap_or("{}"));
+        let json = |text: &str| serde_json::from_str(text).with_context(|| format!("not JSON: {text}"));
+        let tool = format!("{}-{name}", class.name).replace('-', "_");
+        let catalog = self.catalog.map(|text| json(&repeated(&text).replace("$tool", &tool))).transpose()?;
+        let world = self.world.unwrap_or_default();
+        ensure!(world.is_empty() || body.is_some(), "only a module has a `world`");
+        let attack = match (body, catalog, self.generate, self.step, self.proven_by) {
+            (Some(text), None, None, steps, proven) if steps.is_empty() && proven.is_empty() => {
+                Attack::Text { text, world }
+            }
+            (None, Some(catalog), None, steps, proven) if steps.is_empty() && proven.is_empty() => {
+                Attack::Catalog(catalog)
+            }
+            (None, None, Some(generate), steps, proven) if steps.is_empty() && proven.is_empty() => {
+                Attack::Generate(generate)
+            }
+            (None, catalog, None, steps, proven) if !steps.is_empty() && proven.is_empty() => {
+                Attack::Steps(steps, catalog)
+            }
+            (None, None, None, steps, proven) if steps.is_empty() && !proven.is_empty() => {
+                Attack::Proven(proven.iter().map(|test| pointed(test)).collect::<Result<_>>()?)
+            }
+            _ => bail!("a case has a module, or one of `catalog`, `generate`, `step` and `proven_by`"),
+        };
+        let expected = Expected::parse(&attack, self.expect)?;
+        let mut plugin = self.plugin;
+        if !self.limits.is_empty() {
+            plugin.insert("limits".into(), self.limits.into());
+        }
+        Ok(Case {
+            class,
+            name,
+            says: self.attack,
+            attack,
+            expected,
+            holds: self.says,
+            never: self.never,
+            memory_mib: self.memory_mib.unwrap_or(class.memory_mib),
+            at_once: self.at_once.unwrap_or(1),
+            arguments: json(&arguments)?,
+            plugin,
+            settings: self.settings,
+            tables: self.tables,
+        })
+    }
+}
+
+impl Expected {
+    fn parse(attack: &Attack, text: String) -> Result<Self> {
+        if matches!(attack, Attack::Steps(..) | Attack::Proven(_)) {
+            return Ok(Self::AsItsStepsSay(text));
+        }
+        if let Some(rule) = text.strip_prefix("refused(").and_then(|rest| rest.strip_suffix(')')) {
+            return Ok(Self::Refused(rule.to_owned()));
+        }
+        ensure!(text == "ok" || text.starts_with("failed("), "`expect` is ok, failed(CODE) or refused(RULE)");
+        Ok(Self::Ends(text))
+    }
+
+    /// As the table says it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Refused(rule) => format!("refused(`{rule}`)"),
+            Self::Ends(outcome) | Self::AsItsStepsSay(outcome) => outcome.clone(),
+        }
+    }
+}
+
+/// The comments on top of a module, without what makes them comments.
+fn above(text: &str) -> String {
+    let comments = text.lines().map_while(|line| line.strip_prefix(";;"));
+    comments.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+}
+
+/// `tests/tests/loading.rs::name` as a file and a function.
+fn pointed(test: &str) -> Result<(String, String)> {
+    let (file, function) = test.split_once("::").context("a test is named FILE::FUNCTION")?;
+    Ok((file.to_owned(), function.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CLASSES;
+    use super::*;
+
+    fn parse(file: &str, text: &str) -> Result<Case> {
+        Case::parse(&CLASSES[0], Path::new(file), text)
+    }
+
+    #[test]
+    fn a_file_that_would_be_passed_over_is_refused() {
+        let good = ";; attack = 'It spins.'\n;; expect = 'failed(out_of_time)'\n(func $run)";
+        assert!(parse("a-b.wat", good).is_ok());
+        for (file, text, wanted) in [
+            ("a.wasm", "", "no kind"),
+            ("A b.wat", good, "lower case"),
+            ("a.wat", "(func $run)", "missing field"),
+            ("a.wat", ";; attack = 'It spins.'\n(func $run)", "missing field `expect`"),
+            ("a.wat", ";; attack = 'It spins.'\n;; expect = 'dies'\n(func)", "`expect` is"),
+            ("a.wat", ";; attack = 'It spins.'\n;; expect = 'ok'\n;; expcet = 1\n(func)", "unknown field"),
+            ("a.wat", ";; attack = 'spins'\n;; expect = 'ok'\n(func)", "a sentence"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'", "a case has"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nproven_by = ['a::b']", "a case has"),
+        ] {
+            let error = format!("{:#}", parse(file, text).expect_err(file));
+            assert!(error.contains(wanted), "{file} {text}: {error}");
+        }
+    }
+}

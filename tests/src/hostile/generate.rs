@@ -1,0 +1,183 @@
+//! Components too large to be kept in a file. The case says the kind and its numbers; the same numbers give the same bytes.
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use super::guest;
+
+/// What is made.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Generate {
+    /// Bytes that are nothing.
+    Zeroes {
+        /// How many.
+        bytes: usize,
+    },
+    /// A plugin with a custom section of so many bytes.
+    Padding {
+        /// How many.
+        bytes: usize,
+    },
+    /// A plugin whose module has so many more functions, each of so many instructions.
+    Functions {
+        /// How many.
+        count: usize,
+        /// Additions in each.
+        length: usize,
+    },
+    /// A plugin with so many more modules, each instantiated once.
+    Instances {
+        /// How many.
+        count: usize,
+        /// The text of each.
+        module: String,
+    },
+    /// A component with so many imports.
+    Imports {
+        /// How many.
+        count: usize,
+    },
+    /// A component with one import whose name is so long.
+    LongName {
+        /// Bytes of the name.
+        bytes: usize,
+    },
+    /// Components within each other.
+    Nested {
+        /// How deep.
+        depth: usize,
+    },
+    /// A component that declares types, each a list of the one before.
+    Types {
+        /// How many.
+        count: usize,
+    },
+    /// A type that doubles with every step: a tuple of the one before, twice.
+    Doubling {
+        /// How often.
+        steps: usize,
+    },
+    /// A plugin with so many data segments of so many bytes.
+    Data {
+        /// How many.
+        count: usize,
+        /// Bytes of each.
+        bytes: usize,
+    },
+    /// A plugin cut off in the middle.
+    Truncated,
+    /// A plugin with one byte of a hundred turned over.
+    Rotten,
+}
+
+impl Generate {
+    /// The bytes, for a plugin whose tool has this name.
+    pub(super) fn component(&self, tool: &str) -> Result<Vec<u8>> {
+        let plain = |text: &str| guest::component(text, "", tool);
+        Ok(match self {
+            Self::Zeroes { bytes } => vec![0; *bytes],
+            Self::Padding { bytes } => {
+                let mut component = plain("")?;
+                section(&mut component, 0, &[b"\x07padding".as_slice(), &vec![b'x'; *bytes]].concat());
+                component
+            }
+            Self::Functions { count, length } => {
+                let body = "(i64.add (local.get 0)".repeat(*length) + "(i64.const 1)" + &")".repeat(*length);
+                plain(&format!("(func (param i64) (result i64) {body})\n").repeat(*count))?
+            }
+            Self::Instances { count, module } => with_modules(plain("")?, &vec![module.as_str(); *count])?,
+            Self::Imports { count } => {
+                let imports: String =
+                    (0..*count).map(|n| format!("(import \"a:b/c{n}@1.0.0\" (instance))")).collect();
+                parsed(&format!("(component {imports})"))?
+            }
+            Self::LongName { bytes } => {
+                parsed(&format!("(component (import \"a:b/{}@1.0.0\" (instance)))", "c".repeat(*bytes)))?
+            }
+            Self::Nested { depth } => nested(*depth),
+            Self::Types { count } => {
+                let types: String = (1..*count).map(|n| format!("(type (list {}))", n - 1)).collect();
+                parsed(&format!("(component (type (list u8)) {types})"))?
+            }
+            Self::Doubling { steps } => {
+                let types: String = (1..*steps).map(|n| format!("(type (tuple {0} {0}))", n - 1)).collect();
+                parsed(&format!("(component (type (tuple u8 u8)) {types})"))?
+            }
+            Self::Data { count, bytes } => {
+                let segment = format!("(data \"{}\")\n", "x".repeat(*bytes));
+                plain(&segment.repeat(*count))?
+            }
+            Self::Truncated => {
+                let mut component = plain("")?;
+                component.truncate(component.len() / 2);
+                component
+            }
+            Self::Rotten => {
+                let mut component = plain("")?;
+                component.iter_mut().skip(100).step_by(100).for_each(|byte| *byte ^= 0x55);
+                component
+            }
+        })
+    }
+}
+
+fn parsed(text: &str) -> Result<Vec<u8>> {
+    wat::parse_str(text).context("the text of the component")
+}
+
+/// A component in a component in a component.
+fn nested(depth: usize) -> Vec<u8> {
+    const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
+    (0..depth).fold(EMPTY.to_vec(), |inner, _| {
+        let mut outer = EMPTY.to_vec();
+        section(&mut outer, 4, &inner);
+        outer
+    })
+}
+
+/// Adds core modules to a component, each instantiated once: what no single module can have, such as several memories.
+fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Result<Vec<u8>> {
+    let before = count_modules(&component);
+    for text in modules {
+        section(&mut component, 1, &parsed(text)?);
+    }
+    for index in before..before + modules.len() {
+        // One core instance: instantiate, the module's index, no arguments.
+        let mut body = vec![1, 0];
+        leb(&mut body, index);
+        body.push(0);
+        section(&mut component, 2, &body);
+    }
+    Ok(component)
+}
+
+fn count_modules(component: &[u8]) -> usize {
+    let (mut rest, mut count) = (component.get(8..).unwrap_or_default(), 0);
+    while let [id, after @ ..] = rest {
+        let (size, used) = unleb(after);
+        count += usize::from(*id == 1);
+        rest = after.get(used + size..).unwrap_or_default();
+    }
+    count
+}
+
+fn section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
+    out.push(id);
+    leb(out, body.len());
+    out.extend_from_slice(body);
+}
+
+fn leb(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+fn unleb(bytes: &[u8]) -> (usize, usize) {
+    let used = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(bytes.len(), |at| at + 1);
+    let size = bytes[..used].iter().rev().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
+    (size, used)
+}

@@ -1,0 +1,124 @@
+//! The neighbour: another principal with another plugin on the same host, whose calls go on while a case attacks. Its
+//! latency is reported and never asserted, since it says as much about the machine as about the host; that its calls succeed
+//! is asserted.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use serde_json::json;
+
+use crate::http::{Client, told};
+
+/// The tool that the neighbour calls.
+pub(super) const TOOL: &str = "calm";
+
+/// How long some calls took.
+#[derive(Debug, Clone, Default)]
+pub struct Latency(Vec<Duration>);
+
+impl Latency {
+    /// Adds what was measured elsewhere.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
+    /// How many calls there were.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The time within which so many of a hundred calls came back.
+    #[must_use]
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let last = sorted.len().saturating_sub(1);
+        sorted.get((sorted.len() * percent / 100).min(last)).copied().unwrap_or_default()
+    }
+
+    /// How many times as long as those others these took, at this percentile.
+    #[must_use]
+    pub fn ratio(&self, others: &Self, percent: usize) -> f64 {
+        let base = others.percentile(percent).as_secs_f64();
+        if base > 0.0 { self.percentile(percent).as_secs_f64() / base } else { 0.0 }
+    }
+}
+
+/// Whoever shares the host with the attacker.
+pub(super) struct Neighbour(Client);
+
+impl Neighbour {
+    pub(super) fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// Calls this often.
+    pub(super) fn call(&self, times: usize) -> Result<Latency> {
+        (0..times).map(|_| self.once()).collect::<Result<Vec<_>>>().map(Latency)
+    }
+
+    /// Calls without a pause while the attack goes on, and repeats the attack until there were at least so many calls.
+    pub(super) fn during<T>(&self, calls: usize, mut attack: impl FnMut() -> Result<T>) -> Result<(T, Latency)> {
+        let (over, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            let neighbour = scope.spawn(|| -> Result<Latency> {
+                let mut samples = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    samples.push(self.once()?);
+                    done.store(samples.len(), Ordering::Relaxed);
+                }
+                Ok(Latency(samples))
+            });
+            let stop = Stop(&over);
+            let end = loop {
+                let end = attack();
+                // A neighbour that has given up has an error to tell.
+                if end.is_err() || neighbour.is_finished() || done.load(Ordering::Relaxed) >= calls {
+                    break end;
+                }
+            };
+            drop(stop);
+            match neighbour.join() {
+                Ok(samples) => Ok((end?, samples?)),
+                Err(_) => bail!("the neighbour was not answered"),
+            }
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this file measures the neighbour's calls")]
+    fn once(&self) -> Result<Duration> {
+        let begun = Instant::now();
+        let turn = self.0.call("neighbour", TOOL, json!({"a": 1}));
+        let took = begun.elapsed();
+        let ends = told(&turn);
+        ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
+        Ok(took)
+    }
+}
+
+/// Lets the neighbour go, also when the attack panics: otherwise it would be waited for without end.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_what_was_measured() {
+        let latency = Latency((1..=100).rev().map(Duration::from_millis).collect());
+        assert_eq!(latency.percentile(50), Duration::from_millis(51));
+        assert_eq!(latency.percentile(99), Duration::from_millis(100));
+        let slower = Latency((1..=100).map(|n| Duration::from_millis(2 * n)).collect());
+        assert!((slower.ratio(&latency, 99) - 2.0).abs() < 1e-9);
+        assert_eq!(Latency::default().percentile(99), Duration::ZERO);
+        assert!(slower.ratio(&Latency::default(), 99).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,46 @@
+//! How much memory a process has at its most, as Linux counts it: `VmHWM` of `/proc/PID/status` (proc(5)).
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+/// The memory of a process since the watch began.
+pub(super) struct Resident {
+    process: u32,
+    before: u64,
+}
+
+impl Resident {
+    /// Forgets the most that the process has had, and begins anew with what it has.
+    pub(super) fn watch(process: u32) -> Result<Self> {
+        // 5 resets the peak to the present size.
+        fs::write(format!("/proc/{process}/clear_refs"), "5").context("the peak of the host's memory cannot be reset")?;
+        Ok(Self { process, before: read(process, "VmRSS:")? })
+    }
+
+    /// By how many bytes it was larger at its most than when the watch began.
+    pub(super) fn growth(&self) -> Result<u64> {
+        Ok(read(self.process, "VmHWM:")?.saturating_sub(self.before))
+    }
+}
+
+fn read(process: u32, field: &str) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).context("the host is gone")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).context("Linux tells no memory of the host")?;
+    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().context(line.to_owned())?;
+    Ok(kibibytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_given_back_is_still_seen() {
+        let watch = Resident::watch(std::process::id()).expect("Linux");
+        let block = vec![1_u8; 64 << 20];
+        drop(std::hint::black_box(block));
+        let grown = watch.growth().expect("Linux");
+        assert!(grown >= 48 << 20, "{grown}");
+    }
+}

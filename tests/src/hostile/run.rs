@@ -1,0 +1,220 @@
+//! One case against a running host: the attack, the neighbour's calls during and after it, and the host's memory. An error
+//! says which of the three checks did not hold.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::case::{Attack, Case, Expected};
+use super::neighbour::{self, Latency, Neighbour};
+use super::resident::Resident;
+use super::{guest, steps};
+use crate::guests::fixture;
+use crate::host::{Host, Setup};
+use crate::http::{Answer, Client, told};
+
+/// How long a case goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// How many calls of the neighbour there must be during each attack; it is repeated until then.
+    pub calls: usize,
+}
+
+impl Effort {
+    /// Enough to know that the neighbour is served, for a test.
+    pub const TEST: Self = Self { calls: 10 };
+    /// Enough for a percentile that is worth publishing.
+    pub const PUBLISH: Self = Self { calls: 200 };
+}
+
+/// What became of a case.
+#[derive(Debug)]
+pub struct Measured {
+    /// The case.
+    pub case: Case,
+    /// The neighbour's calls during the attack.
+    pub during: Latency,
+    /// By how many bytes the host's memory grew at most.
+    pub grew: u64,
+}
+
+impl Measured {
+    /// The growth in whole MiB.
+    #[must_use]
+    pub fn grew_mib(&self) -> u64 {
+        self.grew.div_ceil(1 << 20)
+    }
+}
+
+/// A host with a neighbour on it, and an attacker.
+pub struct Field {
+    host: Host,
+    neighbour: Neighbour,
+    pub(super) attacker: Client,
+    quiet: Latency,
+}
+
+impl Field {
+    /// Starts a host on which these cases can be run; they have the same settings.
+    ///
+    /// # Errors
+    /// When the neighbour is not served even without an attack.
+    pub fn new(cases: &[Case]) -> Result<Self> {
+        let mut setup = Setup::default().component("calm", fixture(&json!([{"name": neighbour::TOOL}])));
+        if let Some(first) = cases.first() {
+            setup = setup.settings(&first.settings);
+        }
+        for case in cases.iter().filter(|case| !case.plugin.is_empty()) {
+            let table = BTreeMap::from([("plugin", BTreeMap::from([(case.plugin_name(), &case.plugin)]))]);
+            setup = setup.tables(&toml::to_string(&table)?);
+        }
+        setup = cases.iter().fold(setup, |setup, case| setup.tables(&case.tables));
+        let host = setup.start();
+        let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
+        let attacker = host.token("mallory", &["caller"], None);
+        // The first calls pay for threads and connections.
+        neighbour.call(5)?;
+        Ok(Self { host, neighbour, attacker, quiet: Latency::default() })
+    }
+
+    /// The neighbour's calls while nothing attacked.
+    #[must_use]
+    pub fn quiet(&self) -> &Latency {
+        &self.quiet
+    }
+
+    /// The host.
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Runs a case.
+    ///
+    /// # Errors
+    /// When its outcome is not the expected one, the neighbour was not served, or the host grew beyond the bound.
+    pub fn run(&mut self, case: Case, effort: Effort) -> Result<Measured> {
+        let quiet = self.neighbour.call(effort.calls.clamp(5, 20)).context("before the attack")?;
+        self.quiet.extend(&quiet);
+        let attack = Prepared::new(&case)?;
+        let resident = Resident::watch(self.host.process())?;
+        let round = std::cell::Cell::new(0);
+        let ((), during) = self.neighbour.during(effort.calls, || {
+            round.set(round.get() + 1);
+            attack.carry_out(self, &case, round.get())
+        })?;
+        self.neighbour.call(3).context("after the attack")?;
+        let grew = resident.growth()?;
+        if attack.is_loaded() {
+            // A plugin that was refused, or that a step has removed, is not there.
+            let _ = self.host.admin.delete(&format!("/v1/plugins/{}", case.plugin_name()));
+        }
+        let measured = Measured { case, during, grew };
+        let (grown, most) = (measured.grew_mib(), measured.case.memory_mib);
+        ensure!(grown <= most, "the host grew by {grown} MiB, and {most} MiB is the bound");
+        Ok(measured)
+    }
+
+    fn load(&self, case: &Case, component: &[u8]) -> Answer {
+        self.host.admin.put(&format!("/v1/plugins/{}", case.plugin_name()), component)
+    }
+}
+
+/// The component of a case that is one.
+pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
+    Ok(Some(match &case.attack {
+        Attack::Text { text, world } => guest::component(text, world, &case.tool_name())?,
+        Attack::Catalog(tools) => fixture(tools),
+        Attack::Generate(generate) => generate.component(&case.tool_name())?,
+        Attack::Steps(..) | Attack::Proven(_) => return Ok(None),
+    }))
+}
+
+/// An attack with its component built, which is not the host's work.
+enum Prepared<'a> {
+    Component(Vec<u8>),
+    Steps(&'a [steps::Step], Option<Vec<u8>>),
+}
+
+impl<'a> Prepared<'a> {
+    fn new(case: &'a Case) -> Result<Self> {
+        Ok(match (component(case)?, &case.attack) {
+            (Some(component), _) => Self::Component(component),
+            (None, Attack::Steps(steps, tools)) => Self::Steps(steps, tools.as_ref().map(fixture)),
+            (None, _) => bail!("this case is proven elsewhere and not run"),
+        })
+    }
+
+    fn is_loaded(&self) -> bool {
+        matches!(self, Self::Component(_) | Self::Steps(_, Some(_)))
+    }
+
+    fn carry_out(&self, field: &Field, case: &Case, round: u32) -> Result<()> {
+        match self {
+            Self::Steps(steps, plugin) => {
+                if let Some(component) = plugin.as_ref().filter(|_| round == 1) {
+                    loaded(&field.load(case, component))?;
+                }
+                steps::carry_out(steps, field, case, round)
+            }
+            Self::Component(component) => match &case.expected {
+                Expected::Refused(rule) => refused(case, &field.load(case, component), rule),
+                Expected::Ends(outcome) => {
+                    if round == 1 {
+                        loaded(&field.load(case, component))?;
+                    }
+                    called(field, case, outcome, round)
+                }
+                Expected::AsItsStepsSay(_) => bail!("it has no steps"),
+            },
+        }
+    }
+}
+
+fn loaded(answer: &Answer) -> Result<()> {
+    ensure!(answer.status == 200, "it should load: {} {}", answer.status, answer.text);
+    Ok(())
+}
+
+fn refused(case: &Case, answer: &Answer, rule: &str) -> Result<()> {
+    ensure!((400..500).contains(&answer.status), "it should be refused: {} {}", answer.status, answer.text);
+    let problem = answer.json();
+    let rules = problem["findings"].as_array().into_iter().flatten().map(|finding| &finding["rule"]);
+    let named = problem["code"] == rule || rules.into_iter().any(|found| found == rule);
+    ensure!(named, "it should be refused for {rule}: {}", answer.text);
+    case.holds(&answer.text)
+}
+
+/// Calls the tool, as often at once as the case says.
+fn called(field: &Field, case: &Case, outcome: &str, round: u32) -> Result<()> {
+    let call = |n| json!({"id": format!("{}-{round}-{n}", case.plugin_name()), "tool": case.tool_name(), "arguments": case.arguments});
+    let calls: Vec<Value> = (0..case.at_once).map(call).collect();
+    let turn = field.attacker.submit("attack", calls.into());
+    let turn = field.attacker.settled(&turn);
+    let ends = told(&turn);
+    let text = cut(turn.to_string());
+    ensure!(ends == vec![outcome; case.at_once], "it should end {outcome}, and ended {ends:?}: {text}");
+    for call in turn["calls"].as_array().into_iter().flatten() {
+        case.holds(&call["content"].to_string())?;
+    }
+    Ok(())
+}
+
+impl Case {
+    /// Whether an answer holds what it must, and nothing that it must not.
+    pub(super) fn holds(&self, answer: &str) -> Result<()> {
+        if let Some(words) = &self.holds {
+            ensure!(answer.contains(words), "`{words}` is not in: {}", cut(answer.to_owned()));
+        }
+        for words in &self.never {
+            ensure!(!answer.contains(words), "`{words}` is in: {}", cut(answer.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a text, for messages.
+pub(super) fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(4_000));
+    text
+}

@@ -1,0 +1,242 @@
+//! Attacks at the doors: requests in the name of several principals, one after the other or many at once, with what each
+//! must be answered. `$word` in a path or a body is put in from what an earlier answer was kept under; `<<text*N>>` is the
+//! text so many times, with its number for each `#` in it.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::case::Case;
+use super::run::{Field, cut};
+use crate::guests::fixture;
+use crate::http::Client;
+
+/// How long an answer to bytes is waited for. Only a host that hangs reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One step; exactly one of the verbs is there.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Step {
+    /// Who: `mallory` (the default, a caller), `alice` (an approver), `page` (a client), `root` (an admin), `stranger`.
+    #[serde(rename = "as")]
+    by: Option<String>,
+    get: Option<String>,
+    post: Option<String>,
+    put: Option<String>,
+    delete: Option<String>,
+    /// Bytes on a connection of their own; the answer's first line is `HTTP/1.1 STATUS …`.
+    raw: Option<String>,
+    /// Words for the command line; the status is its exit code.
+    cli: Vec<String>,
+    body: Option<String>,
+    /// The body is a fixture with these declarations.
+    catalog: Option<String>,
+    headers: BTreeMap<String, String>,
+    /// Statuses that may be answered. `0` is a connection that the host closed without an answer.
+    status: Vec<i32>,
+    /// How often each status is answered, where that is known.
+    exactly: BTreeMap<String, usize>,
+    says: Option<String>,
+    never: Vec<String>,
+    keep: BTreeMap<String, String>,
+    times: Option<usize>,
+    at_once: Option<usize>,
+}
+
+/// What a step does.
+enum Verb<'a> {
+    Ask(&'static str, &'a str),
+    Raw(&'a str),
+    Cli(&'a [String]),
+}
+
+type Words = BTreeMap<String, String>;
+
+/// Carries out all of them.
+pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) -> Result<()> {
+    let mut words = Words::from([
+        ("plugin".into(), case.plugin_name()),
+        ("tool".into(), case.tool_name()),
+        ("round".into(), round.to_string()),
+        ("admin".into(), field.host().admin.token().to_owned()),
+    ]);
+    for (n, step) in steps.iter().enumerate() {
+        step.carry_out(field, &mut words).with_context(|| format!("step {}", n + 1))?;
+    }
+    Ok(())
+}
+
+/// Puts in what is known of the words; the longest first, so that none is taken for the beginning of another.
+fn filled(text: &str, words: &Words) -> String {
+    let mut known: Vec<_> = words.iter().collect();
+    known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+    known.iter().fold(repeated(text), |text, (word, value)| text.replace(&format!("${word}"), value))
+}
+
+/// Writes out what is there to be repeated, so that a file need not hold it.
+pub(super) fn repeated(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("<<") else { return text.to_owned() };
+    let Some((inside, after)) = rest.split_once(">>") else { return text.to_owned() };
+    let (once, times) = inside.rsplit_once('*').unwrap_or((inside, "1"));
+    let times: usize = times.parse().unwrap_or(1);
+    let many = if once.contains('#') {
+        (0..times).map(|n| once.replace('#', &n.to_string())).collect()
+    } else {
+        once.repeat(times)
+    };
+    before.to_owned() + &many + &repeated(after)
+}
+
+impl Step {
+    fn verb(&self) -> Result<Verb<'_>> {
+        let asks = [("GET", &self.get), ("POST", &self.post), ("PUT", &self.put), ("DELETE", &self.delete)];
+        let asks = asks.into_iter().filter_map(|(method, path)| Some(Verb::Ask(method, path.as_deref()?)));
+        let raw = self.raw.as_deref().map(Verb::Raw);
+        let cli = (!self.cli.is_empty()).then_some(Verb::Cli(&self.cli));
+        let mut verbs = asks.chain(raw).chain(cli);
+        match (verbs.next(), verbs.next()) {
+            (Some(verb), None) => Ok(verb),
+            _ => bail!("a step has exactly one of get, post, put, delete, raw and cli"),
+        }
+    }
+
+    fn carry_out(&self, field: &Field, words: &mut Words) -> Result<()> {
+        ensure!(!self.status.is_empty() || !self.exactly.is_empty(), "a step says what it is answered");
+        let answers = self.all(field, words)?;
+        let mut counted = BTreeMap::<String, usize>::new();
+        for (status, text) in &answers {
+            *counted.entry(status.to_string()).or_default() += 1;
+            let may = self.status.contains(status) || self.exactly.contains_key(&status.to_string());
+            ensure!(may, "answered {status}: {}", cut(text.clone()));
+            if let Some(said) = &self.says {
+                let said = filled(said, words);
+                ensure!(text.contains(&said), "`{said}` is not in: {}", cut(text.clone()));
+            }
+            for never in &self.never {
+                ensure!(!text.contains(never.as_str()), "`{never}` is in: {}", cut(text.clone()));
+            }
+        }
+        ensure!(self.exactly.is_empty() || counted == self.exactly, "answered {counted:?}");
+        for (word, pointer) in &self.keep {
+            let (_, text) = answers.first().context("nothing was answered")?;
+            let value: Value = serde_json::from_str(text)?;
+            let found = value.pointer(pointer).with_context(|| format!("{pointer} is not in {text}"))?;
+            words.insert(word.clone(), found.as_str().map_or_else(|| found.to_string(), str::to_owned));
+        }
+        Ok(())
+    }
+
+    /// Does it as often as it says, as many at once as it says.
+    fn all(&self, field: &Field, words: &Words) -> Result<Vec<(i32, String)>> {
+        let (times, next) = (self.times.unwrap_or(1), AtomicUsize::new(0));
+        let answers = Mutex::new(Vec::new());
+        let work = || -> Result<()> {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= times {
+                    return Ok(());
+                }
+                let answer = self.once(field, words, n)?;
+                answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+            }
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.at_once.unwrap_or(1)).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| match worker.join() {
+                Ok(done) => done,
+                Err(_) => bail!("a request was not answered"),
+            })
+        })?;
+        Ok(answers.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn once(&self, field: &Field, words: &Words, n: usize) -> Result<(i32, String)> {
+        let mut words = words.clone();
+        words.insert("n".into(), n.to_string());
+        let fill = |text: &str| filled(text, &words);
+        match self.verb()? {
+            Verb::Ask(method, path) => self.ask(&self.principal(field)?, method, &fill(path), &words),
+            Verb::Raw(bytes) => raw(&field.host().admin.url(), fill(bytes).as_bytes()),
+            Verb::Cli(line) => {
+                let line: Vec<String> = line.iter().map(|word| fill(word)).collect();
+                let line: Vec<&str> = line.iter().map(String::as_str).collect();
+                let said = field.host().cli(Some(&self.principal(field)?), &line);
+                Ok((said.code, said.out + &said.err))
+            }
+        }
+    }
+
+    fn ask(&self, by: &Client, method: &str, path: &str, words: &Words) -> Result<(i32, String)> {
+        let body = match (&self.body, &self.catalog) {
+            (Some(text), None) => filled(text, words).into_bytes(),
+            (None, Some(tools)) => fixture(&serde_json::from_str(&filled(tools, words))?),
+            (None, None) => Vec::new(),
+            (Some(_), Some(_)) => bail!("a request has one body"),
+        };
+        let kind = if self.catalog.is_some() { "application/wasm" } else { "application/json" };
+        let mut headers: Vec<(&str, &str)> = if body.is_empty() { vec![] } else { vec![("content-type", kind)] };
+        headers.extend(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        match by.send(method, path, &headers, &body) {
+            Ok(answer) => Ok((i32::from(answer.status), answer.text)),
+            // A host that has refused a body need not read it.
+            Err(ureq::Error::Io(_)) => Ok((0, String::new())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn principal(&self, field: &Field) -> Result<Client> {
+        let host = field.host();
+        Ok(match self.by.as_deref().unwrap_or("mallory") {
+            "mallory" => field.attacker.clone(),
+            "alice" => host.approver.clone(),
+            "page" => host.page.clone(),
+            "root" => host.admin.clone(),
+            "agent" => host.agent.clone(),
+            "stranger" => host.stranger(),
+            other => bail!("nobody is called {other}"),
+        })
+    }
+}
+
+/// Sends bytes as they are and returns the status and what came with it, `0` where the host closed the connection without
+/// one. A host that does neither is not waited for.
+fn raw(url: &str, bytes: &[u8]) -> Result<(i32, String)> {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // The host may answer and close before it has read everything; then the rest cannot be written, and need not.
+    let _ = stream.write_all(bytes);
+    let (mut answer, mut block) = (Vec::new(), [0; 4096]);
+    while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut block) {
+            Ok(0) => break,
+            Ok(read) => answer.extend_from_slice(&block[..read]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) => return Err(error).context("the host neither answers nor closes"),
+        }
+    }
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).map_or(Ok(0), str::parse)?;
+    Ok((status, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_once_is_sent_many_times() {
+        assert_eq!(repeated("a<<b*3>>c<<d#,*2>>e"), "abbbcd0,d1,e");
+        assert_eq!(repeated("no <b> and << nothing"), "no <b> and << nothing");
+        let words = Words::from([("a".into(), "1".into()), ("ab".into(), "2".into())]);
+        assert_eq!(filled("$ab $a $c", &words), "2 1 $c");
+    }
+}

@@ -1,0 +1,67 @@
+//! The hostile suite on the real host, one test for each class: the expected outcome, a neighbour that is served during and
+//! after, and a host whose memory stays within its bound. `cargo xtask isolation` measures the same longer.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field};
+
+/// Runs every case of a class and reports all that failed. Cases with the same settings share a host.
+fn class(name: &str) {
+    let class = CLASSES.iter().find(|class| class.name == name).unwrap();
+    let mut groups = BTreeMap::<String, Vec<Case>>::new();
+    for case in hostile::cases(class).unwrap() {
+        if !matches!(case.attack, Attack::Proven(_)) {
+            groups.entry(case.settings.clone()).or_default().push(case);
+        }
+    }
+    assert!(!groups.is_empty(), "{name} has no cases");
+    let mut failures = Vec::new();
+    for cases in groups.into_values() {
+        let mut field = Field::new(&cases).unwrap();
+        for case in cases {
+            let named = format!("{name}/{}", case.name);
+            if let Err(error) = field.run(case, Effort::TEST) {
+                failures.push(format!("{named}: {error:#}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A test for each class, and a list of them that the classes on disk are held against.
+macro_rules! classes {
+    ($($name:ident),+ $(,)?) => {
+        $(#[test] fn $name() { class(stringify!($name)); })+
+        const TESTED: &[&str] = &[$(stringify!($name)),+];
+    };
+}
+
+classes!(cpu, memory, allocation, amplification, text, contract, gate, structural);
+
+#[test]
+fn no_file_is_forgotten() {
+    let known: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
+    assert_eq!(known, TESTED);
+    assert_eq!(hostile::strays().unwrap(), Vec::<String>::new(), "these files belong to no class");
+    for class in &CLASSES {
+        assert!(!hostile::cases(class).unwrap().is_empty(), "{}", class.name);
+    }
+}
+
+#[test]
+fn what_is_proven_elsewhere_is() {
+    for case in CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap()) {
+        let Attack::Proven(tests) = &case.attack else { continue };
+        for (file, function) in tests {
+            let path = hostile::folder().join("../..").join(file);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let declared = text.find(&format!("fn {function}("));
+            let before = declared.map(|at| &text[text[..at].trim_end().rfind("\n\n").unwrap_or(0)..at]);
+            let is_test = before.is_some_and(|before| before.contains("test]") || before.contains("test("));
+            assert!(is_test, "{}: there is no test {function} in {file}", case.name);
+        }
+    }
+}
