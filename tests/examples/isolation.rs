@@ -85,7 +85,10 @@ fn attacks(groups: BTreeMap<String, Vec<Case>>) -> Result<(Vec<Measured>, Latenc
                 Ok(row) => {
                     let p99 = row.during.percentile(99).as_secs_f64() * 1e3;
                     let calls = row.during.calls();
-                    println!("{n:>3}/{total} ok      {name}: {took:.1} s, {calls} calls of the neighbour, p99 {p99:.1} ms, host grew {} MiB", row.grew_mib());
+                    println!(
+                        "{n:>3}/{total} ok      {name}: {took:.1} s, {calls} calls of the neighbour, p99 {p99:.1} ms, host grew {} MiB",
+                        row.grew_mib()
+                    );
                     measured.push(row);
                 }
                 Err(error) => {

@@ -39,7 +39,11 @@ pub const CLASSES: [Class; 8] = [
     Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never gives the processor back" },
     Class { name: "memory", memory_mib: 320, about: "Memory, tables, instances and stack of the guest itself" },
     Class { name: "allocation", memory_mib: 128, about: "What the host allocates on behalf of a guest" },
-    Class { name: "amplification", memory_mib: 192, about: "A little work of a guest or a caller that costs the host much" },
+    Class {
+        name: "amplification",
+        memory_mib: 192,
+        about: "A little work of a guest or a caller that costs the host much",
+    },
     Class { name: "text", memory_mib: 96, about: "Text that lies to whoever reads it" },
     Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
     Class { name: "gate", memory_mib: 96, about: "The way around an approval" },

@@ -6,8 +6,8 @@
 pub mod clock;
 pub mod faults;
 pub mod guests;
-pub mod hostile;
 pub mod host;
+pub mod hostile;
 pub mod http;
 pub mod random;
 pub mod sse;

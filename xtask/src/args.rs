@@ -14,7 +14,11 @@ Usage: cargo xtask TASK
                            start a host with the example plugins, submit a turn, kill the host in between, restart it,
                            and show what happens; --answer answers by itself what waits for a person
   build                    build the binary target/release/toolgate
-  bench [NAME]…            measure, all or the named benchmarks";
+  bench [NAME]…            measure, all or the named benchmarks
+  isolation [NAME]… [--write] [--export FOLDER]
+                           run the hostile suite against the built host, all or the named classes and cases, and print what
+                           became of each; --write puts the table into docs/isolation.md; --export writes the guests as
+                           components for another host";
 
 /// One task with its options.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +29,7 @@ pub(crate) enum Task {
     Test { without: Vec<Part> },
     Demo(demo::Options),
     Bench { names: Vec<String> },
+    Isolation { words: Vec<String> },
 }
 
 impl Task {
@@ -38,6 +43,7 @@ impl Task {
             Some("test") => return parts(rest).map(|without| Self::Test { without }),
             Some("demo") => return demo_options(rest).map(Self::Demo),
             Some("bench") => return Ok(Self::Bench { names: rest.map(str::to_owned).collect() }),
+            Some("isolation") => return Ok(Self::Isolation { words: rest.map(str::to_owned).collect() }),
             Some(other) => return Err(format!("there is no task {other:?}")),
         };
         match rest.next() {
@@ -95,6 +101,7 @@ mod tests {
         check("demo --answer --port 80", Ok(Task::Demo(demo::Options { answer: true, port: 80 })));
         check("demo --port x", Err("\"x\" is not a port"));
         check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
+        check("isolation cpu", Ok(Task::Isolation { words: vec!["cpu".into()] }));
         check("dance", Err("there is no task \"dance\""));
     }
 

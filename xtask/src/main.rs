@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod console;
 mod demo;
+mod isolation;
 mod setup;
 mod test;
 mod workspace;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Task::Test { without } => test::run(&without),
         Task::Demo(options) => demo::run(&options),
         Task::Bench { names } => bench::run(&names),
+        Task::Isolation { words } => isolation::run(&words),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

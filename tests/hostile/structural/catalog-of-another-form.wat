@@ -1,5 +1,5 @@
 ;; attack = 'A plugin whose `tools` is a function of another form than the interface says.'
-;; expect = 'refused(unknown-interface)'
+;; expect = 'refused(catalog)'
 
 (component
   (core module $m (func (export "f") (result i32) (i32.const 42)))

@@ -43,17 +43,17 @@ pub enum Generate {
         /// Bytes of the name.
         bytes: usize,
     },
-    /// Components within each other.
+    /// A plugin with components within each other.
     Nested {
         /// How deep.
         depth: usize,
     },
-    /// A component that declares types, each a list of the one before.
+    /// A plugin with a component that declares types, each a list of the one before.
     Types {
         /// How many.
         count: usize,
     },
-    /// A type that doubles with every step: a tuple of the one before, twice.
+    /// A plugin with a type that doubles with every step: a tuple of the one before, twice.
     Doubling {
         /// How often.
         steps: usize,
@@ -87,22 +87,18 @@ impl Generate {
                 plain(&format!("(func (param i64) (result i64) {body})\n").repeat(*count))?
             }
             Self::Instances { count, module } => with_modules(plain("")?, &vec![module.as_str(); *count])?,
-            Self::Imports { count } => {
-                let imports: String =
-                    (0..*count).map(|n| format!("(import \"a:b/c{n}@1.0.0\" (instance))")).collect();
-                parsed(&format!("(component {imports})"))?
-            }
+            Self::Imports { count } => imports(*count),
             Self::LongName { bytes } => {
                 parsed(&format!("(component (import \"a:b/{}@1.0.0\" (instance)))", "c".repeat(*bytes)))?
             }
-            Self::Nested { depth } => nested(*depth),
+            Self::Nested { depth } => within(plain("")?, &nested(*depth)),
+            // 0x70 is a list, 0x6f a tuple, and 0x7d is `u8`.
             Self::Types { count } => {
-                let types: String = (1..*count).map(|n| format!("(type (list {}))", n - 1)).collect();
-                parsed(&format!("(component (type (list u8)) {types})"))?
+                within(plain("")?, &types(*count, &[0x70, 0x7d], |before| [&[0x70], before].concat()))
             }
             Self::Doubling { steps } => {
-                let types: String = (1..*steps).map(|n| format!("(type (tuple {0} {0}))", n - 1)).collect();
-                parsed(&format!("(component (type (tuple u8 u8)) {types})"))?
+                let doubled = |before: &[u8]| [&[0x6f, 2], before, before].concat();
+                within(plain("")?, &types(*steps, &[0x6f, 2, 0x7d, 0x7d], doubled))
             }
             Self::Data { count, bytes } => {
                 let segment = format!("(data \"{}\")\n", "x".repeat(*bytes));
@@ -126,9 +122,60 @@ fn parsed(text: &str) -> Result<Vec<u8>> {
     wat::parse_str(text).context("the text of the component")
 }
 
+/// A plugin with another component in it, which it does not use.
+fn within(mut plugin: Vec<u8>, inner: &[u8]) -> Vec<u8> {
+    section(&mut plugin, 4, inner);
+    plugin
+}
+
+/// What every component begins with.
+const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
+
+/// Imports of instances that hold nothing. Written byte by byte, since the parser of texts takes minutes for as many.
+fn imports(count: usize) -> Vec<u8> {
+    let mut component = EMPTY.to_vec();
+    // One type, of an instance (0x42) without declarations.
+    section(&mut component, 7, &[1, 0x42, 0]);
+    let mut body = Vec::new();
+    leb(&mut body, count);
+    for n in 0..count {
+        let name = format!("a:b/c{n}@1.0.0");
+        body.push(0);
+        leb(&mut body, name.len());
+        body.extend_from_slice(name.as_bytes());
+        // An instance (5) of the first type.
+        body.extend_from_slice(&[5, 0]);
+    }
+    section(&mut component, 10, &body);
+    component
+}
+
+/// A component with so many types, each made of the number of the one before.
+fn types(count: usize, first: &[u8], next: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut body = Vec::new();
+    leb(&mut body, count);
+    body.extend_from_slice(first);
+    for n in 1..count {
+        let mut before = Vec::new();
+        signed(&mut before, n - 1);
+        body.extend_from_slice(&next(&before));
+    }
+    let mut component = EMPTY.to_vec();
+    section(&mut component, 7, &body);
+    component
+}
+
+/// A number as types name each other: in the signed form, whose last byte must not look negative.
+fn signed(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x40 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
 /// A component in a component in a component.
 fn nested(depth: usize) -> Vec<u8> {
-    const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
     (0..depth).fold(EMPTY.to_vec(), |inner, _| {
         let mut outer = EMPTY.to_vec();
         section(&mut outer, 4, &inner);

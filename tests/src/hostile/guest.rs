@@ -122,7 +122,8 @@ fn declaration(tool: &str) -> String {
     let word = |n: usize| n.to_le_bytes()[..4].iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
     let pair = |(at, len): (usize, usize)| word(at) + &word(len);
     // Executor 0 is `server`, approval 0 is `auto`, and it streams.
-    let record = [pair(places[0]), pair(places[1]), pair(places[2]), "\\00\\00\\01\\00".into(), pair(places[3])].concat();
+    let record =
+        [pair(places[0]), pair(places[1]), pair(places[2]), "\\00\\00\\01\\00".into(), pair(places[3])].concat();
     let list = pair((128, 1));
     format!(
         "(data (i32.const 128) \"{record}\")\n(data (i32.const 168) \"{list}\")\n(data (i32.const {TEXTS}) \"{data}\")\n\

@@ -14,7 +14,8 @@ impl Resident {
     /// Forgets the most that the process has had, and begins anew with what it has.
     pub(super) fn watch(process: u32) -> Result<Self> {
         // 5 resets the peak to the present size.
-        fs::write(format!("/proc/{process}/clear_refs"), "5").context("the peak of the host's memory cannot be reset")?;
+        fs::write(format!("/proc/{process}/clear_refs"), "5")
+            .context("the peak of the host's memory cannot be reset")?;
         Ok(Self { process, before: read(process, "VmRSS:")? })
     }
 

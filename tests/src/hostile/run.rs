@@ -23,9 +23,9 @@ pub struct Effort {
 
 impl Effort {
     /// Enough to know that the neighbour is served, for a test.
-    pub const TEST: Self = Self { calls: 10 };
+    pub const TEST: Self = Self { calls: 5 };
     /// Enough for a percentile that is worth publishing.
-    pub const PUBLISH: Self = Self { calls: 200 };
+    pub const PUBLISH: Self = Self { calls: 100 };
 }
 
 /// What became of a case.
@@ -94,7 +94,7 @@ impl Field {
     /// # Errors
     /// When its outcome is not the expected one, the neighbour was not served, or the host grew beyond the bound.
     pub fn run(&mut self, case: Case, effort: Effort) -> Result<Measured> {
-        let quiet = self.neighbour.call(effort.calls.clamp(5, 20)).context("before the attack")?;
+        let quiet = self.neighbour.call(effort.calls.clamp(3, 20)).context("before the attack")?;
         self.quiet.extend(&quiet);
         let attack = Prepared::new(&case)?;
         let resident = Resident::watch(self.host.process())?;
