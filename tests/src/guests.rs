@@ -53,6 +53,23 @@ pub fn patched(component: &[u8], slot: &Value) -> Vec<u8> {
     patched
 }
 
+/// The component with one more section at its end, `toolgate:plugin` with this content.
+#[must_use]
+pub fn with_section(component: &[u8], content: &str) -> Vec<u8> {
+    let number = |mut value: usize| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(u8::try_from(value & 0x7f).unwrap_or_default() | 0x80);
+            value >>= 7;
+        }
+        bytes.push(u8::try_from(value).unwrap_or_default());
+        bytes
+    };
+    let name = b"toolgate:plugin";
+    let body = [&number(name.len()), name.as_slice(), content.as_bytes()].concat();
+    [component, &[0], &number(body.len()), &body].concat()
+}
+
 fn built(folder: &str, name: &str) -> Vec<u8> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let path = root.join(folder).join("target/wasm32-wasip2/release").join(format!("{name}.wasm"));

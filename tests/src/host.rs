@@ -91,7 +91,7 @@ impl Setup {
         let settings = &self.settings;
         let tables = &self.tables;
         let config = format!(
-            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ngrants.keyvalue = true\n{tables}"
+            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ncomponent = \"any\"\ngrants.keyvalue = true\n{tables}"
         );
         fs::write(folder.path().join("toolgate.toml"), config).expect("a configuration is written");
         let address = Address::default();

@@ -12,6 +12,9 @@ use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::told;
 
+/// What is granted here is granted to whatever is called so.
+const ANY: &str = "[plugin.fetcher]\ncomponent = \"any\"\n";
+
 /// A server that answers every request with what it is made of, a connection each.
 struct Server {
     address: SocketAddr,
@@ -56,8 +59,9 @@ impl Server {
     /// A host whose plugin `fetcher` may send these methods to this server.
     fn granted(&self, methods: &str, more: &str) -> Host {
         let url = format!("http://{}/api/", self.authority());
-        let grant =
-            format!("[[plugin.fetcher.grants.http]]\nurl = \"{url}\"\nmethods = {methods}\nprivate = true\n{more}");
+        let grant = format!(
+            "{ANY}[[plugin.fetcher.grants.http]]\nurl = \"{url}\"\nmethods = {methods}\nprivate = true\n{more}"
+        );
         Setup::default().component("fetcher", illegal("fetcher")).tables(&grant).start()
     }
 }
@@ -162,7 +166,7 @@ fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
 fn the_lines_that_the_log_suggests_are_a_grant() {
     let server = Server::saying(OK);
     let at = server.authority();
-    let suggested = format!("[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
+    let suggested = format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
     let host = Setup::default().component("fetcher", illegal("fetcher")).tables(&suggested).start();
     // The rule is there now, and says nothing of the operator's own network.
     let answer = one(&host, json!({"authority": at, "path": "/api/a", "method": "POST"}));
@@ -175,7 +179,7 @@ fn names_of_this_machine_are_looked_up_by_the_system_and_filtered() {
     let server = Server::saying(OK);
     let port = server.address.port();
     let rule = |private: bool| {
-        format!("[[plugin.fetcher.grants.http]]\nurl = \"http://localhost:{port}\"\nprivate = {private}")
+        format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://localhost:{port}\"\nprivate = {private}")
     };
     let request = json!({"authority": format!("LOCALHOST:{port}"), "path": "/"});
     let start = |private| Setup::default().component("fetcher", illegal("fetcher")).tables(&rule(private)).start();

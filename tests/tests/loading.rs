@@ -20,8 +20,15 @@ use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::told;
 
-/// Rules that no component breaks: they are about files and settings, and have tests of their own below or in `folder`.
-const NOT_OF_COMPONENTS: [LoadRule; 3] = [LoadRule::PluginName, LoadRule::ComponentFile, LoadRule::Settings];
+/// Rules that no component breaks by itself: they are about files and settings, and have tests of their own below, in
+/// `folder` or in `tests/grants.rs`.
+const NOT_OF_COMPONENTS: [LoadRule; 5] = [
+    LoadRule::PluginName,
+    LoadRule::ComponentFile,
+    LoadRule::Settings,
+    LoadRule::NeedsReview,
+    LoadRule::DeclarationMissing,
+];
 
 /// The operator's rules that the rows count on.
 const POLICY: &str = "[[policy]]\ntools = \"strict_*\"\nrule = \"ask\"";

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, Pinned, PluginName, PrincipalId, Receipt, Rejection,
-    Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Json, Outcome, Pinned, PluginName, PrincipalId, Rejection, Resolution,
+    Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
 };
 
 /// How a turn ended.
@@ -123,8 +123,6 @@ pub enum Event {
         call: CallIndex,
         /// How.
         outcome: Outcome,
-        /// What its guest spent; `None` where none ran to its end.
-        receipt: Option<Receipt>,
         /// When.
         at: Timestamp,
     },

@@ -27,7 +27,6 @@ mod limits;
 mod outcome;
 mod payload;
 mod principal;
-mod receipt;
 mod suspension;
 mod time;
 mod tool;
@@ -43,7 +42,6 @@ pub use limits::Limits;
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
 pub use principal::{Principal, PrincipalId, Role, Roles};
-pub use receipt::Receipt;
 pub use suspension::{Closed, ClosedAs, Decision, Kind, Resolution, Suspension};
 pub use time::{Span, Timestamp};
 pub use tool::{

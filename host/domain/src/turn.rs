@@ -85,7 +85,6 @@ impl Turn {
                 approved: None,
                 approver: None,
                 attempts: 0,
-                receipt: None,
             }),
             Event::CallSuspended { call, .. }
             | Event::ClientAwaited { call, .. }
@@ -203,8 +202,7 @@ impl Call {
                     running.lease_end = *lease_end;
                 }
             }
-            Event::CallSettled { outcome, receipt, at, .. } => {
-                self.receipt = *receipt;
+            Event::CallSettled { outcome, at, .. } => {
                 self.close(ClosedAs::Withdrawn, &PrincipalId::system(), *at);
                 self.state = CallState::Settled(outcome.clone());
             }

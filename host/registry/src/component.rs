@@ -9,10 +9,10 @@ use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
 use sandbox::Grants;
 use tokio::sync::OnceCell;
 
-use crate::Settings;
 use crate::guests::Guest;
 use crate::places::Places;
 use crate::schema::Schemas;
+use crate::{Access, Settings};
 
 /// A component with the tools that it offers.
 pub(crate) struct Component {
@@ -21,6 +21,8 @@ pub(crate) struct Component {
     /// In the order of their declaration.
     pub(crate) tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, Arc<LiveTool>>,
+    /// What it may use, and why not more.
+    pub(crate) access: Access,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
     /// The places to run in. Every component that was ever loaded under the plugin's name shares them.
@@ -33,6 +35,7 @@ impl Component {
     /// A component with these tools under the operator's settings.
     pub(crate) fn new(
         plugin: &PluginName,
+        access: Access,
         digest: Digest,
         tools: Vec<Tool>,
         settings: &Settings,
@@ -47,7 +50,8 @@ impl Component {
             digest,
             tools,
             by_name,
-            grants: settings.grants(plugin),
+            grants: Arc::new(access.effective.clone()),
+            access,
             limits,
             places,
             guest: OnceCell::new_with(guest),

@@ -14,6 +14,7 @@ use domain::{Digest, PluginName};
 use sandbox::{Capabilities, Declared};
 
 use crate::files;
+use crate::manifest::Manifest;
 
 mod record;
 
@@ -34,6 +35,8 @@ pub(crate) struct Known {
     pub(crate) has_server: bool,
     /// What it said of its tools.
     pub(crate) declared: Vec<Declared>,
+    /// What it wants, if it says so.
+    pub(crate) wants: Option<Manifest>,
     /// Whether this very version of the host wrote it down. Another one may have linked what this one does not.
     pub(crate) current: bool,
 }
@@ -118,6 +121,7 @@ mod tests {
     use sandbox::Capability;
 
     use super::*;
+    use crate::manifest::WantedKeyValue;
 
     fn known() -> Known {
         let declared = Declared {
@@ -135,6 +139,10 @@ mod tests {
             capabilities: Capabilities::of([Capability::KeyValue]),
             has_server: true,
             declared: vec![declared],
+            wants: Some(Manifest {
+                keyvalue: Some(WantedKeyValue { bytes: Some(1), keys: None, why: "to remember".into() }),
+                ..Manifest::default()
+            }),
             current: true,
         }
     }

@@ -17,6 +17,14 @@ pub enum LoadRule {
     UnknownInterface,
     /// Everything that the component imports exists and was granted to it.
     ImportNotGranted,
+    /// The operator's grants are for this component and not for another one of its name.
+    NeedsReview,
+    /// The component carries its declaration, where the operator requires that.
+    DeclarationMissing,
+    /// The section with its declaration can be read.
+    DeclarationForm,
+    /// The section says what `tools()` says.
+    DeclarationDiffers,
     /// The component says what tools it has, within its limits.
     Catalog,
     /// A plugin has no more tools than a host takes from one.
@@ -73,12 +81,16 @@ pub enum LoadRule {
 
 impl LoadRule {
     /// Every rule with its name.
-    pub const ALL: [(Self, &'static str); 31] = [
+    pub const ALL: [(Self, &'static str); 35] = [
         (Self::PluginName, "plugin-name"),
         (Self::ComponentFile, "component-file"),
         (Self::InvalidComponent, "invalid-component"),
         (Self::UnknownInterface, "unknown-interface"),
         (Self::ImportNotGranted, "import-not-granted"),
+        (Self::NeedsReview, "needs-review"),
+        (Self::DeclarationMissing, "declaration-missing"),
+        (Self::DeclarationForm, "declaration-form"),
+        (Self::DeclarationDiffers, "declaration-differs"),
         (Self::Catalog, "catalog"),
         (Self::TooManyTools, "too-many-tools"),
         (Self::GatedHuman, "gated-human"),

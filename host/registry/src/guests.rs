@@ -5,12 +5,39 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{Digest, Failure, Limits};
-use sandbox::{Capabilities, Declared, End, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::section::{self, SectionError};
+use sandbox::{Capabilities, Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests of components.
 pub(crate) trait Guests: Send + Sync + 'static {
+    /// What a component says of itself, found without compiling or running anything of it.
+    fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError>;
     /// Compiles and links a component, or takes its compiled code from a cache. Keeps its thread meanwhile.
     fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
+}
+
+/// What a component says of itself.
+pub(crate) struct Looked {
+    /// Its imports beyond what every guest has, with the capability that each needs.
+    pub(crate) beyond: Vec<ForeignImport>,
+    /// Whether it asks which folders there are.
+    pub(crate) asks_for_folders: bool,
+    /// Whether it exports `server`.
+    pub(crate) has_server: bool,
+    /// The content of its section, if it has one.
+    pub(crate) section: Result<Option<Vec<u8>>, SectionError>,
+}
+
+impl Looked {
+    /// What is known of a component with this interface.
+    pub(crate) fn of(interface: &Interface, bytes: &[u8]) -> Result<Self, LoadError> {
+        Ok(Self {
+            beyond: interface.foreign(Capabilities::default()),
+            asks_for_folders: interface.asks_for_folders(),
+            has_server: interface.has_server,
+            section: section::find(bytes)?.map(|content| content.map(<[u8]>::to_vec)),
+        })
+    }
 }
 
 /// A component that is ready to run.
@@ -25,6 +52,10 @@ pub(crate) trait Guest: Send + Sync {
 }
 
 impl Guests for Sandbox {
+    fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
+        Looked::of(&self.look(bytes)?, bytes)
+    }
+
     fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         // What stands between a stranger's bytes and the thread that watches the folder is a compiler. Should it panic, that
         // is a finding about the component; nothing of a load that did not end is kept.

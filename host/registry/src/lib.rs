@@ -13,14 +13,19 @@
 mod catalog;
 mod component;
 mod components;
+mod declaration;
+mod examine;
 mod files;
 mod finding;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod grants;
 mod guests;
 mod json;
 mod load;
+pub mod manifest;
+mod pack;
 mod places;
 mod registry;
 mod rules;
@@ -28,6 +33,7 @@ mod run;
 mod schema;
 mod settings;
 mod watch;
+pub mod words;
 
 #[cfg(test)]
 mod testing;
@@ -35,7 +41,10 @@ mod testing;
 mod tests;
 
 pub use finding::{Finding, LoadRule};
+pub use grants::{Access, Holder};
 pub use load::{Loaded, NotLoaded};
+pub use manifest::Manifest;
+pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, Events, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
 pub use settings::{InvalidPattern, Pattern, PluginSettings, Settings};

@@ -12,11 +12,12 @@ use sandbox::Sandbox;
 
 use crate::catalog::Catalog;
 use crate::components::Components;
+use crate::examine::{self, Question};
 use crate::guests::Guests;
-use crate::load::{self, Loaded, NotLoaded};
+use crate::load::{Loaded, NotLoaded};
 use crate::places::Places;
 use crate::watch;
-use crate::{Finding, Settings};
+use crate::{Access, Finding, Settings};
 
 /// Receives every load, refusal and unload, in the order in which they happened. Called while a load is going on: hand it
 /// on, do not wait.
@@ -37,6 +38,16 @@ pub struct PluginStatus {
     pub live: Option<(Digest, Vec<ToolName>)>,
     /// What was found last under its name, if that was refused.
     pub rejected: Option<(Digest, Vec<Finding>)>,
+    /// What the live component may use, or would that was refused. `None` where nothing could be read.
+    pub access: Option<Access>,
+}
+
+/// What was refused last under a name.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    pub(crate) component: Digest,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) access: Option<Access>,
 }
 
 /// What was found about a component without making anything of it live.
@@ -48,6 +59,10 @@ pub struct CheckReport {
     pub tools: Vec<Tool>,
     /// Everything that is wrong. Empty: it would be loaded.
     pub findings: Vec<Finding>,
+    /// What it may use.
+    pub access: Access,
+    /// Whether it carries its declaration, so that what is said here was found without running anything of it.
+    pub is_packed: bool,
 }
 
 /// Why there is no registry.
@@ -78,7 +93,7 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
     events: Events,
     places: Mutex<HashMap<PluginName, Arc<Places>>>,
-    rejected: Mutex<BTreeMap<PluginName, (Digest, Vec<Finding>)>>,
+    rejected: Mutex<BTreeMap<PluginName, Refused>>,
     /// Held over each load, so that two loads never judge their tools' names against the same catalog. Holds the components
     /// that were live since the last [`Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
@@ -173,16 +188,30 @@ impl Registry {
     #[must_use]
     pub fn plugins(&self) -> Vec<PluginStatus> {
         let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
-        let unknown = |name: &PluginName| PluginStatus { name: name.clone(), live: None, rejected: None };
+        let unknown = |name: &PluginName| PluginStatus { name: name.clone(), live: None, rejected: None, access: None };
         for component in self.shared.catalog.load().plugins() {
             let tools = component.tools.iter().map(|tool| tool.tool.name.clone()).collect();
             let status = all.entry(component.plugin.clone()).or_insert_with_key(unknown);
             status.live = Some((component.digest, tools));
+            status.access = Some(component.access.clone());
         }
         for (name, rejected) in lock(&self.shared.rejected).iter() {
-            all.entry(name.clone()).or_insert_with_key(unknown).rejected = Some(rejected.clone());
+            let status = all.entry(name.clone()).or_insert_with_key(unknown);
+            status.rejected = Some((rejected.component, rejected.findings.clone()));
+            if status.live.is_none() {
+                status.access.clone_from(&rejected.access);
+            }
         }
         all.into_values().collect()
+    }
+
+    /// What a component may use under a name, and what is wrong with its imports and its section. Nothing of it is compiled
+    /// or run.
+    #[must_use]
+    pub fn access(settings: &Settings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {
+        let component = Digest::of(bytes);
+        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
+        examine::access(&question)
     }
 
     /// Everything that is wrong with a component, without a running host. Compiles it, so it keeps its thread for a while.
@@ -190,8 +219,16 @@ impl Registry {
     /// # Errors
     /// When the host failed and not the component.
     pub fn check(sandbox: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
-        let examined = load::examine(sandbox, settings, name, Digest::of(bytes), bytes, None, &|_| None)?;
-        Ok(CheckReport { component: Digest::of(bytes), tools: examined.tools, findings: examined.findings })
+        let component = Digest::of(bytes);
+        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
+        let examined = examine::examine(sandbox, &question, None)?;
+        Ok(CheckReport {
+            component,
+            tools: examined.tools,
+            findings: examined.findings,
+            access: examined.access,
+            is_packed: examined.is_packed,
+        })
     }
 }
 
@@ -202,7 +239,7 @@ impl Shared {
     }
 
     /// What was refused last, by plugin.
-    pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, (Digest, Vec<Finding>)>> {
+    pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, Refused>> {
         lock(&self.rejected)
     }
 

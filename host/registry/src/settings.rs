@@ -8,7 +8,7 @@ use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
 use sandbox::Grants;
 
 use crate::finding::Findings;
-use crate::{Finding, LoadRule};
+use crate::{Finding, Holder, LoadRule};
 
 mod pattern;
 
@@ -33,6 +33,8 @@ pub struct Settings {
     pub default_expires: Span,
     /// The longest that a call may wait for a free place to run in.
     pub queue: Span,
+    /// Whether a component has to carry its declaration in a section, so that nothing of it runs before it is judged.
+    pub require_declaration: bool,
 }
 
 /// What the operator decided about one plugin.
@@ -40,6 +42,8 @@ pub struct Settings {
 pub struct PluginSettings {
     /// What it may use.
     pub grants: Arc<Grants>,
+    /// The components that this is granted to. Limits are not bound to a component.
+    pub holder: Holder,
     /// What a call of it may spend, where that differs from the others.
     pub limits: Option<Limits>,
 }
@@ -57,13 +61,20 @@ impl Settings {
             approve_on_expiry: BTreeSet::new(),
             default_expires: Span::from_secs(24 * 60 * 60),
             queue: Span::from_secs(30),
+            require_declaration: false,
         }
     }
 
-    /// What a plugin may use.
+    /// What is granted under a plugin's name: to the components that [`Settings::holder`] names.
     #[must_use]
     pub fn grants(&self, plugin: &PluginName) -> Arc<Grants> {
         self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
+    }
+
+    /// The components that a plugin's grants are for.
+    #[must_use]
+    pub fn holder(&self, plugin: &PluginName) -> Holder {
+        self.plugins.get(plugin).map(|settings| settings.holder.clone()).unwrap_or_default()
     }
 
     /// What a call of a plugin may spend.

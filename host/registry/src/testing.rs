@@ -12,11 +12,12 @@ use domain::{
     Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
     Timestamp,
 };
+use sandbox::section::SectionError;
 use sandbox::{Capabilities, Capability, Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::guests::{Guest, Guests};
+use crate::guests::{Guest, Guests, Looked};
 use crate::{Registry, Settings};
 
 /// Counts what is asked of it.
@@ -31,18 +32,43 @@ struct PaperGuest {
     asked: Arc<AtomicUsize>,
 }
 
+fn read(bytes: &[u8]) -> Result<Value, LoadError> {
+    serde_json::from_slice(bytes).map_err(|_| LoadError::Malformed("it ends too early".into()))
+}
+
+/// What a component imports beyond what every guest has.
+fn beyond(component: &Value) -> Vec<ForeignImport> {
+    let needs = |name: &str| {
+        let words = [("keyvalue", Capability::KeyValue), ("http", Capability::Http), ("config", Capability::Config)];
+        words.into_iter().find(|(word, _)| name.contains(word)).map(|(_, capability)| capability)
+    };
+    let names = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let names = names.filter(|name| !name.contains("filesystem"));
+    names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
+}
+
 impl Guests for Paper {
+    fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
+        let component = read(bytes)?;
+        let imports = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Ok(Looked {
+            beyond: beyond(&component),
+            asks_for_folders: imports.into_iter().any(|name| name.contains("filesystem")),
+            has_server: component["server"].as_bool().unwrap_or(true),
+            section: match &component["section"] {
+                Value::Null => Ok(None),
+                Value::Number(several) => Err(SectionError::Several(several.as_u64().unwrap_or_default() as usize)),
+                Value::String(text) => Ok(Some(text.clone().into_bytes())),
+                section => Ok(Some(section.to_string().into_bytes())),
+            },
+        })
+    }
+
     fn load(&self, _digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
-        let component: Value =
-            serde_json::from_slice(bytes).map_err(|_| LoadError::Malformed("it ends too early".into()))?;
-        let foreign = |name: &Value| {
-            let name = name.as_str().unwrap_or_default().to_owned();
-            let needs = name.contains("keyvalue").then_some(Capability::KeyValue);
-            let granted = needs.is_some_and(|capability| capabilities.holds(capability));
-            (!granted).then_some(ForeignImport { name, needs })
-        };
-        let imports: Vec<_> = component["imports"].as_array().into_iter().flatten().filter_map(foreign).collect();
+        let component = read(bytes)?;
+        let lacking = |import: &ForeignImport| import.needs.is_none_or(|needs| !capabilities.holds(needs));
+        let imports: Vec<_> = beyond(&component).into_iter().filter(lacking).collect();
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
@@ -74,7 +100,7 @@ impl Guest for PaperGuest {
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         End {
             outcome: Outcome::Ok { value: Json::new(result), trusted: true },
-            spent: Some(Spent { host_calls: 1, ..Spent::default() }),
+            spent: Spent::default(),
             wrote_keyvalue: false,
         }
     }

@@ -206,7 +206,7 @@ impl Watch {
             Err((near, finding)) => {
                 file.done = Some(stamp);
                 match near {
-                    Some(near) => shared.reject(&near, Digest::of([]), vec![finding]),
+                    Some(near) => shared.reject(&near, Digest::of([]), vec![finding], None),
                     None => tracing::warn!(%finding, "a file is no plugin"),
                 }
                 return false;
@@ -229,7 +229,7 @@ impl Watch {
                     message: format!("the file cannot be read: {error}"),
                     remedy: "put a readable component of bounded size in its place".into(),
                 };
-                shared.reject(&name, Digest::of([]), vec![finding]);
+                shared.reject(&name, Digest::of([]), vec![finding], None);
                 return false;
             }
         };

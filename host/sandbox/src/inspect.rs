@@ -64,8 +64,16 @@ impl Interface {
         Ok(Self { imports, exports, speaks, has_server })
     }
 
+    /// Whether it asks which folders there are. Most toolchains import that whether the source does anything with it or not.
+    #[must_use]
+    pub fn asks_for_folders(&self) -> bool {
+        let asks = |name: &Name<'_>| name.package == "wasi:filesystem" && name.interface == "preopens";
+        self.imports.iter().filter_map(|text| Name::parse(text)).any(|name| asks(&name))
+    }
+
     /// The imports that neither every guest has nor these capabilities give, all of them.
-    pub(crate) fn foreign(&self, capabilities: Capabilities) -> Vec<ForeignImport> {
+    #[must_use]
+    pub fn foreign(&self, capabilities: Capabilities) -> Vec<ForeignImport> {
         let judge = |text: &String| {
             let name = Name::parse(text);
             let needs = match &name {

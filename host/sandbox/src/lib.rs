@@ -13,7 +13,6 @@
 //! can be granted, `wasi.rs` what everybody gets.
 
 mod abi;
-mod blocking;
 mod cache;
 mod call;
 mod capability;
@@ -29,7 +28,7 @@ mod plugin;
 mod random;
 mod report;
 mod sandbox;
-mod spending;
+pub mod section;
 mod wasi;
 
 pub use abi::{AbiVersion, Declared};

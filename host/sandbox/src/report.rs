@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{Json, Limits};
 
-use crate::ending::Stop;
 use crate::json;
-use crate::spending::{Charge, Held, Traffic};
 
 /// Receives what a call reports while it runs. Called from the guest's thread: hand it on, do not wait.
 pub trait Sink: Send + Sync {
@@ -110,10 +108,6 @@ struct Lines {
     partial: [Vec<u8>; 2],
     ended: bool,
     last_words: VecDeque<String>,
-    held: Held,
-    /// What the host holds of lines that have not ended, and of the last words.
-    charge: Option<Charge>,
-    traffic: Traffic,
 }
 
 /// Lines of standard error that explain a crash.
@@ -140,17 +134,15 @@ impl Stream {
 
 impl Log {
     /// An empty log.
-    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, held: Held, traffic: Traffic) -> Self {
+    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize) -> Self {
+        let partial = [Vec::new(), Vec::new()];
         Self(Arc::new(Mutex::new(Lines {
             sink,
             left: limit,
             dropped: 0,
-            partial: [Vec::new(), Vec::new()],
+            partial,
             ended: false,
             last_words: VecDeque::new(),
-            held,
-            charge: None,
-            traffic,
         })))
     }
 
@@ -161,7 +153,6 @@ impl Log {
         if lines.ended {
             return;
         }
-        lines.traffic.out_of_guest(text.len());
         let granted = lines.take(text.len() + 1);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
@@ -170,11 +161,9 @@ impl Log {
     }
 
     /// Takes what the guest printed.
-    pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
         let mut lines = self.lines();
-        lines.traffic.out_of_guest(bytes.len());
         let kept = lines.take(bytes.len());
-        lines.hold(kept)?;
         let mut rest = &bytes[..kept];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             lines.partial[stream as usize].extend_from_slice(&rest[..end]);
@@ -182,7 +171,6 @@ impl Log {
             rest = &rest[end + 1..];
         }
         lines.partial[stream as usize].extend_from_slice(rest);
-        Ok(())
     }
 
     /// Writes what is left, and how much was dropped.
@@ -221,18 +209,6 @@ impl Lines {
         kept
     }
 
-    /// Charges what was printed for as long as the call lasts: how much of it is given away again and how much is kept as
-    /// last words is not worth knowing, since all of it together is bounded by the limit `log_bytes`.
-    fn hold(&mut self, bytes: usize) -> Result<(), Stop> {
-        match &mut self.charge {
-            Some(charge) => charge.grow(bytes),
-            charge => {
-                *charge = Some(self.held.charge(bytes)?);
-                Ok(())
-            }
-        }
-    }
-
     fn emit(&mut self, stream: Stream) {
         let line = std::mem::take(&mut self.partial[stream as usize]);
         let line = String::from_utf8_lossy(&line);
@@ -267,7 +243,7 @@ mod tests {
     #[test]
     fn empty_lines_spend_the_log_too() {
         let sink = Arc::new(Counting::default());
-        let log = Log::new(sink.clone(), 10, Held::new(0), Traffic::default());
+        let log = Log::new(sink.clone(), 10);
         for _ in 0..1_000 {
             log.line(Level::Debug, "");
         }

@@ -10,7 +10,6 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
-use crate::blocking::PLACES;
 use crate::cache::Cache;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
@@ -106,7 +105,6 @@ impl Sandbox {
                 random: settings.random,
                 keyvalue: settings.keyvalue,
                 http: settings.http,
-                blocking: Arc::new(Semaphore::new(PLACES)),
             },
             places,
             linker,
@@ -123,6 +121,17 @@ impl Sandbox {
         Interface::read(bytes)
     }
 
+    /// The same, for bytes that may be loaded afterwards: what is larger than a component may be is not looked at.
+    ///
+    /// # Errors
+    /// As [`Sandbox::inspect`], and when it is too large.
+    pub fn look(&self, bytes: &[u8]) -> Result<Interface, LoadError> {
+        if bytes.len() > self.0.max_component {
+            return Err(LoadError::TooLarge { size: bytes.len(), most: self.0.max_component });
+        }
+        Interface::read(bytes)
+    }
+
     /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten (Python), so call this where
     /// nobody is kept waiting; from the cache it takes well under a millisecond.
     ///
@@ -132,10 +141,7 @@ impl Sandbox {
     /// # Errors
     /// [`LoadError`]; of the imports outside of the capabilities all are named.
     pub fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Plugin, LoadError> {
-        if bytes.len() > self.0.max_component {
-            return Err(LoadError::TooLarge { size: bytes.len(), most: self.0.max_component });
-        }
-        let interface = Interface::read(bytes)?;
+        let interface = self.look(bytes)?;
         let foreign = interface.foreign(capabilities);
         if !foreign.is_empty() {
             return Err(LoadError::Imports(foreign));

@@ -1,5 +1,6 @@
 //! The command line: what can be asked of the binary, in words for people.
 
+mod access;
 mod answer;
 mod host;
 mod look;
@@ -8,6 +9,7 @@ mod make;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use host::{Call, Check, Config, Export, Serve};
@@ -33,6 +35,7 @@ const FIRST_STEPS: &str = "\
 First steps:
   toolgate new hello                      write a plugin to start from
   toolgate check hello.wasm               what keeps a component from being loaded
+  toolgate grants hello.wasm              what it wants, what it has, and the lines that grant what is missing
   toolgate call hello.wasm '{\"text\":\"a\"}'   one call, without a server
   toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
   toolgate submit answer.json             carry out what a model asked for
@@ -46,6 +49,8 @@ Exit codes: 0 done; 1 refused or failed; 2 a mistake on the command line or in t
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Pack(Pack),
+    Grants(Grants),
     Call(Call),
     Tools(Tools),
     Submit(Submit),

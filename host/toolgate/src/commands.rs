@@ -7,7 +7,9 @@ mod check;
 mod config;
 mod events;
 mod export;
+mod grants;
 mod new;
+mod pack;
 mod pending;
 mod serve;
 mod show;
@@ -24,6 +26,8 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
     match command {
         Command::Serve(args) => serve::run(args, terminal),
         Command::Check(args) => check::run(&args, terminal),
+        Command::Pack(args) => pack::run(&args, terminal),
+        Command::Grants(args) => grants::run(&args, terminal),
         Command::Call(args) => call::run(&args, terminal),
         Command::Tools(args) => tools::run(&args, terminal),
         Command::Submit(args) => submit::run(&args, terminal),

@@ -3,11 +3,16 @@
 //! The file is strict: a key that means nothing is an error with its line, its column and the key that was probably meant.
 //! Paths in it are relative to the file. What is given on the command line stands over it.
 
+mod check;
 mod door;
 mod error;
 mod grants;
 mod limits;
+mod manifest;
+mod place;
 mod quota;
+mod secrets;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -16,15 +21,18 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use domain::{Limits, PluginName, Rule, Rules, Span, ToolName};
+use domain::{Digest, Limits, PluginName, Rule, Rules, Span, ToolName};
 pub use door::DoorTable;
 pub use error::ConfigError;
-pub use grants::{FolderTable, Grant, GrantsTable, HttpTable, KeyValueTable, SecretTable};
+pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
+pub use manifest::manifest;
+use place::Source;
 pub use quota::{QuotaTable, QuotasTable};
-use registry::{Pattern, PluginSettings};
+use registry::{Holder, Pattern, PluginSettings};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de};
+pub use secrets::SecretValues;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The file that is read if none is named.
 pub const FILE: &str = "toolgate.toml";
@@ -72,6 +80,9 @@ pub struct Config {
     pub max_calls: Option<NonZeroUsize>,
     /// How many guests may exist at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
     pub pool: Option<NonZeroU32>,
+    /// Whether a component has to carry its declaration in a section (`toolgate pack`), so that nothing of it runs before it
+    /// was judged. Default: false.
+    pub require_declaration: bool,
     /// What one call of a guest may spend.
     pub limits: LimitsTable,
     /// What one principal may have at the host at once.
@@ -83,15 +94,24 @@ pub struct Config {
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
     /// What gates tools beyond their declarations. Where several patterns fit, the strictest rule stands.
     pub policy: Vec<PolicyTable>,
+    #[serde(skip)]
+    #[schemars(skip)]
+    source: Source,
 }
 
 /// What the operator decides about one plugin.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PluginTable {
+    /// Which components its grants are for: the digest of one ("sha256:…"), a list of digests, or "any" for whatever bears
+    /// the name. Required where something is granted.
+    #[schemars(with = "Option<grants::HolderForm>")]
+    pub component: Option<HolderTable>,
     /// What it may use. Nothing is granted that is not listed.
+    #[serde(skip_serializing_if = "GrantsTable::is_empty")]
     pub grants: GrantsTable,
-    /// What a call of it may spend, where that differs from the others.
+    /// What a call of it may spend, where that differs from the others. Not bound to a component.
+    #[serde(skip_serializing_if = "LimitsTable::is_empty")]
     pub limits: LimitsTable,
 }
 
@@ -116,6 +136,16 @@ pub enum RuleName {
     Ask,
     /// Every call ends denied.
     Deny,
+}
+
+impl std::fmt::Display for RuleName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
 }
 
 impl From<RuleName> for Rule {
@@ -153,7 +183,19 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the place of what is wrong.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| ConfigError::at(file, text, &error))
+        let config: Self = toml::from_str(text).map_err(|error| ConfigError::at(file, text, &error))?;
+        let config = Self { source: Source::new(file, text), ..config };
+        check::check(&config, &config.source)?;
+        Ok(config)
+    }
+
+    /// Looks up the values of the secrets that are granted, in the environment and in files, and whether the folders are
+    /// there that are granted.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names what is missing and shows no value.
+    pub fn secrets(&self) -> Result<SecretValues, ConfigError> {
+        secrets::look_up(self, &self.source)
     }
 
     /// The JSON Schema of the file.
@@ -187,18 +229,20 @@ impl Config {
         }
     }
 
-    /// The settings of the registry, without its folders.
+    /// The settings of the registry, without its folders. Secrets that were not looked up are granted without their values,
+    /// which is enough for whoever only looks at plugins.
     #[must_use]
-    pub fn registry(&self, data: &Path) -> registry::Settings {
+    pub fn registry(&self, data: &Path, secrets: &SecretValues) -> registry::Settings {
         let mut settings = registry::Settings::new(data);
         settings.limits = self.limits.over(Limits::default());
         settings.plugins = self
             .plugin
             .iter()
             .map(|(name, table)| {
-                let grants = Arc::new(table.grants.grants());
+                let grants = table.grants.grants(self.source.beside(), &|secret| secrets.of(&name.0, secret));
+                let holder = table.component.clone().map(|HolderTable(holder)| holder).unwrap_or_default();
                 let limits = Some(table.limits.over(settings.limits));
-                (name.0.clone(), PluginSettings { grants, limits })
+                (name.0.clone(), PluginSettings { grants: Arc::new(grants), holder, limits })
             })
             .collect();
         settings.rules = self.policy.iter().map(|policy| (policy.tools.0.clone(), policy.rule.into())).collect();
@@ -206,12 +250,26 @@ impl Config {
         settings.default_expires =
             self.expires_ms.map_or(settings.default_expires, |most| Span::from_millis(most.get()));
         settings.queue = self.rules().queue;
+        settings.require_declaration = self.require_declaration;
         settings
     }
 
-    /// Grants an access to a plugin.
+    /// Grants an access to a plugin: to the components that its grants are for already, else to whatever bears the name.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
-        self.plugin.entry(Parsed(plugin)).or_default().grants.add(grant);
+        let table = self.plugin.entry(Parsed(plugin)).or_default();
+        table.component.get_or_insert(HolderTable(Holder::AnyComponent));
+        table.grants.add(grant);
+    }
+
+    /// Grants accesses to one component of a plugin. What is granted to another component of that name stays with that one
+    /// and is left out.
+    pub fn grant_to(&mut self, plugin: PluginName, component: Digest, grants: &[Grant]) {
+        let table = self.plugin.entry(Parsed(plugin)).or_default();
+        if !table.component.as_ref().is_some_and(|HolderTable(holder)| holder.covers(component)) {
+            table.grants = GrantsTable::default();
+        }
+        table.component = Some(HolderTable(Holder::Components([component].into())));
+        grants.iter().cloned().for_each(|grant| table.grants.add(grant));
     }
 }
 

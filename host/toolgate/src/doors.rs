@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{PluginName, Principal, PrincipalId};
-use registry::{Finding, NotLoaded, PluginStatus, Registry};
-use server::wire::{FindingView, PluginState, PluginView};
+use registry::grants::{Wanted, words};
+use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
+use server::wire::{AccessView, FindingView, PluginState, PluginView, WantedView};
 use server::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
 
 use crate::config::DoorTable;
@@ -87,7 +88,33 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
         (None, Some((digest, _))) => (PluginState::Rejected, digest, Vec::new()),
         (None, None) => return None,
     };
-    Some(PluginView { name: status.name.to_string(), digest: digest.to_string(), tools, state, findings })
+    let rejected = status.rejected.iter().flat_map(|(_, findings)| findings);
+    Some(PluginView {
+        name: status.name.to_string(),
+        digest: digest.to_string(),
+        tools,
+        state,
+        needs_review: rejected.into_iter().any(|finding| finding.rule == LoadRule::NeedsReview),
+        findings,
+        access: status.access.as_ref().map(access),
+    })
+}
+
+fn access(access: &Access) -> AccessView {
+    let wanted = |wanted: Wanted| WantedView {
+        what: wanted.what,
+        why: wanted.why,
+        standing: wanted.standing.as_str().to_owned(),
+    };
+    AccessView {
+        wanted: access.manifest.as_ref().map(|_| access.wanted().into_iter().map(wanted).collect()),
+        granted: words(&access.granted),
+        granted_to: match &access.holder {
+            Holder::AnyComponent => vec!["any".to_owned()],
+            Holder::Components(components) => components.iter().map(ToString::to_string).collect(),
+        },
+        effective: words(&access.effective),
+    }
 }
 
 fn finding(finding: &Finding) -> FindingView {

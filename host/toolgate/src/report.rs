@@ -1,5 +1,6 @@
 //! What the binary says when something was not done: one sentence, what led to it, what to do next, and an exit code.
 
+use toolgate::OpenError;
 use toolgate::config::ConfigError;
 use toolgate::tokens::TokenError;
 
@@ -78,7 +79,11 @@ impl From<anyhow::Error> for Report {
     fn from(error: anyhow::Error) -> Self {
         let mut report = Self::new(Exit::Refused, error.to_string());
         report.causes.extend(error.chain().skip(1).map(ToString::to_string));
-        if let Some(config) = error.downcast_ref::<ConfigError>() {
+        let opened = error.downcast_ref::<OpenError>().and_then(|error| match error {
+            OpenError::Config(error) => Some(error),
+            _ => None,
+        });
+        if let Some(config) = error.downcast_ref::<ConfigError>().or(opened) {
             report.exit = Exit::Usage;
             report.hints.extend(config.hint().map(str::to_owned));
             report.hints.push("`toolgate config --schema` prints what the file may say".into());

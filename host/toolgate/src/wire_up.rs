@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
 use crate::host::{Host, Running};
 use crate::record::{self, Actors};
@@ -24,6 +24,9 @@ const POOL: u32 = 1000;
 /// Why there is no host.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// Something that the configuration points to is not there.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// Its folder cannot be used.
     #[error("the data folder {} cannot be used", path.display())]
     Folder {
@@ -79,7 +82,8 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let sandbox = sandbox(plan.config.pool, Some(&data), StoredBuckets(key_value), Some(http))?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
-    let mut settings = plan.config.registry(&data);
+    let secrets = plan.config.secrets()?;
+    let mut settings = plan.config.registry(&data, &secrets);
     settings.folder = plan.plugins;
     let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
     let arguments = arguments.fold(settings.limits.arguments, usize::max);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domain::{Limits, PluginName, Rule, Span};
 use expect_test::{Expect, expect};
-use toolgate::config::{Config, ConfigError};
+use toolgate::config::{Config, ConfigError, SecretValues};
 
 fn check(text: &str, expect: &Expect) {
     let said = match Config::parse(text, Path::new("toolgate.toml")) {
@@ -18,7 +18,7 @@ fn check(text: &str, expect: &Expect) {
 fn nothing_is_a_configuration() {
     check("", &expect!["fine"]);
     let config = Config::parse("", Path::new("")).expect("fine");
-    assert_eq!(config.registry(Path::new("d")).limits, Limits::default());
+    assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).limits, Limits::default());
     assert_eq!(config.rules(), domain::Rules::default());
     assert_eq!(config.plugins_folder(), Path::new("plugins"));
     assert_eq!(config.data_folder(), Path::new("toolgate-data"));
@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `limits`, `quota`, `door`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `require_declaration`, `limits`, `quota`, `door`, `plugin`, `policy`
             did you mean `plugins`?"#]],
     );
     check(
@@ -117,6 +117,7 @@ fn every_key_reaches_the_host() {
         recheck_ms = 23
 
         [plugin.ledger]
+        component = "any"
         grants.keyvalue = true
         limits.time_ms = 9
 
@@ -125,7 +126,7 @@ fn every_key_reaches_the_host() {
         rule = "ask"
     "#;
     let config = Config::parse(text, Path::new("t")).expect("fine");
-    let settings = config.registry(Path::new("d"));
+    let settings = config.registry(Path::new("d"), &SecretValues::default());
     let [ledger, other] = ["ledger", "other"].map(|name| PluginName::new(name).expect("a name"));
     assert!(settings.grants(&ledger).keyvalue.is_some() && settings.grants(&other).keyvalue.is_none());
     let limits = Limits { time: Span::from_millis(6), memory: 7, concurrency: 8, ..Limits::default() };
@@ -171,7 +172,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 17, "{keys:?}");
+    assert_eq!(keys.len(), 18, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

@@ -1,7 +1,7 @@
 //! Tools and components that break rules, and which.
 
 use serde_json::{Value, json};
-use toolgate_tests::guests::{fixture, illegal, patched, plugin};
+use toolgate_tests::guests::{fixture, illegal, patched, plugin, with_section};
 
 /// A component that a host refuses.
 pub(crate) struct Row {
@@ -71,6 +71,10 @@ pub(crate) fn declared() -> Vec<(Value, Vec<&'static str>)> {
     ]
 }
 
+/// A declaration of the fixture's tool, gated, which the fixture itself is not.
+const OTHER: &str = r#"{"form":1,"tools":[{"name":"tool","description":"A tool.","parameters":"{\"type\":\"object\"}",
+    "executor":"server","approval":"requires-approval","streaming":false,"options":"{}"}]}"#;
+
 /// Components that break a rule as a whole.
 pub(crate) fn rows() -> Vec<Row> {
     let row =
@@ -89,6 +93,12 @@ pub(crate) fn rows() -> Vec<Row> {
         row("a server tool without a function", patched(&illegal("declare"), &json!([{}])), &["no-server"]),
         row("an import that exists nowhere", illegal("intruder"), &["import-not-granted"]),
         row("a store that was not granted", plugin("ledger"), &["import-not-granted", "import-not-granted"]),
+        row("a section that is no declaration", with_section(&fixture(&json!([{}])), "{}"), &["declaration-form"]),
+        row(
+            "a section that says other than tools()",
+            with_section(&fixture(&json!([{}])), OTHER),
+            &["declaration-differs"],
+        ),
         row("tools() traps", fixture(&json!("trap")), &["catalog"]),
         row("tools() never returns", fixture(&json!("spin")), &["catalog"]),
         row("300 tools", fixture(&json!([{"repeat": 300}])), &["too-many-tools"]),

@@ -14,6 +14,7 @@ plugins = \"plugins\"
 data = \"data\"
 
 [plugin.ledger]
+component = \"any\"
 grants.keyvalue = true
 ";
 

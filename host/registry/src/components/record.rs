@@ -1,13 +1,19 @@
 //! The stored form of what is known of a component.
 
-use domain::{Approval, Digest, Executor, PluginName};
-use sandbox::{Capabilities, Capability, Declared};
+use domain::{Digest, PluginName};
+use sandbox::{Capabilities, Capability};
 use serde::{Deserialize, Serialize};
 
 use super::Known;
+use crate::declaration::StoredTool;
+use crate::manifest::Manifest;
 
 /// Counted up with every change of the form.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
+
+/// The oldest form that is read. It has no manifests, and the calls that wait for such components were submitted without
+/// regard to one.
+const OLDEST: u32 = 2;
 
 /// The host that wrote a record.
 const HOST: &str = env!("CARGO_PKG_VERSION");
@@ -20,31 +26,14 @@ struct Record {
     plugin: String,
     capabilities: Vec<String>,
     has_server: bool,
-    tools: Vec<Tool>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Tool {
-    name: String,
-    description: String,
-    parameters: String,
-    executor: String,
-    approval: String,
-    streaming: bool,
-    options: String,
+    tools: Vec<StoredTool>,
+    /// Since form 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wants: Option<Manifest>,
 }
 
 /// The record of a component.
 pub(super) fn write(digest: Digest, known: &Known) -> String {
-    let tool = |declared: &Declared| Tool {
-        name: declared.name.clone(),
-        description: declared.description.clone(),
-        parameters: declared.parameters.clone(),
-        executor: declared.executor.as_str().to_owned(),
-        approval: declared.approval.as_str().to_owned(),
-        streaming: declared.streaming,
-        options: declared.options.clone(),
-    };
     let record = Record {
         form: FORM,
         host: HOST.to_owned(),
@@ -52,7 +41,8 @@ pub(super) fn write(digest: Digest, known: &Known) -> String {
         plugin: known.plugin.to_string(),
         capabilities: known.capabilities.iter().map(|capability| capability.to_string()).collect(),
         has_server: known.has_server,
-        tools: known.declared.iter().map(tool).collect(),
+        tools: known.declared.iter().map(StoredTool::from).collect(),
+        wants: known.wants.clone(),
     };
     // Strings, numbers and lists of them always have a text; an empty one would read as no record.
     serde_json::to_string(&record).unwrap_or_default()
@@ -61,7 +51,7 @@ pub(super) fn write(digest: Digest, known: &Known) -> String {
 /// What a record says, if it is one about this component. One of an older host still serves the calls that wait for it.
 pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
     let record: Record = serde_json::from_slice(bytes).ok()?;
-    if record.form != FORM || record.component != digest.to_string() {
+    if !(OLDEST..=FORM).contains(&record.form) || record.component != digest.to_string() {
         return None;
     }
     let known = |name: &String| Capability::ALL.into_iter().find(|capability| capability.as_str() == name);
@@ -70,19 +60,8 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
         plugin: PluginName::new(&record.plugin).ok()?,
         capabilities: Capabilities::of(capabilities),
         has_server: record.has_server,
-        current: record.host == HOST,
-        declared: record.tools.into_iter().map(declared).collect::<Option<_>>()?,
-    })
-}
-
-fn declared(tool: Tool) -> Option<Declared> {
-    Some(Declared {
-        executor: Executor::ALL.into_iter().find(|executor| executor.as_str() == tool.executor)?,
-        approval: Approval::ALL.into_iter().find(|approval| approval.as_str() == tool.approval)?,
-        name: tool.name,
-        description: tool.description,
-        parameters: tool.parameters,
-        streaming: tool.streaming,
-        options: tool.options,
+        current: record.host == HOST && record.form == FORM,
+        wants: record.wants,
+        declared: record.tools.into_iter().map(StoredTool::declared).collect::<Option<_>>()?,
     })
 }

@@ -8,7 +8,7 @@ use domain::{Approval, Digest, Rule, Span, ToolName};
 use serde_json::json;
 
 use crate::testing::{World, component, one, plugin};
-use crate::{Loaded, NotLoaded, OpenError, Pattern, PluginSettings, Registry, Settings};
+use crate::{Holder, Loaded, NotLoaded, OpenError, Pattern, PluginSettings, Registry, Settings};
 
 fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
     match result {
@@ -61,8 +61,12 @@ fn imports_outside_of_the_grants_are_found_together_with_everything_else() {
     assert_eq!(
         findings(world.load("ledger", bytes.as_bytes())),
         [
-            "the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`); grant `keyvalue` to \
-             the plugin in the host's configuration, or do without it",
+            format!(
+                "the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`); grant it in \
+                 toolgate.toml, under `[plugin.ledger]`: `component = \"{}\"`, `grants.keyvalue = true`; or do without it",
+                Digest::of(&bytes)
+            )
+            .as_str(),
             "tool keep: the description is empty; say what the tool does and when to use it",
         ]
     );
@@ -220,5 +224,5 @@ fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
 
 fn granting_keyvalue() -> PluginSettings {
     let grants = sandbox::Grants { keyvalue: Some(sandbox::Quota::default()), ..sandbox::Grants::default() };
-    PluginSettings { grants: grants.into(), limits: None }
+    PluginSettings { grants: grants.into(), holder: Holder::AnyComponent, limits: None }
 }

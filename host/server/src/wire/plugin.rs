@@ -23,6 +23,38 @@ pub struct PluginView {
     pub state: PluginState,
     /// What is wrong with the component that was last found under this name.
     pub findings: Vec<FindingView>,
+    /// Whether what was found last under this name has to be looked at by the operator before it gets what the plugin is
+    /// granted.
+    pub needs_review: bool,
+    /// What the component may use, and why not more. Absent where nothing of it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessView>,
+}
+
+/// What a component may use: what the operator's configuration grants, and it wants. Nothing that can be sent to this API
+/// changes what is granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AccessView {
+    /// What the component says that it wants. Absent where it does not say: then it gets what it is granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<Vec<WantedView>>,
+    /// What is granted under the plugin's name, one grant each.
+    pub granted: Vec<String>,
+    /// The digests of the components that it is granted to; `any` for whatever bears the name.
+    pub granted_to: Vec<String>,
+    /// What this component may use.
+    pub effective: Vec<String>,
+}
+
+/// One thing that a component wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WantedView {
+    /// What.
+    pub what: String,
+    /// Why, in the plugin's words: escape them where they are shown.
+    pub why: String,
+    /// `granted`, `in part` or `missing`.
+    pub standing: String,
 }
 
 /// What became of a plugin.

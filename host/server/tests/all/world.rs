@@ -91,6 +91,8 @@ fn view(name: &str, tools: &[&str]) -> PluginView {
         tools: tools.iter().map(ToString::to_string).collect(),
         state: PluginState::Live,
         findings: Vec::new(),
+        needs_review: false,
+        access: None,
     }
 }
 

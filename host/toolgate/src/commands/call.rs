@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use dispatch::ports::{LiveTool, Position, Tools as _};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
-use domain::{Approval, CallId, ConversationId, Executor, Json, Outcome, Principal, Rejection, Rule, Span, Turn};
+use domain::{
+    Approval, CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Rule, Span, Turn,
+};
 use registry::NotLoaded;
 use serde_json::value::RawValue;
 use toolgate::Host;
@@ -58,9 +60,13 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let mut config = Config::read(args.config.as_deref())?;
     let file = Path::new(&args.target);
     let named = is_file(&args.target).then(|| plugin_name(file)).transpose()?;
+    let read = || std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+    let bytes = named.as_ref().map(|_| read()).transpose()?.unwrap_or_default();
     if let Some(name) = &named {
-        for grant in &args.grant {
-            config.grant(name.clone(), grant.clone());
+        // What others are granted, their secrets and folders, is not needed here and need not be there.
+        config.plugin.retain(|plugin, _| plugin.0 == *name);
+        if !args.grant.is_empty() {
+            config.grant_to(name.clone(), Digest::of(&bytes), &args.grant);
         }
     }
     let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
@@ -75,7 +81,6 @@ async fn open(args: &Call) -> Result<Host, Report> {
         }
         return Ok(builder.plugins(folder).open().await.map_err(anyhow::Error::from)?);
     };
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let host = builder.open().await.map_err(anyhow::Error::from)?;
     match host.registry().load(name, bytes).await {
         Ok(_) => Ok(host),

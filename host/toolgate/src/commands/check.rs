@@ -5,27 +5,32 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::Context as _;
-use domain::PluginName;
+use domain::{Digest, PluginName};
+use registry::grants::words;
 use registry::{CheckReport, Finding, LoadRule, Registry, Settings};
 use sandbox::Sandbox;
 use serde_json::json;
-use toolgate::config::Config;
+use toolgate::config::{Config, SecretValues};
 
+use super::grants;
 use crate::args::Check;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
 pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
-    let mut config = Config::read(args.config.as_deref())?;
+    let config = Config::read(args.config.as_deref())?;
     let sandbox = toolgate::checking_sandbox(NonZeroU32::new(4)).map_err(anyhow::Error::from)?;
     let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
     let mut refused = false;
     for file in &args.files {
         let name = plugin_name(file)?;
-        for grant in &args.grant {
-            config.grant(name.clone(), grant.clone());
+        let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let mut config = config.clone();
+        if !args.grant.is_empty() {
+            config.grant_to(name.clone(), Digest::of(&bytes), &args.grant);
         }
-        let report = check(&sandbox, &config.registry(Path::new("")), &name, file, &mut owners)?;
+        let settings = config.registry(Path::new(""), &SecretValues::default());
+        let report = check(&sandbox, &settings, &name, &bytes, &mut owners)?;
         refused |= !report.findings.is_empty();
         terminal.line(if args.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
     }
@@ -46,12 +51,10 @@ fn check(
     sandbox: &Sandbox,
     settings: &Settings,
     name: &PluginName,
-    file: &Path,
+    bytes: &[u8],
     owners: &mut BTreeMap<String, PluginName>,
 ) -> anyhow::Result<CheckReport> {
-    let failed = || format!("cannot read {}", file.display());
-    let bytes = std::fs::read(file).with_context(failed)?;
-    let mut report = Registry::check(sandbox, settings, name, &bytes).context("the host failed to check it")?;
+    let mut report = Registry::check(sandbox, settings, name, bytes).context("the host failed to check it")?;
     for tool in &report.tools {
         if let Some(owner) = owners.get(tool.name.as_str()).filter(|owner| *owner != name) {
             report.findings.push(Finding {
@@ -68,23 +71,16 @@ fn check(
 }
 
 fn as_json(file: &Path, report: &CheckReport) -> String {
-    let findings: Vec<_> = report
-        .findings
-        .iter()
-        .map(|finding| {
-            json!({
-                "tool": finding.tool,
-                "rule": finding.rule.as_str(),
-                "message": finding.message,
-                "remedy": finding.remedy,
-            })
-        })
-        .collect();
+    let findings: Vec<_> = report.findings.iter().map(grants::finding_json).collect();
     let tools: Vec<_> = report.tools.iter().map(|tool| tool.name.as_str()).collect();
     let value = json!({
         "file": file.to_string_lossy(),
         "component": report.component.to_string(),
         "ok": findings.is_empty(),
+        "packed": report.is_packed,
+        "wanted": grants::wanted_json(&report.access),
+        "granted": words(&report.access.granted),
+        "effective": words(&report.access.effective),
         "tools": tools,
         "findings": findings,
     });
@@ -99,7 +95,10 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
             .iter()
             .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
             .collect();
-        return format!("{} {file}: {}", terminal.ink(Ink::Good, "fine"), tools.join(", "));
+        let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Good, "fine"), tools.join(", "));
+        text.push_str(&grants::summary(&report.access, terminal));
+        text.truncate(text.trim_end().len());
+        return text;
     }
     let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Bad, "refused"), count(report));
     for finding in &report.findings {
@@ -108,6 +107,7 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
         text.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
         text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
+    text.push_str(&grants::summary(&report.access, terminal));
     text.truncate(text.trim_end().len());
     text
 }

@@ -1,7 +1,9 @@
 //! `config`: whether the configuration means something, and what it may say.
 
-use toolgate::config::{Config as Read, LISTEN};
+use registry::grants::words;
+use toolgate::config::{Config as Read, LISTEN, SecretValues};
 
+use super::grants::holder;
 use crate::args::Config;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
@@ -13,7 +15,8 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
     }
     let config = Read::read(args.config.as_deref())?;
     let data = config.data_folder();
-    let findings = config.registry(&data).check([]);
+    let settings = config.registry(&data, &SecretValues::default());
+    let findings = settings.check([]);
     if !findings.is_empty() {
         let report = Report::new(Exit::Usage, "the configuration contradicts itself");
         return Err(findings.iter().fold(report, |report, finding| report.because(finding)));
@@ -21,11 +24,14 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
     terminal.line(format!("listen   {}", config.listen.unwrap_or(LISTEN)))?;
     terminal.line(format!("plugins  {}", config.plugins_folder().display()))?;
     terminal.line(format!("data     {}", data.display()))?;
-    for (name, plugin) in &config.plugin {
-        terminal.line(format!("plugin   {}: grants {:?}", name.0, plugin.grants))?;
+    for name in config.plugin.keys() {
+        terminal.line(format!("plugin   {}, {}", name.0, holder(&settings.holder(&name.0))))?;
+        for words in words(&settings.grants(&name.0)) {
+            terminal.line(format!("           {}", text::line(&words)))?;
+        }
     }
     for policy in &config.policy {
-        terminal.line(format!("policy   {}: {:?}", policy.tools.0, policy.rule))?;
+        terminal.line(format!("policy   {}: {}", policy.tools.0, policy.rule))?;
     }
     Ok(())
 }

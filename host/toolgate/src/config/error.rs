@@ -32,12 +32,17 @@ pub enum ConfigError {
 
 impl ConfigError {
     pub(super) fn at(file: &Path, text: &str, error: &toml::de::Error) -> Self {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
         // The parser's messages have several lines; ours is one.
         let message = error.message().trim().replace('\n', "; ");
         let hint = nearest(&message);
+        Self::found(file, text, error.span().map_or(0, |span| span.start), message, hint)
+    }
+
+    /// What is wrong at a place in the text.
+    pub(super) fn found(file: &Path, text: &str, offset: usize, message: String, hint: Option<String>) -> Self {
+        let before = text.get(..offset).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
         Self::Meaningless { file: file.to_owned(), line, column, message, hint }
     }
 

@@ -1,17 +1,19 @@
-//! The table `[plugin.NAME.grants]`: what one plugin may use. Nothing in it is a default.
+//! The tables `[plugin.NAME]` and `[plugin.NAME.grants]`: what one plugin may use, and which component of that name. Nothing
+//! in it is a default.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use sandbox::{Folder, Grants, HostPattern, HttpRule, InvalidRule, Quota, Reach};
+use domain::Digest;
+use registry::Holder;
+use registry::words::{HostName, Method, Mount, Place, Target, ValueName};
+use sandbox::{Folder, Grants, HttpRule, Quota, Reach, Secret, SecretValue};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de};
-
-use super::Parsed;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// What a plugin may use.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GrantsTable {
     /// wasi:keyvalue: buckets of the plugin's own that outlast its calls. `true`, or how much it may keep.
@@ -19,17 +21,22 @@ pub struct GrantsTable {
     #[schemars(with = "Option<KeyValueGrant>")]
     pub keyvalue: Option<KeyValueTable>,
     /// wasi:http: where it may send requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpTable>,
     /// wasi:config: the values that it is given, by name.
-    pub config: Option<BTreeMap<String, String>>,
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub config: Option<BTreeMap<ValueName, String>>,
     /// wasi:filesystem: folders of this machine that it may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderTable>,
     /// Values that it can send and not read, by the name under which wasi:config gives it a placeholder.
-    pub secrets: BTreeMap<String, SecretTable>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, SecretTable>")]
+    pub secrets: BTreeMap<ValueName, SecretTable>,
 }
 
 /// How much a plugin may keep in wasi:keyvalue.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyValueTable {
     /// All its keys and values together. Default: 16777216, 16 MiB.
@@ -50,63 +57,103 @@ enum KeyValueGrant {
 }
 
 /// Requests that a plugin may send.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpTable {
     /// Scheme, host, port and the beginning of the path: `https://api.example.com/v1/`, `https://*.example.com`.
-    pub url: String,
+    #[schemars(with = "String")]
+    pub url: Target,
     /// The methods. Default: GET and HEAD.
-    #[serde(default)]
-    pub methods: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "BTreeSet<String>")]
+    pub methods: BTreeSet<Method>,
     /// Whether the name may lead to addresses of this machine and of private networks. Default: false.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
 }
 
 /// A folder that a plugin may use.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FolderTable {
-    /// Where it is on this machine.
+    /// Where it is on this machine. Relative to the configuration's file; it has to exist when the host starts.
     pub path: PathBuf,
     /// Under which path the plugin sees it, such as "/data".
-    pub at: String,
+    #[schemars(with = "String")]
+    pub at: Mount,
     /// Whether the plugin may change what is in it. Default: false.
     #[serde(default)]
     pub write: bool,
 }
 
 /// A value that a plugin can send and not read. It comes from the environment or from a file, never from the configuration.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretTable {
-    /// The variable of the environment that holds it.
+    /// The variable of the environment that holds it. Either this or `file`.
     pub env: Option<String>,
-    /// The file that holds it; a line break at its end does not count.
+    /// The file that holds it; a line break at its end does not count. Relative to the configuration's file.
     pub file: Option<PathBuf>,
     /// The hosts that it may be sent to.
     #[schemars(with = "Vec<String>")]
-    pub hosts: Vec<Parsed<HostPattern>>,
+    pub hosts: Vec<HostName>,
     /// Where in a request it may stand: "header:authorization", "query:key", "body:/auth/token".
-    pub places: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub places: Vec<Place>,
 }
 
+/// Which components of a name its grants are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HolderTable(pub Holder);
+
+/// The forms of it, for the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) enum HolderForm {
+    /// The digest of one, "sha256:…"; or "any", to grant it to whatever bears the name.
+    One(String),
+    /// The digests of several.
+    Several(Vec<String>),
+}
+
+/// The word for whatever bears the name.
+const ANY: &str = "any";
+
+/// The value of a secret that nobody looked up, where nothing is run.
+const NOT_LOOKED_UP: &str = "(not looked up)";
+
 impl GrantsTable {
-    /// The grants that it says, without its secrets, whose values have to be looked up.
+    /// Whether it grants anything.
     #[must_use]
-    pub fn grants(&self) -> Grants {
-        let quota = |table: KeyValueTable| {
-            let default = Quota::default();
-            Quota { bytes: table.bytes.unwrap_or(default.bytes), keys: table.keys.unwrap_or(default.keys) }
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The grants that it says. Paths in it are relative to a folder; `values` has what was looked up of its secrets.
+    pub(super) fn grants(&self, beside: &Path, values: &dyn Fn(&ValueName) -> Option<SecretValue>) -> Grants {
+        let folder = |table: &FolderTable| Folder {
+            path: beside.join(&table.path),
+            at: table.at.to_string(),
+            write: table.write,
         };
-        let folder =
-            |table: &FolderTable| Folder { path: table.path.clone(), at: table.at.clone(), write: table.write };
+        let secret = |(name, table): (&ValueName, &SecretTable)| {
+            Some(Secret {
+                name: name.to_string(),
+                value: values(name).or_else(|| SecretValue::new(NOT_LOOKED_UP).ok())?,
+                hosts: table.hosts.iter().map(|host| host.pattern().clone()).collect(),
+                places: table.places.iter().map(|place| place.place().clone()).collect(),
+            })
+        };
+        let values = |values: &BTreeMap<ValueName, String>| {
+            values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+        };
         Grants {
-            keyvalue: self.keyvalue.map(quota),
-            http: self.http.iter().filter_map(|table| table.rule().ok()).collect(),
-            config: self.config.clone(),
+            keyvalue: self.keyvalue.map(KeyValueTable::quota),
+            http: self.http.iter().map(HttpTable::rule).collect(),
+            config: self.config.as_ref().map(values),
             folders: self.folders.iter().map(folder).collect(),
-            secrets: Vec::new(),
+            secrets: self.secrets.iter().filter_map(secret).collect(),
         }
     }
 
@@ -119,11 +166,20 @@ impl GrantsTable {
     }
 }
 
+impl KeyValueTable {
+    /// The quota that it says.
+    #[must_use]
+    pub fn quota(self) -> Quota {
+        let default = Quota::default();
+        Quota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
+    }
+}
+
 impl HttpTable {
-    fn rule(&self) -> Result<HttpRule, InvalidRule> {
-        let reading = || ["GET", "HEAD"].map(str::to_owned).into();
-        let methods = if self.methods.is_empty() { reading() } else { self.methods.clone() };
-        HttpRule::parse(&self.url, methods, if self.private { Reach::Private } else { Reach::Public })
+    /// The rule that it says.
+    #[must_use]
+    pub fn rule(&self) -> HttpRule {
+        self.url.rule(&self.methods, if self.private { Reach::Private } else { Reach::Public })
     }
 }
 
@@ -143,9 +199,8 @@ impl FromStr for Grant {
         match text.split_once('=') {
             None if text == "keyvalue" => Ok(Self::KeyValue),
             Some(("http", url)) => {
-                let table = HttpTable { url: url.to_owned(), methods: BTreeSet::new(), private: false };
-                table.rule().map_err(|error| error.to_string())?;
-                Ok(Self::Http(table))
+                let url = Target::try_from(url.to_owned()).map_err(|error| error.to_string())?;
+                Ok(Self::Http(HttpTable { url, methods: BTreeSet::new(), private: false }))
             }
             _ => Err("what can be granted here: keyvalue, http=URL; everything else in the configuration".into()),
         }
@@ -172,4 +227,53 @@ fn keyvalue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<KeyValu
     }
 
     deserializer.deserialize_any(Form)
+}
+
+impl<'de> Deserialize<'de> for HolderTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+
+        fn digest<E: de::Error>(text: &str) -> Result<Digest, E> {
+            let form =
+                || E::custom(format!("{text:?} is no component: expected \"sha256:\" and 64 digits, or \"any\""));
+            if text.starts_with("sha256:") { text.parse().map_err(|_| form()) } else { Err(form()) }
+        }
+
+        impl<'de> de::Visitor<'de> for Form {
+            type Value = Holder;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the digest of a component, a list of digests, or \"any\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                if text == ANY {
+                    return Ok(Holder::AnyComponent);
+                }
+                digest(text).map(|component| Holder::Components([component].into()))
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut components = BTreeSet::new();
+                while let Some(text) = items.next_element::<String>()? {
+                    components.insert(digest(&text)?);
+                }
+                Ok(Holder::Components(components))
+            }
+        }
+
+        deserializer.deserialize_any(Form).map(Self)
+    }
+}
+
+impl Serialize for HolderTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Holder::AnyComponent => serializer.serialize_str(ANY),
+            Holder::Components(components) => match components.iter().collect::<Vec<_>>().as_slice() {
+                [one] => serializer.collect_str(one),
+                several => serializer.collect_seq(several.iter().map(ToString::to_string)),
+            },
+        }
+    }
 }

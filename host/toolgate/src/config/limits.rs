@@ -4,10 +4,10 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
 use domain::{Limits, Span};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What one call of a guest may spend. What is not said stays as it is.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
     /// Time from instantiation to result in milliseconds, waits in host functions included. Default: 30000.
@@ -55,6 +55,12 @@ pub struct LimitsTable {
 }
 
 impl LimitsTable {
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// These limits, where nothing else is said.
     #[must_use]
     pub fn over(&self, others: Limits) -> Limits {

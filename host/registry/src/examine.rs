@@ -1,0 +1,318 @@
+//! Everything that is found about a component before it may be live.
+//!
+//! ```text
+//! bytes ─ look ─► imports against grants ─ the section's declarations against the rules ─► a finding ends it here
+//!                                                                     │ none
+//!                                             compile, ask `tools()` ─┴─► compare with the section; judge what has none
+//! ```
+//!
+//! Of a component with a section nothing is compiled before its declarations and its imports were judged, and what is shown
+//! of it comes from the section.
+
+use std::io;
+use std::sync::Arc;
+
+use domain::{Digest, Failure, FailureCode, PluginName, Tool};
+use sandbox::{Capabilities, Capability, LoadError, Sandbox};
+
+use crate::components::Known;
+use crate::declaration::Declaration;
+use crate::finding::Findings;
+use crate::grants::{self, Access, Holder};
+use crate::guests::{Guest, Guests, Looked};
+use crate::rules::{self, Subject};
+use crate::{Finding, LoadRule, Settings};
+
+/// What is examined.
+pub(crate) struct Question<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) plugin: &'a PluginName,
+    /// The digest of the bytes.
+    pub(crate) component: Digest,
+    pub(crate) bytes: &'a [u8],
+    /// Names the other live plugin that has a tool of this name.
+    pub(crate) owner: &'a dyn Fn(&str) -> Option<PluginName>,
+}
+
+/// What was found about a component.
+pub(crate) struct Examined {
+    /// Its tools, as far as they could be read.
+    pub(crate) tools: Vec<Tool>,
+    /// What is wrong with it.
+    pub(crate) findings: Vec<Finding>,
+    /// What it may use.
+    pub(crate) access: Access,
+    /// Whether it carries its declaration.
+    pub(crate) is_packed: bool,
+    /// Its guest, if it had to be compiled to find out.
+    pub(crate) guest: Option<Arc<dyn Guest>>,
+    /// What to write down, if that was not known before.
+    pub(crate) news: Option<Known>,
+}
+
+/// Applies every rule to a component. `known` spares compiling and asking it.
+///
+/// # Errors
+/// When the host failed and not the component.
+pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Option<Known>) -> io::Result<Examined> {
+    let mut findings = Findings::default();
+    let ended = |findings: Findings, tools, access, is_packed| {
+        Ok(Examined { tools, findings: findings.into_vec(), access, is_packed, guest: None, news: None })
+    };
+    let looked = match guests.look(question.bytes) {
+        Ok(looked) => looked,
+        Err(error) => {
+            refuse(error, &mut findings)?;
+            return ended(findings, Vec::new(), question.access(None), false);
+        }
+    };
+    let declaration = read(&looked, question.settings, &mut findings);
+    // Without its declaration such a component is not gone into any further: what it wants is not known.
+    let is_readable = findings.len() == 0;
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
+    let may_load = question.judge_imports(&looked, &access, &mut findings);
+    let tools = declaration.as_ref().map(|declaration| {
+        rules::judge(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
+    });
+    let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
+    if stop {
+        return ended(findings, tools.unwrap_or_default(), access, declaration.is_some());
+    }
+    // Declarations are read without any capability whatever is granted, so a component that lacks only grants can still be
+    // asked, and its author sees every finding at once.
+    let capabilities = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
+    let usable = known.filter(|known| known.current && known.capabilities == capabilities);
+    let is_known = usable.as_ref().is_some_and(|known| known.plugin == *question.plugin);
+    let (known, guest) = match usable {
+        Some(known) => (Some(Known { plugin: question.plugin.clone(), ..known }), None),
+        None => question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?,
+    };
+    let is_packed = declaration.is_some();
+    if let (Some(declaration), Some(known)) = (&declaration, &known) {
+        declaration.compare(&known.declared, &mut findings);
+    }
+    let tools = tools.unwrap_or_else(|| {
+        let declared = known.as_ref().map_or(&[][..], |known| &known.declared);
+        rules::judge(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
+    });
+    let news = known.filter(|_| !is_known);
+    Ok(Examined { tools, findings: findings.into_vec(), access, is_packed, guest, news })
+}
+
+/// What a component may use, and what keeps it from it: found without a sandbox.
+pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
+    let mut findings = Findings::default();
+    let looked = match Sandbox::inspect(question.bytes).and_then(|interface| Looked::of(&interface, question.bytes)) {
+        Ok(looked) => looked,
+        Err(error) => {
+            // Whatever it is, the host had no part in it: it only read.
+            let _ = refuse(error, &mut findings);
+            return (question.access(None), findings.into_vec());
+        }
+    };
+    let declaration = read(&looked, question.settings, &mut findings);
+    let access = question.access(declaration.and_then(|declaration| declaration.wants));
+    if findings.len() == 0 {
+        question.judge_imports(&looked, &access, &mut findings);
+    }
+    (access, findings.into_vec())
+}
+
+/// Asks a component again of which everything but its bytes was lost. It was judged when it was loaded, so what is found now
+/// is only written to the log.
+///
+/// # Errors
+/// When the host failed and not the component.
+pub(crate) fn again(
+    guests: &dyn Guests,
+    question: &Question<'_>,
+) -> io::Result<(Option<Known>, Option<Arc<dyn Guest>>, Access)> {
+    let mut findings = Findings::default();
+    let declaration = match guests.look(question.bytes) {
+        Ok(looked) => read(&looked, question.settings, &mut findings),
+        Err(error) => {
+            refuse(error, &mut findings)?;
+            None
+        }
+    };
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
+    let capabilities = access.effective.capabilities();
+    let (known, guest) = question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?;
+    if known.is_none() {
+        tracing::warn!(component = %question.component, findings = ?findings.into_vec(), "a component could not be asked again");
+    }
+    Ok((known, guest, access))
+}
+
+/// The declaration in a component's section.
+fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option<Declaration> {
+    match &looked.section {
+        Ok(Some(content)) => Declaration::read(content, findings),
+        Ok(None) => {
+            if settings.require_declaration {
+                findings.add(
+                    LoadRule::DeclarationMissing,
+                    "the component carries no declaration, and this host loads none without one",
+                    "pack it with `toolgate pack FILE`",
+                );
+            }
+            None
+        }
+        Err(error) => {
+            let remedy = "pack the component again with `toolgate pack`";
+            findings.add(LoadRule::DeclarationForm, error.to_string(), remedy);
+            None
+        }
+    }
+}
+
+type Asked = (Option<Known>, Option<Arc<dyn Guest>>);
+
+impl Question<'_> {
+    fn access(&self, wants: Option<crate::Manifest>) -> Access {
+        Access::of(self.settings, self.plugin, self.component, wants)
+    }
+
+    fn subject<'a>(&'a self, looked: &Looked, declared: &'a [sandbox::Declared]) -> Subject<'a> {
+        Subject { plugin: self.plugin, component: self.component, has_server: looked.has_server, declared }
+    }
+
+    /// Holds the imports against what the component may use. Says whether every one of them could be granted.
+    fn judge_imports(&self, looked: &Looked, access: &Access, findings: &mut Findings) -> bool {
+        let (held, withheld) = (access.effective.capabilities(), access.withheld().capabilities());
+        let (mut may_load, mut needs_review) =
+            (true, looked.asks_for_folders && withheld.holds(Capability::Filesystem));
+        for import in &looked.beyond {
+            let remedy = match import.needs {
+                Some(capability) if held.holds(capability) => continue,
+                Some(capability) if withheld.holds(capability) => {
+                    needs_review = true;
+                    continue;
+                }
+                Some(capability) => self.remedy(access, capability),
+                None => {
+                    may_load = false;
+                    "do without it".to_owned()
+                }
+            };
+            findings.add(LoadRule::ImportNotGranted, format!("the component imports {import}"), remedy);
+        }
+        if needs_review {
+            let (plugin, component) = (self.plugin, self.component);
+            findings.add(
+                LoadRule::NeedsReview,
+                format!(
+                    "what is granted to the plugin {plugin} is granted to {}, and this is {component}",
+                    holders(access)
+                ),
+                format!(
+                    "look at it with `toolgate grants {plugin}`, then write `component = \"{component}\"` under \
+                     `[plugin.{plugin}]`, or `component = \"any\"` to grant it to whatever bears the name"
+                ),
+            );
+        }
+        may_load
+    }
+
+    /// How an import comes to be granted: the exact lines.
+    fn remedy(&self, access: &Access, capability: Capability) -> String {
+        if access.manifest.as_ref().is_some_and(|manifest| !manifest.wants_any(capability)) {
+            return format!(
+                "say in the plugin's manifest what it wants of `{capability}` and pack it again, or do without it"
+            );
+        }
+        let lines: Vec<_> =
+            grants::lines(access, self.component, capability).iter().map(|line| format!("`{line}`")).collect();
+        format!("grant it in toolgate.toml, under `[plugin.{}]`: {}; or do without it", self.plugin, lines.join(", "))
+    }
+
+    /// Compiles a component and asks it for its tools.
+    fn ask(
+        &self,
+        guests: &dyn Guests,
+        capabilities: Capabilities,
+        declaration: Option<&Declaration>,
+        findings: &mut Findings,
+    ) -> io::Result<Asked> {
+        let guest = match guests.load(self.component, self.bytes, capabilities) {
+            Ok(guest) => guest,
+            Err(error) => {
+                refuse(error, findings)?;
+                return Ok((None, None));
+            }
+        };
+        let declared = match declarations(guest.as_ref())? {
+            Ok(declared) => declared,
+            Err(failure) => {
+                let message = format!("the plugin could not say what its tools are: {}", failure.message);
+                findings.add(LoadRule::Catalog, message, "let `catalog.tools` return a constant, within the limits");
+                return Ok((None, None));
+            }
+        };
+        let known = Known {
+            plugin: self.plugin.clone(),
+            capabilities,
+            has_server: guest.has_server(),
+            declared,
+            wants: declaration.and_then(|declaration| declaration.wants.clone()),
+            current: true,
+        };
+        Ok((Some(known), Some(guest)))
+    }
+}
+
+/// Whom a plugin's grants are for, in words.
+fn holders(access: &Access) -> String {
+    const SHOWN: usize = 4;
+    let Holder::Components(components) = &access.holder else { return "any component".to_owned() };
+    let mut list: Vec<_> = components.iter().take(SHOWN).map(ToString::to_string).collect();
+    if let Some(more) = components.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        list.push(format!("{more} others"));
+    }
+    list.join(", ")
+}
+
+/// Runs the guest on a thread and a runtime of its own: it may compute for as long as it is allowed to, and nobody else shall
+/// wait for that.
+pub(crate) fn declarations(guest: &dyn Guest) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
+    let ask = || -> io::Result<_> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        Ok(runtime.block_on(guest.declarations()))
+    };
+    let answer = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("toolgate-catalog".into()).spawn_scoped(scope, ask)?;
+        thread.join().map_err(|_| io::Error::other("asking a plugin for its tools panicked"))?
+    })?;
+    match answer {
+        Err(failure) if matches!(failure.code, FailureCode::Busy | FailureCode::HostFault) => {
+            Err(io::Error::other(failure.message))
+        }
+        answer => Ok(answer),
+    }
+}
+
+/// Makes findings of what the sandbox says of a component.
+fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
+    let message = error.to_string();
+    let (rule, remedy) = match error {
+        LoadError::Host(source) => return Err(io::Error::other(source)),
+        LoadError::Imports(imports) => {
+            for import in imports {
+                let message = format!("the component imports {import}");
+                findings.add(LoadRule::ImportNotGranted, message, "do without it");
+            }
+            return Ok(());
+        }
+        LoadError::Malformed(_) => (LoadRule::InvalidComponent, "build it again"),
+        LoadError::Module => (LoadRule::InvalidComponent, "make it a component"),
+        LoadError::TooLarge { .. } => {
+            (LoadRule::ComponentFile, "make it smaller: strip it, leave out what it does not use")
+        }
+        LoadError::NotAPlugin => (LoadRule::UnknownInterface, "build it against a world of toolgate:plugin"),
+        LoadError::Version { .. } => (LoadRule::UnknownInterface, "build it against a version that this host speaks"),
+        LoadError::Compile(_) => (LoadRule::InvalidComponent, "build it for wasm32-wasip2, without further proposals"),
+        LoadError::Link(_) => (LoadRule::InvalidComponent, "build it against the interface as it was released"),
+    };
+    findings.add(rule, message, remedy);
+    Ok(())
+}

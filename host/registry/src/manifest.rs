@@ -1,0 +1,314 @@
+//! What a plugin wants, and why: its author's words, which grant nothing.
+//!
+//! A manifest is written beside a plugin's source as `toolgate-plugin.toml` and travels in the component's section. With one,
+//! a plugin gets what the operator granted and it wants, and nothing else; without one, what the operator granted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sandbox::{Capability, Quota, Reach};
+use serde::{Deserialize, Serialize};
+
+use crate::words::{HostName, Method, Mount, Place, Target, ValueName};
+
+/// What of one kind a plugin may want.
+pub const MAX_WANTS: usize = 64;
+
+/// Characters of a reason.
+pub const MAX_WHY: usize = 500;
+
+/// What a plugin wants.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Manifest {
+    /// To keep something in wasi:keyvalue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyvalue: Option<WantedKeyValue>,
+    /// To send requests over wasi:http.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<WantedHttp>,
+    /// To be given values by wasi:config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config: Vec<WantedValue>,
+    /// To use folders over wasi:filesystem.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<WantedFolder>,
+    /// To send secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<WantedSecret>,
+}
+
+/// How much it wants to keep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedKeyValue {
+    /// All its keys and values together; as much as is granted if it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Its keys; as many as are granted if it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<u64>,
+    /// What for.
+    pub why: String,
+}
+
+/// Requests that it wants to send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedHttp {
+    /// Where to.
+    pub url: Target,
+    /// With which methods; GET and HEAD if it does not say.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub methods: BTreeSet<Method>,
+    /// What for.
+    pub why: String,
+}
+
+/// A value that it wants to be given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedValue {
+    /// Its name.
+    pub name: ValueName,
+    /// What for.
+    pub why: String,
+}
+
+/// A folder that it wants to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedFolder {
+    /// Where it looks for it.
+    pub at: Mount,
+    /// Whether it wants to change what is in it.
+    #[serde(default)]
+    pub write: bool,
+    /// What for.
+    pub why: String,
+}
+
+/// A secret that it wants to send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedSecret {
+    /// The name under which it asks for it.
+    pub name: ValueName,
+    /// To which hosts.
+    pub hosts: Vec<HostName>,
+    /// Where in a request.
+    pub places: Vec<Place>,
+    /// What for.
+    pub why: String,
+}
+
+/// What a manifest says that no manifest may say.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidManifest {
+    /// A reason is missing.
+    #[error("{0} has no `why`: the operator who is asked to grant it will read the reason")]
+    NoWhy(String),
+    /// A reason is too long.
+    #[error("the `why` of {0} has more than {MAX_WHY} characters")]
+    LongWhy(String),
+    /// It wants too much of one kind.
+    #[error("it wants more than {MAX_WANTS} of one kind: {0}")]
+    TooMany(&'static str),
+    /// It wants one thing twice.
+    #[error("it wants {0} twice")]
+    Twice(String),
+    /// A secret that could be sent nowhere.
+    #[error("the secret `{0}` names no host or no place that it is wanted for")]
+    Nowhere(ValueName),
+}
+
+/// One thing that a plugin wants.
+pub(crate) struct Want<'a> {
+    /// What it is, in our words.
+    pub(crate) words: String,
+    /// What for, in the plugin's words.
+    pub(crate) why: &'a str,
+    /// A manifest that wants this and nothing else.
+    pub(crate) alone: Manifest,
+}
+
+impl Manifest {
+    /// Whether it may be what it is.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn check(&self) -> Result<(), InvalidManifest> {
+        let counts = [
+            ("http", self.http.len()),
+            ("config", self.config.len()),
+            ("folders", self.folders.len()),
+            ("secrets", self.secrets.len()),
+        ];
+        if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_WANTS) {
+            return Err(InvalidManifest::TooMany(kind));
+        }
+        let mut names = BTreeSet::new();
+        for want in self.wants() {
+            if want.why.trim().is_empty() {
+                return Err(InvalidManifest::NoWhy(want.words));
+            }
+            if want.why.chars().count() > MAX_WHY {
+                return Err(InvalidManifest::LongWhy(want.words));
+            }
+        }
+        for name in self.config.iter().map(|value| &value.name).chain(self.secrets.iter().map(|secret| &secret.name)) {
+            // Both are asked for by name in wasi:config, so a name belongs to one of them.
+            if !names.insert(name.to_string()) {
+                return Err(InvalidManifest::Twice(format!("`{name}`")));
+            }
+        }
+        for folder in &self.folders {
+            if !names.insert(folder.at.to_string()) {
+                return Err(InvalidManifest::Twice(format!("the folder {}", folder.at)));
+            }
+        }
+        let many = |secret: &&WantedSecret| secret.hosts.len().max(secret.places.len()) > MAX_WANTS;
+        if self.secrets.iter().any(|secret| many(&secret)) {
+            return Err(InvalidManifest::TooMany("hosts or places of a secret"));
+        }
+        let nowhere = self.secrets.iter().find(|secret| secret.hosts.is_empty() || secret.places.is_empty());
+        nowhere.map_or(Ok(()), |secret| Err(InvalidManifest::Nowhere(secret.name.clone())))
+    }
+
+    /// Whether it wants anything of a kind of access.
+    #[must_use]
+    pub fn wants_any(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::KeyValue => self.keyvalue.is_some(),
+            Capability::Http => !self.http.is_empty(),
+            Capability::Config => !self.config.is_empty() || !self.secrets.is_empty(),
+            Capability::Filesystem => !self.folders.is_empty(),
+        }
+    }
+
+    /// Everything that it wants, one by one.
+    pub(crate) fn wants(&self) -> impl Iterator<Item = Want<'_>> {
+        let keyvalue = self.keyvalue.iter().map(|want| {
+            let words = match (want.bytes, want.keys) {
+                (None, None) => "keyvalue".to_owned(),
+                (Some(bytes), None) => format!("keyvalue: up to {bytes} bytes"),
+                (None, Some(keys)) => format!("keyvalue: up to {keys} keys"),
+                (Some(bytes), Some(keys)) => format!("keyvalue: up to {bytes} bytes in {keys} keys"),
+            };
+            Want { words, why: &want.why, alone: Self { keyvalue: Some(want.clone()), ..Self::default() } }
+        });
+        let http = self.http.iter().map(|want| {
+            let words = format!("http: {}", want.url.rule(&want.methods, Reach::Public));
+            Want { words, why: &want.why, alone: Self { http: vec![want.clone()], ..Self::default() } }
+        });
+        let config = self.config.iter().map(|want| {
+            let words = format!("config: {}", want.name);
+            Want { words, why: &want.why, alone: Self { config: vec![want.clone()], ..Self::default() } }
+        });
+        let folders = self.folders.iter().map(|want| {
+            let words = format!("folder: {}, {}", want.at, if want.write { "read and write" } else { "read only" });
+            Want { words, why: &want.why, alone: Self { folders: vec![want.clone()], ..Self::default() } }
+        });
+        let secrets = self.secrets.iter().map(|want| {
+            let words = format!("secret: {}, to {}, in {}", want.name, list(&want.hosts), list(&want.places));
+            Want { words, why: &want.why, alone: Self { secrets: vec![want.clone()], ..Self::default() } }
+        });
+        keyvalue.chain(http).chain(config).chain(folders).chain(secrets)
+    }
+
+    /// The lines of `[plugin.NAME]` in `toolgate.toml` that grant what it wants of a kind of access. What only the operator
+    /// knows is left to be filled in.
+    pub(crate) fn lines(&self, capability: Capability) -> Vec<String> {
+        match capability {
+            Capability::KeyValue => self.keyvalue.iter().map(WantedKeyValue::line).collect(),
+            Capability::Http => {
+                let rules: Vec<_> = self.http.iter().map(WantedHttp::inline).collect();
+                if rules.is_empty() { Vec::new() } else { vec![format!("grants.http = [{}]", rules.join(", "))] }
+            }
+            Capability::Config => {
+                let values = self.config.iter().map(|want| format!("grants.config.{} = \"\"", key(want.name.as_str())));
+                values.chain(self.secrets.iter().map(WantedSecret::line)).collect()
+            }
+            Capability::Filesystem => {
+                let folders: Vec<_> = self.folders.iter().map(WantedFolder::inline).collect();
+                if folders.is_empty() { Vec::new() } else { vec![format!("grants.folders = [{}]", folders.join(", "))] }
+            }
+        }
+    }
+}
+
+/// Where the operator has to say which folder it is.
+pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
+
+impl WantedKeyValue {
+    /// The quota that grants it in full.
+    #[must_use]
+    pub fn quota(&self) -> Quota {
+        let default = Quota::default();
+        Quota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
+    }
+
+    fn line(&self) -> String {
+        if self.bytes.is_none() && self.keys.is_none() {
+            return "grants.keyvalue = true".to_owned();
+        }
+        let Quota { bytes, keys } = self.quota();
+        format!("grants.keyvalue = {{ bytes = {bytes}, keys = {keys} }}")
+    }
+}
+
+impl WantedHttp {
+    fn inline(&self) -> String {
+        if self.methods.is_empty() {
+            return format!("{{ url = {} }}", string(&self.url));
+        }
+        format!("{{ url = {}, methods = [{}] }}", string(&self.url), strings(&self.methods))
+    }
+}
+
+impl WantedFolder {
+    fn inline(&self) -> String {
+        format!("{{ path = \"{SOME_FOLDER}\", at = {}, write = {} }}", string(&self.at), self.write)
+    }
+}
+
+impl WantedSecret {
+    /// The variable of the environment that an operator might keep it in.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        self.name.as_str().to_ascii_uppercase().replace(['.', '-'], "_")
+    }
+
+    fn line(&self) -> String {
+        let Self { name, hosts, places, .. } = self;
+        format!(
+            "grants.secrets.{} = {{ env = {}, hosts = [{}], places = [{}] }}",
+            key(name.as_str()),
+            string(&self.variable()),
+            strings(hosts),
+            strings(places)
+        )
+    }
+}
+
+/// A string of TOML. What is written so is of visible ASCII characters.
+fn string(text: &impl ToString) -> String {
+    format!("\"{}\"", text.to_string().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn strings<'a, T: ToString + 'a>(texts: impl IntoIterator<Item = &'a T>) -> String {
+    texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
+}
+
+/// A key of TOML: bare where it may be.
+fn key(name: &str) -> String {
+    if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+pub(crate) fn list<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Secrets and values by name, for whoever looks one up.
+pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &WantedSecret> {
+    manifest.secrets.iter().map(|secret| (secret.name.as_str(), secret)).collect()
+}

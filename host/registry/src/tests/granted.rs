@@ -1,0 +1,176 @@
+//! Grants are for a component and not for whatever bears its name, and a manifest only ever narrows them.
+
+use std::sync::Arc;
+
+use dispatch::ports::Tools as _;
+use domain::Digest;
+use sandbox::{Grants, Quota};
+use serde_json::{Value, json};
+
+use crate::testing::{World, plugin};
+use crate::{Holder, Loaded, NotLoaded, PluginSettings};
+
+const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
+const HTTP: &str = "wasi:http/outgoing-handler@0.2.3";
+
+/// A component that imports these interfaces, with a section that wants this.
+fn component(tool: &str, imports: &[&str], wants: Option<Value>) -> Vec<u8> {
+    let mut component = json!({"imports": imports, "tools": [{"name": tool}]});
+    if let Some(wants) = wants {
+        component["section"] = json!({"form": 1, "tools": [section_tool(tool)], "wants": wants});
+    }
+    component.to_string().into_bytes()
+}
+
+/// A tool as a section has it that says what the paper guest says.
+pub(crate) fn section_tool(name: &str) -> Value {
+    let declared = crate::testing::declared(&json!({ "name": name }));
+    json!({
+        "name": declared.name, "description": declared.description, "parameters": declared.parameters,
+        "executor": "server", "approval": "auto", "streaming": false, "options": declared.options,
+    })
+}
+
+fn granting(holder: Holder) -> PluginSettings {
+    let grants = Grants { keyvalue: Some(Quota { bytes: 100, keys: 10 }), ..Grants::default() };
+    PluginSettings { grants: Arc::new(grants), holder, limits: None }
+}
+
+fn world(holder: Holder) -> World {
+    World::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder))))
+}
+
+fn only(bytes: &[u8]) -> Holder {
+    Holder::Components([Digest::of(bytes)].into())
+}
+
+fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
+    match result {
+        Err(NotLoaded::Rejected { findings, .. }) => {
+            findings.iter().map(|finding| (finding.rule.as_str(), finding.to_string())).collect()
+        }
+        other => panic!("was not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
+    let (old, new) = (component("keep", &[STORE], None), component("keep", &[STORE, STORE], None));
+    let world = world(only(&old));
+    world.load("ledger", &old).expect("loads");
+    let expected = format!(
+        "what is granted to the plugin ledger is granted to {}, and this is {new}; look at it with `toolgate grants \
+         ledger`, then write `component = \"{new}\"` under `[plugin.ledger]`, or `component = \"any\"` to grant it to \
+         whatever bears the name",
+        Digest::of(&old),
+        new = Digest::of(&new),
+    );
+    assert_eq!(found(world.load("ledger", &new)), [("needs-review", expected)]);
+    assert_eq!(world.tools(), ["keep"], "what was live still is");
+    let status = &world.registry.plugins()[0];
+    assert_eq!(status.live.as_ref().map(|(digest, _)| *digest), Some(Digest::of(&old)));
+    assert!(status.access.as_ref().is_some_and(|access| access.effective.keyvalue.is_some()));
+
+    // One that needs nothing of it is not kept out, and gets nothing of it.
+    let plain = component("keep", &[], None);
+    world.load("ledger", &plain).expect("loads");
+    let component = world.registry.shared.component(Digest::of(&plain)).expect("is live");
+    assert_eq!(*component.grants, Grants::default());
+}
+
+#[test]
+fn grants_may_follow_the_name_or_be_for_several() {
+    let (one, other) = (component("keep", &[STORE], None), component("other", &[STORE], None));
+    for holder in [Holder::AnyComponent, Holder::Components([Digest::of(&one), Digest::of(&other)].into())] {
+        let world = world(holder);
+        world.load("ledger", &one).expect("loads");
+        world.load("ledger", &other).expect("loads");
+        assert!(found(world.load("stranger", &one)).iter().all(|(rule, _)| *rule == "import-not-granted"));
+    }
+}
+
+#[test]
+fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
+    let world = World::with(|settings| {
+        let folder = sandbox::Folder { path: "/srv".into(), at: "/data".into(), write: false };
+        let grants = Grants { folders: vec![folder], ..Grants::default() };
+        let holder = Holder::Components([Digest::of("another")].into());
+        settings.plugins.insert(plugin("ledger"), PluginSettings { grants: grants.into(), holder, limits: None });
+    });
+    let asks = component("keep", &["wasi:filesystem/preopens@0.2.3"], None);
+    assert_eq!(found(world.load("ledger", &asks))[0].0, "needs-review");
+    world.load("ledger", &component("keep", &[], None)).expect("loads");
+    // A manifest without folders says that the import is its toolchain's.
+    let wants_none = component("keep", &["wasi:filesystem/preopens@0.2.3"], Some(json!({})));
+    world.load("ledger", &wants_none).expect("loads");
+}
+
+#[test]
+fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
+    let world = world(Holder::AnyComponent);
+    let wants = |wants: Value| component("keep", &[STORE], Some(wants));
+    let grants = |bytes: &[u8]| {
+        let loaded = world.load("ledger", bytes).expect("loads");
+        (*world.registry.shared.component(loaded.component).expect("is live").grants).clone()
+    };
+    let quota = |bytes, keys| Grants { keyvalue: Some(Quota { bytes, keys }), ..Grants::default() };
+    assert_eq!(grants(&wants(json!({"keyvalue": {"bytes": 7, "why": "to keep"}}))), quota(7, 10));
+    let wide = json!({
+        "keyvalue": {"bytes": 1_000_000, "keys": 1_000_000, "why": "more"},
+        "http": [{"url": "https://*.example/", "why": "everything"}],
+        "config": [{"name": "region", "why": "a"}],
+        "folders": [{"at": "/etc", "write": true, "why": "a"}],
+        "secrets": [{"name": "token", "hosts": ["evil.example"], "places": ["query:key"], "why": "a"}],
+    });
+    assert_eq!(grants(&wants(wide)), quota(100, 10));
+
+    let found = found(world.load("ledger", &wants(json!({}))));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].1.contains("say in the plugin's manifest what it wants of `keyvalue`"), "{found:?}");
+}
+
+#[test]
+fn what_is_missing_is_told_with_the_lines_that_grant_it() {
+    let world = World::new();
+    let wants = json!({
+        "http": [{"url": "https://api.example/v1/", "methods": ["POST"], "why": "to post"}],
+        "secrets": [{"name": "api.token", "hosts": ["api.example"], "places": ["header:authorization"], "why": "a"}],
+    });
+    let bytes = component("post", &[HTTP, "wasi:config/store@0.2.0-rc.1"], Some(wants));
+    let found: Vec<_> = found(world.load("poster", &bytes)).into_iter().map(|(_, text)| text).collect();
+    let component = Digest::of(&bytes);
+    assert_eq!(
+        found,
+        [
+            format!(
+                "the component imports `{HTTP}` (needs the grant `http`); grant it in toolgate.toml, under \
+                 `[plugin.poster]`: `component = \"{component}\"`, `grants.http = [{{ url = \"https://api.example/v1/\", \
+                 methods = [\"POST\"] }}]`; or do without it"
+            ),
+            format!(
+                "the component imports `wasi:config/store@0.2.0-rc.1` (needs the grant `config`); grant it in \
+                 toolgate.toml, under `[plugin.poster]`: `component = \"{component}\"`, `grants.secrets.\"api.token\" = {{ \
+                 env = \"API_TOKEN\", hosts = [\"api.example\"], places = [\"header:authorization\"] }}`; or do without it"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
+    let wants = json!({"keyvalue": {"bytes": 7, "why": "to keep"}});
+    let bytes = component("keep", &[STORE], Some(wants));
+    let world = world(only(&bytes));
+    let digest = world.load("ledger", &bytes).expect("loads").component;
+    let again = |holder| {
+        move |settings: &mut crate::Settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder)))
+    };
+    let restarted = World::on(world.data, again(only(&bytes)));
+    assert!(restarted.registry.pinned(digest, "keep").is_some());
+    let pinned = restarted.registry.shared.component(digest).expect("is known");
+    assert_eq!(pinned.grants.keyvalue, Some(Quota { bytes: 7, keys: 10 }));
+    // An operator who takes the grant back takes it from the calls that wait, too.
+    let revoked = World::on(restarted.data, again(Holder::default()));
+    let pinned = revoked.registry.shared.component(digest).expect("is known");
+    assert_eq!(*pinned.grants, Grants::default());
+}

@@ -1,0 +1,314 @@
+//! The words in which access is asked for and granted: the same in the manifests of plugins and in `toolgate.toml`.
+//!
+//! Each is checked as it is read, so that what is wrong has a place, and holds nothing that could fool a reader of it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use sandbox::{HostPattern, HttpRule, Reach, SecretPlace};
+use serde::{Deserialize, Serialize};
+
+/// The name of a value of `wasi:config`, or of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ValueName(String);
+
+/// Where requests may go: scheme, host, port and the beginning of the path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Target {
+    text: String,
+    rule: HttpRule,
+}
+
+/// A method of HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Method(String);
+
+/// A host, or every host below a domain.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostName(HostPattern);
+
+/// Where in a request a secret may stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Place(SecretPlace);
+
+/// The path under which a plugin sees a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Mount(String);
+
+/// A text that is none of these words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidWord(String);
+
+/// Methods that no plugin is granted: the first makes a tunnel of a request, the others send its headers back, secrets with
+/// them.
+const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
+/// Whether a text is of visible ASCII characters alone, and not too many.
+fn is_plain(text: &str, most: usize) -> bool {
+    (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+impl TryFrom<String> for ValueName {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+        if (1..=64).contains(&text.len()) && text.bytes().all(allowed) {
+            return Ok(Self(text));
+        }
+        Err(InvalidWord(format!("{text:?} is not a name: expected 1 to 64 of the characters a-z A-Z 0-9 _ . -")))
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let invalid = |why: &str| InvalidWord(format!("{text:?} is no rule for requests: {why}"));
+        if !is_plain(&text, 2048) || text.contains('\\') || text.replacen("://*.", "", 1).contains('*') {
+            return Err(invalid("expected a URL such as `https://api.example.com/v1/`"));
+        }
+        // The parser takes such steps out, and what is left is not what was read.
+        let path = text.split_once("://").map_or("", |(_, rest)| rest).to_ascii_lowercase().replace("%2e", ".");
+        if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
+            return Err(invalid("its path has a step `.` or `..`"));
+        }
+        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public).map_err(|e| InvalidWord(e.to_string()))?;
+        Ok(Self { text, rule })
+    }
+}
+
+impl TryFrom<String> for Method {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let allowed = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+        if NEVER.contains(&text.as_str()) {
+            return Err(InvalidWord(format!("the method {text} is granted to no plugin")));
+        }
+        if !allowed {
+            return Err(InvalidWord(format!("{text:?} is not a method: expected upper-case letters, as in `POST`")));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl TryFrom<String> for HostName {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let pattern: HostPattern =
+            text.parse().map_err(|error: sandbox::InvalidRule| InvalidWord(error.to_string()))?;
+        if text.strip_prefix("*.").unwrap_or(&text).contains('*') {
+            return Err(InvalidWord(format!("{text:?} is no host: `*.` stands at its beginning only")));
+        }
+        Ok(Self(pattern))
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let token = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
+        let place = match text.split_once(':') {
+            Some(("header", name)) if is_plain(name, 64) && name.bytes().all(token) => SecretPlace::Header(name.into()),
+            Some(("query", name)) if is_plain(name, 64) => SecretPlace::Query(name.into()),
+            Some(("body", pointer)) if is_plain(pointer, 256) && pointer.starts_with('/') => {
+                SecretPlace::Body(pointer.into())
+            }
+            _ => {
+                return Err(InvalidWord(format!(
+                    "{text:?} is no place for a secret: expected `header:name` in lower case, `query:name` or \
+                     `body:/json/pointer`"
+                )));
+            }
+        };
+        Ok(Self(place))
+    }
+}
+
+impl TryFrom<String> for Mount {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let steps = text.strip_prefix('/').filter(|_| is_plain(&text, 256));
+        let fine = |steps: &str| steps.split('/').all(|step| !matches!(step, "" | "." | "..")) && !steps.contains('\\');
+        if steps.is_some_and(fine) {
+            return Ok(Self(text));
+        }
+        Err(InvalidWord(format!("{text:?} is no path for a folder: expected an absolute one such as `/data`")))
+    }
+}
+
+impl Target {
+    /// The rule that allows these methods there. Without one, those that change nothing: GET and HEAD.
+    #[must_use]
+    pub fn rule(&self, methods: &BTreeSet<Method>, reach: Reach) -> HttpRule {
+        let reading = || ["GET", "HEAD"].map(str::to_owned).into();
+        let methods = if methods.is_empty() { reading() } else { methods.iter().map(ToString::to_string).collect() };
+        HttpRule { methods, reach, ..self.rule.clone() }
+    }
+}
+
+impl HostName {
+    /// The pattern.
+    #[must_use]
+    pub fn pattern(&self) -> &HostPattern {
+        &self.0
+    }
+}
+
+impl Place {
+    /// The place.
+    #[must_use]
+    pub fn place(&self) -> &SecretPlace {
+        &self.0
+    }
+
+    /// The word for a place.
+    #[must_use]
+    pub fn of(place: SecretPlace) -> Self {
+        Self(place)
+    }
+}
+
+impl ValueName {
+    /// The name itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Mount {
+    /// The path itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            SecretPlace::Header(name) => write!(f, "header:{name}"),
+            SecretPlace::Query(name) => write!(f, "query:{name}"),
+            SecretPlace::Body(pointer) => write!(f, "body:{pointer}"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ValueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// As they were written.
+macro_rules! written {
+    ($($word:ty),*) => {$(
+        impl From<$word> for String {
+            fn from(word: $word) -> Self {
+                word.to_string()
+            }
+        }
+    )*};
+}
+
+written!(ValueName, Target, Method, HostName, Place, Mount);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: TryFrom<String, Error = InvalidWord> + fmt::Display>(good: &[&str], bad: &[&str]) {
+        for text in good {
+            let word = T::try_from((*text).to_owned()).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(word.to_string(), *text);
+        }
+        for text in bad {
+            let Err(error) = T::try_from((*text).to_owned()) else { panic!("{text:?} was taken") };
+            assert!(!error.to_string().contains(|c: char| c.is_control() || c == '\u{202e}'), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_plain() {
+        check::<ValueName>(&["a", "A.b_c-1", &"x".repeat(64)], &["", "a b", "é", "a/b", "\u{202e}", &"x".repeat(65)]);
+    }
+
+    #[test]
+    fn a_target_is_what_it_looks_like() {
+        check::<Target>(
+            &["https://api.example.com/v1/", "http://127.0.0.1:8080", "https://*.example.com", "https://a/b.c/..d"],
+            &[
+                "",
+                "api.example.com",
+                "ftp://a/",
+                "https://user@a/",
+                "https://a/?q",
+                "https://a/#f",
+                "https://a/b/../c",
+                "https://a/%2E%2e/c",
+                "https://a\\b",
+                "https://a/ b",
+                "https://a/\u{202e}",
+                "https://",
+                "https://a*.b/",
+            ],
+        );
+    }
+
+    #[test]
+    fn methods_are_upper_case_and_make_no_tunnel() {
+        check::<Method>(&["GET", "PATCH", "M-SEARCH"], &["", "get", "Get", "CONNECT", "TRACE", "TRACK", "A B"]);
+    }
+
+    #[test]
+    fn hosts_and_places_and_mounts_are_checked() {
+        check::<HostName>(
+            &["a.example", "*.a.example", "10.0.0.1"],
+            &["", "*", "a/b", "*.10.0.0.1", "a.*.example", "a b"],
+        );
+        check::<Place>(
+            &["header:x-key", "query:k", "body:/a/b", "body:/"],
+            &["", "header:", "header:X-Key", "header:a b", "cookie:a", "body:a", "query:", "query:a b", "body:"],
+        );
+        check::<Mount>(
+            &["/data", "/a/b.c"],
+            &["", "/", "data", "/a/", "/a/../b", "/./a", "/a//b", "/a b", "/\u{202e}"],
+        );
+    }
+}

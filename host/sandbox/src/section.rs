@@ -1,0 +1,154 @@
+//! The custom section in which a component carries what it declares, read before anything of it is compiled or run.
+//!
+//! Only a section of the component itself counts. What is inside of its modules is theirs: a compiler puts sections there,
+//! and whoever wrote the source of a module could, too.
+
+use std::ops::Range;
+
+use wasmparser::{Chunk, Encoding, Parser, Payload};
+
+use crate::ending::excerpt;
+use crate::load::LoadError;
+
+/// The name of the section.
+pub const SECTION: &str = "toolgate:plugin";
+
+/// The most bytes of its content: as many as `tools()` may return.
+pub const MAX_SECTION: usize = 1 << 20;
+
+/// Why a component's section cannot be read, though the component can.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SectionError {
+    /// Two readers could read two different ones.
+    #[error("the component has {0} sections `{SECTION}`")]
+    Several(usize),
+    /// It is too large.
+    #[error("the section `{SECTION}` has {0} bytes, at most {MAX_SECTION} are taken")]
+    TooLarge(usize),
+}
+
+/// The content of the section; `None` in a component without one.
+///
+/// # Errors
+/// [`LoadError`] when the bytes are no component; the inner error when the section itself is not as it should be.
+pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SectionError>, LoadError> {
+    let mut contents = sections(bytes)?.into_iter().map(|section| section.content);
+    let content = contents.next();
+    if content.is_some() && contents.len() > 0 {
+        return Ok(Err(SectionError::Several(contents.len() + 1)));
+    }
+    Ok(match content {
+        Some(content) if content.len() > MAX_SECTION => Err(SectionError::TooLarge(content.len())),
+        content => Ok(content),
+    })
+}
+
+/// The component with this content in its section, which becomes its last, in the place of those it may have had.
+///
+/// # Errors
+/// When the bytes are no component.
+pub fn with(bytes: &[u8], content: &[u8]) -> Result<Vec<u8>, LoadError> {
+    let mut packed = Vec::with_capacity(bytes.len() + content.len() + 32);
+    let mut kept = 0;
+    for section in sections(bytes)? {
+        packed.extend_from_slice(&bytes[kept..section.whole.start]);
+        kept = section.whole.end;
+    }
+    packed.extend_from_slice(&bytes[kept..]);
+    let mut body = Vec::with_capacity(content.len() + 32);
+    number(SECTION.len(), &mut body);
+    body.extend_from_slice(SECTION.as_bytes());
+    body.extend_from_slice(content);
+    packed.push(0);
+    number(body.len(), &mut packed);
+    packed.extend_from_slice(&body);
+    Ok(packed)
+}
+
+/// A section with our name.
+struct Section<'a> {
+    /// Where it is, with its kind and its size.
+    whole: Range<usize>,
+    content: &'a [u8],
+}
+
+/// Every section of the outermost component with our name.
+fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, LoadError> {
+    let early = || LoadError::Malformed("it ends too early".into());
+    let mut found = Vec::new();
+    let mut parser = Parser::new(0);
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..).ok_or_else(early)?;
+        let (consumed, payload) = match parser.parse(rest, true) {
+            Ok(Chunk::Parsed { consumed, payload }) => (consumed, payload),
+            Ok(Chunk::NeedMoreData(_)) => return Err(early()),
+            Err(error) => return Err(LoadError::Malformed(excerpt(error.message()))),
+        };
+        let whole = at..at + consumed;
+        at = whole.end;
+        match payload {
+            Payload::Version { encoding: Encoding::Module, .. } => return Err(LoadError::Module),
+            Payload::CustomSection(custom) if custom.name() == SECTION => {
+                found.push(Section { whole, content: custom.data() });
+            }
+            // A module or component inside of this one: its bytes are skipped, and the parser goes on behind them.
+            Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
+                at = at.saturating_add(unchecked_range.end.saturating_sub(unchecked_range.start));
+            }
+            Payload::End(_) => return Ok(found),
+            _ => {}
+        }
+    }
+}
+
+/// An unsigned number in the format's own form, LEB128.
+fn number(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+
+    fn content(bytes: &[u8]) -> Option<&[u8]> {
+        find(bytes).expect("a component").expect("a section")
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_written_over() {
+        assert_eq!(content(EMPTY), None);
+        for size in [0, 1, 100, 200, 70_000, MAX_SECTION] {
+            let first = with(EMPTY, &vec![b'x'; size]).expect("a component");
+            assert_eq!(content(&first).map(<[u8]>::len), Some(size));
+            let second = with(&first, b"other").expect("a component");
+            assert_eq!(content(&second), Some(b"other".as_slice()));
+            assert_eq!(second, with(EMPTY, b"other").expect("a component"), "nothing of the first is left");
+        }
+    }
+
+    #[test]
+    fn two_sections_or_too_large_a_one_are_told_and_those_of_modules_do_not_count() {
+        let one = with(EMPTY, b"1").expect("a component");
+        let two = [&one[..], &one[EMPTY.len()..]].concat();
+        assert_eq!(find(&two).expect("a component"), Err(SectionError::Several(2)));
+        assert_eq!(content(&with(&two, b"3").expect("a component")), Some(b"3".as_slice()));
+        let large = with(EMPTY, &vec![0; MAX_SECTION + 1]).expect("a component");
+        assert_eq!(find(&large).expect("a component"), Err(SectionError::TooLarge(MAX_SECTION + 1)));
+
+        let module = [b"\0asm\x01\0\0\0".as_slice(), &one[EMPTY.len()..]].concat();
+        let mut nested = EMPTY.to_vec();
+        nested.push(1);
+        number(module.len(), &mut nested);
+        nested.extend_from_slice(&module);
+        assert_eq!(content(&nested), None);
+        assert!(matches!(find(&module), Err(LoadError::Module)));
+        assert!(find(&one[..one.len() - 1]).is_err() && find(b"").is_err() && find(b"text").is_err());
+    }
+}

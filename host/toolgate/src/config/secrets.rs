@@ -1,0 +1,90 @@
+//! Looks up at the start what the configuration only points to: the values of secrets, and whether folders are there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use domain::PluginName;
+use registry::words::ValueName;
+use sandbox::SecretValue;
+
+use super::place::Source;
+use super::{Config, ConfigError, SecretTable};
+
+/// The most bytes of a secret that are read.
+const MAX_SECRET: u64 = 64 << 10;
+
+/// The values of secrets, by plugin and name. The default has none, for those who run nothing.
+#[derive(Debug, Clone, Default)]
+pub struct SecretValues(BTreeMap<(PluginName, ValueName), SecretValue>);
+
+impl SecretValues {
+    pub(super) fn of(&self, plugin: &PluginName, name: &ValueName) -> Option<SecretValue> {
+        self.0.get(&(plugin.clone(), name.clone())).cloned()
+    }
+}
+
+/// Looks everything up that has to be there when a host starts.
+pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, ConfigError> {
+    let mut values = SecretValues::default();
+    for (plugin, table) in &config.plugin {
+        let plugin = &plugin.0;
+        for (position, folder) in table.grants.folders.iter().enumerate() {
+            let path = source.beside().join(&folder.path);
+            if !path.is_dir() {
+                let keys = ["plugin", plugin.as_str(), "grants", "folders", &position.to_string(), "path"];
+                let message =
+                    format!("the plugin {plugin} is granted a folder that does not exist: {}", path.display());
+                return Err(source.error(&keys, message, Some("make the folder, or correct the path".to_owned())));
+            }
+        }
+        for (name, secret) in &table.grants.secrets {
+            let value = read(secret, source.beside()).and_then(value).map_err(|why| {
+                let keys = ["plugin", plugin.as_str(), "grants", "secrets", name.as_str()];
+                let message = format!("the secret `{name}` of the plugin {plugin}: {why}");
+                source.error(&keys, message, Some("the host starts only with every secret that is granted".to_owned()))
+            })?;
+            values.0.insert((plugin.clone(), name.clone()), value);
+        }
+    }
+    Ok(values)
+}
+
+/// The text at the secret's source. What is said of it does not show it.
+fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
+    match (&secret.env, &secret.file) {
+        (Some(variable), _) => variable_of(variable),
+        (None, Some(file)) => file_of(&beside.join(file)),
+        (None, None) => Err("it has no source".to_owned()),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "with config.rs, what reads what the operator says")]
+fn variable_of(variable: &str) -> Result<String, String> {
+    std::env::var(variable).map_err(|error| match error {
+        std::env::VarError::NotPresent => format!("the variable {variable} of the environment is not set"),
+        std::env::VarError::NotUnicode(_) => format!("the variable {variable} of the environment is not text"),
+    })
+}
+
+fn file_of(file: &Path) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("cannot read the file {}: {error}", file.display());
+    let found = std::fs::metadata(file).map_err(failed)?;
+    if !found.is_file() || found.len() > MAX_SECRET {
+        return Err(format!("{} is no file of at most {MAX_SECRET} bytes", file.display()));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
+        tracing::warn!(file = %file.display(), "others than its owner can reach the file of a secret; `chmod 600` closes it");
+    }
+    let bytes = std::fs::read(file).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("the file {} is not text", file.display()))?;
+    let value = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
+}
+
+fn value(text: String) -> Result<SecretValue, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    SecretValue::new(&text).map_err(|error| error.to_string())
+}

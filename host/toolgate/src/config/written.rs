@@ -1,0 +1,89 @@
+//! Tables as they are written in a configuration: what an operator would write to grant what is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{Digest, PluginName};
+use registry::grants::{Standing, words};
+use registry::manifest::SOME_FOLDER;
+use registry::{Access, Holder, Manifest};
+
+use super::{FolderTable, GrantsTable, HolderTable, HttpTable, KeyValueTable, PluginTable, SecretTable};
+
+impl PluginTable {
+    /// The table that would give a component what it wants and has not, beside what it has; `None` if nothing is missing.
+    /// What only the operator knows (values, folders, where secrets come from) is left to be filled in.
+    #[must_use]
+    pub fn granting(existing: Option<&Self>, access: &Access, component: Digest) -> Option<Self> {
+        let missing: Vec<_> =
+            access.wanted().into_iter().filter(|wanted| wanted.standing != Standing::Granted).collect();
+        let needs_review = !words(&access.withheld()).is_empty();
+        if missing.is_empty() && !needs_review {
+            return None;
+        }
+        let mut table = existing.cloned().unwrap_or_default();
+        for wanted in &missing {
+            table.grants.add_wanted(&wanted.alone);
+        }
+        let holder = match table.component.take() {
+            Some(HolderTable(holder)) if holder.covers(component) => holder,
+            // The one that was granted this is most likely the one that this takes the place of.
+            _ => Holder::Components([component].into()),
+        };
+        table.component = Some(HolderTable(holder));
+        Some(table)
+    }
+
+    /// The table as a configuration has it.
+    #[must_use]
+    pub fn to_toml(&self, name: &PluginName) -> String {
+        let plugins = BTreeMap::from([(name.as_str(), self)]);
+        // Keys and values are texts, numbers and lists of them, which TOML can always say.
+        toml::to_string(&BTreeMap::from([("plugin", plugins)])).unwrap_or_default()
+    }
+}
+
+impl GrantsTable {
+    /// Adds what a manifest wants and what is not there yet.
+    fn add_wanted(&mut self, wanted: &Manifest) {
+        if let Some(want) = &wanted.keyvalue {
+            let larger = |one: Option<u64>, other: Option<u64>, default: u64| match (one, other) {
+                (None, None) => None,
+                (one, other) => Some(one.unwrap_or(default).max(other.unwrap_or(default))),
+            };
+            let (existing, default) = (self.keyvalue, KeyValueTable::default().quota());
+            self.keyvalue = Some(match existing {
+                None => KeyValueTable { bytes: want.bytes, keys: want.keys },
+                Some(existing) => KeyValueTable {
+                    bytes: larger(existing.bytes, want.bytes, default.bytes),
+                    keys: larger(existing.keys, want.keys, default.keys),
+                },
+            });
+        }
+        let http = wanted.http.iter().map(|want| HttpTable {
+            url: want.url.clone(),
+            methods: want.methods.clone(),
+            private: false,
+        });
+        let http: Vec<_> = http.filter(|table| !self.http.contains(table)).collect();
+        self.http.extend(http);
+        for want in &wanted.config {
+            self.config.get_or_insert_default().entry(want.name.clone()).or_default();
+        }
+        for want in &wanted.folders {
+            match self.folders.iter_mut().find(|folder| folder.at == want.at) {
+                Some(folder) => folder.write |= want.write,
+                None => {
+                    self.folders.push(FolderTable { path: SOME_FOLDER.into(), at: want.at.clone(), write: want.write });
+                }
+            }
+        }
+        for want in &wanted.secrets {
+            let new = || SecretTable { env: Some(want.variable()), file: None, hosts: Vec::new(), places: Vec::new() };
+            let table = self.secrets.entry(want.name.clone()).or_insert_with(new);
+            let known: BTreeSet<_> = table.hosts.iter().cloned().collect();
+            table.hosts.extend(want.hosts.iter().filter(|host| !known.contains(host)).cloned());
+            let places: Vec<_> = want.places.iter().filter(|place| !table.places.contains(place)).cloned().collect();
+            table.places.extend(places);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What the configuration may say of grants, and what is said of what it may not. And that no value of a secret gets out.
+
+use std::path::Path;
+
+use domain::{Digest, PluginName};
+use expect_test::{Expect, expect, expect_file};
+use registry::Holder;
+use toolgate::config::{Config, SecretValues, manifest};
+
+fn said(text: &str) -> String {
+    match Config::parse(text, Path::new("toolgate.toml")) {
+        Ok(_) => "fine".to_owned(),
+        Err(error) => format!("{error}{}", error.hint().map_or_else(String::new, |hint| format!("\n{hint}"))),
+    }
+}
+
+/// Grants of a plugin, below the line that says to which component.
+fn check(grants: &str, expect: &Expect) {
+    expect.assert_eq(&said(&format!("[plugin.a]\ncomponent = \"any\"\n{grants}")));
+}
+
+const SECRET: &str = "env = \"T\", hosts = [\"a.example\"], places = [\"header:authorization\"]";
+
+#[test]
+fn everything_that_can_be_granted_has_a_form() {
+    check(
+        &format!(
+            "grants.keyvalue = {{ bytes = 1, keys = 2 }}\ngrants.http = [{{ url = \"https://*.a.example/v1/\", methods = \
+             [\"POST\"], private = true }}]\ngrants.config = {{ region = \"eu\" }}\ngrants.folders = [{{ path = \"d\", at = \
+             \"/data\", write = true }}]\ngrants.secrets.token = {{ {SECRET} }}"
+        ),
+        &expect!["fine"],
+    );
+}
+
+#[test]
+fn what_cannot_be_granted_is_told_with_its_place() {
+    check(
+        "grants.http = [{ url = \"gopher://a\" }]",
+        &expect![[r#"toolgate.toml:3:24: "gopher://a" is no rule for requests: the scheme is http or https"#]],
+    );
+    check(
+        "grants.http = [{ url = \"https://a/../b\" }]",
+        &expect![[r#"toolgate.toml:3:24: "https://a/../b" is no rule for requests: its path has a step `.` or `..`"#]],
+    );
+    check(
+        "grants.http = [{ url = \"https://a/\", methods = [\"get\"] }]",
+        &expect![[r#"toolgate.toml:3:48: "get" is not a method: expected upper-case letters, as in `POST`"#]],
+    );
+    check(
+        "grants.http = [{ url = \"https://a/\", methods = [\"CONNECT\"] }]",
+        &expect!["toolgate.toml:3:48: the method CONNECT is granted to no plugin"],
+    );
+    check(
+        "grants.http = [{ url = \"https://a/\" }, { url = \"https://a\" }]",
+        &expect![[r#"
+        toolgate.toml:3:40: requests to https://a are granted twice
+        remove one of the two"#]],
+    );
+    check(
+        "grants.config = { \"a b\" = \"x\" }",
+        &expect![[r#"toolgate.toml:3:19: "a b" is not a name: expected 1 to 64 of the characters a-z A-Z 0-9 _ . -"#]],
+    );
+    check(
+        "grants.folders = [{ path = \"d\", at = \"data\" }]",
+        &expect![[r#"toolgate.toml:3:38: "data" is no path for a folder: expected an absolute one such as `/data`"#]],
+    );
+    check(
+        "grants.folders = [{ path = \"d\", at = \"/d\" }, { path = \"e\", at = \"/d\" }]",
+        &expect![[r#"
+        toolgate.toml:3:60: two folders are at /d
+        give one of them another path"#]],
+    );
+    check(
+        "grants.keyvalue = 5",
+        &expect![
+            "toolgate.toml:3:19: invalid type: integer `5`, expected true, false, or a table of `bytes` and `keys`"
+        ],
+    );
+}
+
+#[test]
+fn a_secret_has_one_source_hosts_and_places() {
+    let secret = |table: &str| format!("grants.secrets.token = {{ {table} }}");
+    let rest = "hosts = [\"a.example\"], places = [\"query:key\"]";
+    check(
+        &secret(rest),
+        &expect![[r#"
+        toolgate.toml:3:16: nothing says where the secret comes from
+        write `env = "VARIABLE"` or `file = "PATH"`; its value has no place in this file"#]],
+    );
+    check(
+        &secret(&format!("env = \"T\", file = \"f\", {rest}")),
+        &expect![[r#"
+        toolgate.toml:3:16: a secret has one source, not both
+        remove `env` or `file`"#]],
+    );
+    check(
+        &secret(&format!("value = \"hunter2hunter2\", {rest}")),
+        &expect!["toolgate.toml:3:26: unknown field `value`, expected one of `env`, `file`, `hosts`, `places`"],
+    );
+    check(
+        &secret("env = \"T\", hosts = [], places = [\"query:key\"]"),
+        &expect![[r#"
+        toolgate.toml:3:16: the secret may be sent nowhere
+        write `hosts = ["api.example.com"]`"#]],
+    );
+    check(
+        &secret("env = \"T\", hosts = [\"https://a\"], places = [\"query:key\"]"),
+        &expect![[r#"toolgate.toml:3:45: "https://a" is no host: expected a name, an address, or `*.` and a name"#]],
+    );
+    check(
+        &secret("env = \"T\", hosts = [\"a.example\"], places = [\"cookie:a\"]"),
+        &expect![[
+            r#"toolgate.toml:3:69: "cookie:a" is no place for a secret: expected `header:name` in lower case, `query:name` or `body:/json/pointer`"#
+        ]],
+    );
+    check(
+        &format!("grants.config.token = \"x\"\n{}", secret(SECRET)),
+        &expect![[r#"
+        toolgate.toml:4:16: `token` is a value and a secret
+        a plugin asks for both by name; rename one of them"#]],
+    );
+}
+
+#[test]
+fn grants_say_which_component_they_are_for() {
+    expect![[r#"
+        toolgate.toml:3:9: the plugin a has grants, and nothing says which component of that name they are for
+        write `component = "sha256:…"` under `[plugin.a]`, with what `sha256sum` prints of its file; or `component = "any"` to grant it to whatever bears the name"#]].assert_eq(&said("listen = \"127.0.0.1:1\"\n\n[plugin.a]\ngrants.keyvalue = true"));
+    expect![[r#"toolgate.toml:2:13: "sha256:abc" is no component: expected "sha256:" and 64 digits, or "any""#]]
+        .assert_eq(&said("[plugin.a]\ncomponent = \"sha256:abc\"\ngrants.keyvalue = true"));
+    expect![[r#"toolgate.toml:2:13: invalid type: integer `5`, expected the digest of a component, a list of digests, or "any""#]].assert_eq(&said("[plugin.a]\ncomponent = 5"));
+    assert_eq!(said("[plugin.a]\nlimits.time_ms = 5\ngrants.keyvalue = false"), "fine", "limits are bound to none");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("plugins")).expect("a folder");
+    std::fs::write(folder.path().join("plugins/a.wasm"), "its bytes").expect("a file");
+    let file = folder.path().join("toolgate.toml");
+    std::fs::write(&file, "[plugin.a]\ngrants.keyvalue = true").expect("a file");
+    let error = Config::read(Some(&file)).expect_err("says no component");
+    let line = format!("`component = \"{}\"` under `[plugin.a]`", Digest::of("its bytes"));
+    assert!(error.hint().is_some_and(|hint| hint.contains(&line)), "{error:?}");
+}
+
+#[test]
+fn one_digest_several_or_any() {
+    let (one, other) = (Digest::of("one"), Digest::of("other"));
+    let name = PluginName::new("a").expect("a name");
+    for (text, holder) in [
+        ("\"any\"".to_owned(), Holder::AnyComponent),
+        (format!("\"{one}\""), Holder::Components([one].into())),
+        (format!("[\"{one}\", \"{other}\"]"), Holder::Components([one, other].into())),
+    ] {
+        let text = format!("[plugin.a]\ncomponent = {text}\ngrants.keyvalue = true");
+        let config = Config::parse(&text, Path::new("t")).expect("fine");
+        assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).holder(&name), holder);
+        // What is written from a table reads back as it.
+        let table = config.plugin.values().next().expect("a table");
+        let again = Config::parse(&table.to_toml(&name), Path::new("t")).expect("fine");
+        assert_eq!(again.plugin.values().next(), Some(table));
+    }
+}
+
+#[test]
+fn a_secret_is_looked_up_at_the_start_and_shown_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("toolgate.toml");
+    let config = |source: &str| {
+        let secret = SECRET.replace("env = \"T\"", source);
+        let text = format!("\n[plugin.a]\ncomponent = \"any\"\ngrants.secrets.token = {{ {secret} }}");
+        std::fs::write(&file, text).expect("a file");
+        Config::read(Some(&file)).expect("fine")
+    };
+    let wrong = |source: &str| {
+        let error = config(source).secrets().expect_err("is missing").to_string();
+        error.replace(&folder.path().display().to_string(), "FOLDER")
+    };
+    expect!["FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: the variable TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS of the environment is not set"].assert_eq(&wrong("env = \"TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS\""));
+    expect!["FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: cannot read the file FOLDER/token: No such file or directory (os error 2)"].assert_eq(&wrong("file = \"token\""));
+    for content in ["", "\n", "short", "hunter2\u{1}hunter2", &"hunter2".repeat(20_000)] {
+        std::fs::write(folder.path().join("token"), content).expect("a file");
+        let said = wrong("file = \"token\"");
+        assert!(said.contains("FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: "), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+    std::fs::write(folder.path().join("token"), "hunter2hunter2\r\n").expect("a file");
+    let config = config("file = \"token\"");
+    let values = config.secrets().expect("is there");
+    let settings = config.registry(folder.path(), &values);
+    let grants = settings.grants(&PluginName::new("a").expect("a name"));
+    let expected = sandbox::SecretValue::new("hunter2hunter2").expect("a secret");
+    assert_eq!(grants.secrets[0].value, expected);
+    assert!(grants.capabilities().holds(sandbox::Capability::Config));
+    for shown in [format!("{config:?}"), format!("{values:?}"), format!("{settings:?}")] {
+        assert!(shown.contains("token") && !shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn a_manifest_is_read_with_the_place_of_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |text: &str| {
+        let file = folder.path().join("toolgate-plugin.toml");
+        std::fs::write(&file, text).expect("a file");
+        let said = manifest(&file).map_or_else(|error| error.to_string(), |_| "fine".to_owned());
+        said.replace(&folder.path().display().to_string(), "FOLDER")
+    };
+    assert_eq!(said(""), "fine");
+    expect!["FOLDER/toolgate-plugin.toml:3:7: invalid type: integer `5`, expected a string"]
+        .assert_eq(&said("[[wants.http]]\nurl = \"https://a.example/\"\nwhy = 5"));
+    expect![[
+        r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is no rule for requests: the scheme is http or https"#
+    ]]
+    .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
+    expect!["FOLDER/toolgate-plugin.toml:2:1: unknown field `sockets`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));
+    expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`: the operator who is asked to grant it will read the reason"].assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
+}
+
+#[test]
+fn the_published_schema_is_that_of_this_configuration() {
+    let schema = serde_json::to_string_pretty(&Config::schema()).expect("JSON");
+    expect_file!["../../../docs/toolgate.schema.json"].assert_eq(&format!("{schema}\n"));
+}

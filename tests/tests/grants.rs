@@ -1,0 +1,311 @@
+//! What plugins want, are granted and get, through the real binary: packing, checking, reviewing, serving. And that nothing
+//! but the operator's file grants anything.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use toolgate_tests::domain::Digest;
+use toolgate_tests::guests::{fixture, plugin, with_section};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::told;
+
+/// The manifest of the example.
+const MANIFEST: &str = include_str!("../../plugins/ledger/toolgate-plugin.toml");
+
+/// A manifest that wants more than anybody would grant.
+const GREEDY: &str = r#"
+[wants.keyvalue]
+bytes = 1000000000000
+why = "everything"
+
+[[wants.http]]
+url = "https://*.example/"
+methods = ["GET", "POST", "DELETE"]
+why = "everything"
+
+[[wants.config]]
+name = "region"
+why = "everything"
+
+[[wants.folders]]
+at = "/etc"
+write = true
+why = "everything\u001b[2K, and \u202egnihtyreve"
+
+[[wants.secrets]]
+name = "token"
+hosts = ["evil.example"]
+places = ["query:key"]
+why = "everything"
+"#;
+
+/// Packs a component with a manifest, and reads what was written.
+fn packed(host: &Host, component: &[u8], manifest: &str) -> Vec<u8> {
+    fs::write(host.folder().join("plain.wasm"), component).unwrap();
+    fs::write(host.folder().join("wants.toml"), manifest).unwrap();
+    let said = host.cli(None, &["pack", "plain.wasm", "-o", "packed.wasm", "--manifest", "wants.toml"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    fs::read(host.folder().join("packed.wasm")).unwrap()
+}
+
+fn rules(answer: &Value) -> Vec<&str> {
+    answer["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect()
+}
+
+fn listed(host: &Host, name: &str) -> Value {
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == name).unwrap().clone()
+}
+
+fn configure(host: &Host, tables: &str) {
+    let head = "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n";
+    fs::write(host.folder().join("toolgate.toml"), format!("{head}{tables}")).unwrap();
+}
+
+#[test]
+fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
+    let mut host = Setup::default().prepare();
+    configure(&host, "require_declaration = true\n");
+    let bytes = packed(&host, &plugin("ledger"), MANIFEST);
+    fs::write(host.plugin_file("books"), &bytes).unwrap();
+
+    let said = host.cli(None, &["grants", "books", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(said["wanted"][0]["standing"], "missing");
+    assert_eq!((&said["granted"], &said["effective"], &said["replaces"]), (&json!([]), &json!([]), &json!(false)));
+    let lines = said["lines"].as_str().unwrap();
+    expect![[r#"
+        [plugin.books]
+        component = "sha256:DIGEST"
+
+        [plugin.books.grants.keyvalue]
+        bytes = 4194304
+        keys = 20000
+    "#]]
+    .assert_eq(&lines.replace(&Digest::of(&bytes).hex(), "DIGEST"));
+
+    configure(&host, &format!("require_declaration = true\n{lines}"));
+    let said = host.cli(None, &["check", "plugins/books.wasm", "--config", "toolgate.toml"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    expect![[r#"
+        fine plugins/books.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
+          wants
+            keyvalue: up to 4194304 bytes in 20000 keys (granted)
+              | keeps the accounts and the transfers between them
+          may use
+            keyvalue: up to 4194304 bytes in 20000 keys
+    "#]]
+    .assert_eq(&said.out);
+    host.start();
+    let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
+    assert_eq!(told(&opened), ["ok"]);
+    let access = &listed(&host, "books")["access"];
+    assert_eq!(access["granted_to"], json!([Digest::of(&bytes).to_string()]));
+    assert_eq!(access["effective"], json!(["keyvalue: up to 4194304 bytes in 20000 keys"]));
+    assert_eq!(access["wanted"][0]["why"], "keeps the accounts and the transfers between them");
+
+    // What does not carry its declaration is not even run.
+    let refused = host.admin.put("/v1/plugins/plain", &fixture(&json!([{}]))).problem(422, "plugin-refused");
+    assert_eq!(rules(&refused), ["declaration-missing"]);
+}
+
+#[test]
+fn a_changed_component_needs_review_and_the_old_one_stays_live() {
+    let mut host = Setup::default().prepare();
+    let old = packed(&host, &plugin("ledger"), MANIFEST);
+    let new = packed(&host, &plugin("ledger"), &MANIFEST.replace("4194304", "5000000"));
+    configure(&host, &format!("[plugin.ledger]\ncomponent = \"{}\"\ngrants.keyvalue = true\n", Digest::of(&old)));
+    fs::write(host.plugin_file("ledger"), &old).unwrap();
+    host.start();
+    let refused = host.admin.put("/v1/plugins/ledger", &new).problem(422, "plugin-refused");
+    assert_eq!(rules(&refused), ["needs-review"]);
+    let finding = format!("{} {}", refused["findings"][0]["message"], refused["findings"][0]["remedy"]);
+    for said in [Digest::of(&old).to_string(), Digest::of(&new).to_string(), "toolgate grants ledger".to_owned()] {
+        assert!(finding.contains(&said), "{finding}");
+    }
+    let listed = listed(&host, "ledger");
+    assert_eq!((&listed["state"], &listed["needs_review"]), (&json!("live"), &json!(true)));
+    assert_eq!(listed["digest"], Digest::of(&old).to_string());
+    let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
+    assert_eq!(told(&opened), ["ok"]);
+
+    // What needs nothing of the grants loads under the name, and gets nothing of them.
+    let loaded = host.admin.put("/v1/plugins/ledger", &fixture(&json!([{"name": "plain"}]))).ok(200);
+    assert_eq!((&loaded["access"]["effective"], &loaded["needs_review"]), (&json!([]), &json!(false)));
+
+    // The operator looks at it, writes the digest down, and it is live after the next start.
+    host.kill();
+    fs::write(host.plugin_file("ledger"), &new).unwrap();
+    let said = host.cli(None, &["grants", "ledger", "--json"]);
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&said["replaces"], &said["is_granted_to_this"]), (&json!(true), &json!(false)));
+    configure(&host, said["lines"].as_str().unwrap());
+    host.start();
+    let summed = host.agent.call("c", "ledger_balance", json!({"account": "a"}));
+    assert_eq!(told(&summed), ["ok"], "and finds what the plugin kept");
+}
+
+#[test]
+fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
+    let host = Setup::default().start();
+    let before = fs::read_to_string(host.folder().join("toolgate.toml")).unwrap();
+    let greedy = packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
+    let loaded = host.admin.put("/v1/plugins/greedy", &greedy).ok(200);
+    let access = &loaded["access"];
+    assert_eq!((&access["granted"], &access["effective"]), (&json!([]), &json!([])));
+    assert_eq!(access["wanted"].as_array().unwrap().len(), 5);
+    assert_eq!(fs::read_to_string(host.folder().join("toolgate.toml")).unwrap(), before);
+
+    // Granted to whatever is called ledger, and not wanted by this one.
+    let modest = packed(&host, &plugin("ledger"), "");
+    let refused = host.admin.put("/v1/plugins/ledger", &modest).problem(422, "plugin-refused");
+    assert_eq!(rules(&refused), ["import-not-granted", "import-not-granted"]);
+    assert!(refused["findings"][0]["remedy"].as_str().unwrap().contains("manifest"), "{refused:#}");
+    // Wanted, and granted to nobody of that name.
+    let stranger = packed(&host, &plugin("ledger"), MANIFEST);
+    let refused = host.admin.put("/v1/plugins/stranger", &stranger).problem(422, "plugin-refused");
+    let remedy = refused["findings"][0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("`grants.keyvalue = { bytes = 4194304, keys = 20000 }`"), "{remedy}");
+}
+
+#[test]
+fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
+    let host = Setup::default().prepare();
+    packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
+    let said = host.cli(None, &["grants", "packed.wasm"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let digest = Digest::of(fs::read(host.folder().join("packed.wasm")).unwrap());
+    expect![[r#"
+        packed  packed.wasm
+          component  sha256:DIGEST
+          wants
+            keyvalue: up to 1000000000000 bytes (missing)
+              | everything
+            http: DELETE,GET,POST https://*.example:443/ (missing)
+              | everything
+            config: region (missing)
+              | everything
+            folder: /etc, read and write (missing)
+              | everything\u{1b}[2K, and \u{202e}gnihtyreve
+            secret: token, to evil.example, in query:key (missing)
+              | everything
+          granted    nothing
+          may use    nothing
+
+        To grant what is missing, write into toolgate.toml:
+
+        [plugin.packed]
+        component = "sha256:DIGEST"
+
+        [plugin.packed.grants.keyvalue]
+        bytes = 1000000000000
+
+        [[plugin.packed.grants.http]]
+        url = "https://*.example/"
+        methods = ["DELETE", "GET", "POST"]
+
+        [plugin.packed.grants.config]
+        region = ""
+
+        [[plugin.packed.grants.folders]]
+        path = "/a/folder/of/this/machine"
+        at = "/etc"
+        write = true
+
+        [plugin.packed.grants.secrets.token]
+        env = "TOKEN"
+        hosts = ["evil.example"]
+        places = ["query:key"]
+    "#]]
+    .assert_eq(&said.out.replace(&digest.hex(), "DIGEST"));
+    let lines = said.out.split_once("toolgate.toml:\n").unwrap().1;
+    configure(&host, lines);
+    let said = host.cli(None, &["grants", "packed.wasm", "--json"]);
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    let standing: BTreeSet<_> =
+        said["wanted"].as_array().unwrap().iter().map(|wanted| wanted["standing"].as_str().unwrap()).collect();
+    assert_eq!((standing, &said["lines"]), (BTreeSet::from(["granted"]), &Value::Null));
+    // What is granted has to be there when the host starts.
+    let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("is granted a folder that does not exist"), "{said:?}");
+}
+
+#[test]
+fn a_section_that_lies_is_not_believed() {
+    let host = Setup::default().start();
+    let honest = packed(&host, &fixture(&json!([{"name": "pay", "approval": "requires-approval"}])), "");
+    assert_eq!(host.admin.put("/v1/plugins/pay", &honest).ok(200)["state"], "live");
+    let tool = |approval: &str| {
+        json!({"form": 1, "tools": [{
+            "name": "pay", "description": "A tool.", "parameters": "{\"type\":\"object\"}", "executor": "server",
+            "approval": approval, "streaming": false, "options": "{}",
+        }]})
+    };
+    // It would be approved as gated and run without a gate, or the other way round.
+    let ungated = fixture(&json!([{"name": "pay"}]));
+    let lying = with_section(&ungated, &tool("requires-approval").to_string());
+    let refused = host.admin.put("/v1/plugins/pay", &lying).problem(422, "plugin-refused");
+    assert_eq!(rules(&refused), ["declaration-differs"]);
+    assert_eq!(refused["findings"][0]["tool"], "pay");
+    let true_one = with_section(&ungated, &tool("auto").to_string());
+    assert_eq!(host.admin.put("/v1/plugins/pay", &true_one).ok(200)["state"], "live");
+    let two = with_section(&true_one, &tool("auto").to_string());
+    assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &two).problem(422, "plugin-refused")), ["declaration-form"]);
+    let large = with_section(&ungated, &" ".repeat(1_100_000));
+    assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &large).problem(422, "plugin-refused")), ["declaration-form"]);
+    // Packing again leaves one section, which says what the tools say.
+    let again = packed(&host, &two, "");
+    assert_eq!(host.admin.put("/v1/plugins/pay", &again).ok(200)["state"], "live");
+    assert_eq!(again, packed(&host, &ungated, ""));
+}
+
+#[test]
+fn nothing_that_can_be_sent_to_the_api_speaks_of_grants() {
+    let host = Setup::default().start();
+    let document = host.stranger().get("/openapi.json").ok(200);
+    let mut sent = BTreeSet::new();
+    for operations in document["paths"].as_object().unwrap().values() {
+        for operation in operations.as_object().unwrap().values() {
+            collect(&document, &operation["requestBody"], &mut sent, 0);
+            collect(&document, &operation["parameters"], &mut sent, 0);
+        }
+    }
+    assert!(sent.contains("arguments") && sent.contains("decision"), "{sent:?}");
+    let words = ["grant", "capabilit", "folder", "secret", "keyvalue", "component", "limits", "holder"];
+    let found: Vec<_> = sent.iter().filter(|name| words.iter().any(|word| name.contains(word))).collect();
+    assert!(found.is_empty(), "{found:?}");
+    for path in ["/v1/grants", "/v1/plugins/lab/grants"] {
+        for method in ["POST", "PUT", "PATCH"] {
+            let status = host.admin.status(method, path, "{}");
+            assert!(status == 404 || status == 405, "{method} {path}: {status}");
+        }
+    }
+}
+
+/// The names of everything that can be said in a request.
+fn collect(document: &Value, value: &Value, names: &mut BTreeSet<String>, depth: usize) {
+    assert!(depth < 100, "the document refers to itself");
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(document, item, names, depth + 1)),
+        Value::Object(members) => {
+            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                let schema = document.pointer(reference.trim_start_matches('#')).unwrap();
+                collect(document, schema, names, depth + 1);
+            }
+            if members.contains_key("in") {
+                names.insert(members["name"].as_str().unwrap().to_owned());
+            }
+            if let Some(Value::Object(properties)) = members.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            members.values().for_each(|member| collect(document, member, names, depth + 1));
+        }
+        _ => {}
+    }
+}
