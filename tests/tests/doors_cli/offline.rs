@@ -31,19 +31,21 @@ fn check_says_what_to_change() {
         &host.cli(None, &["check", "store.wasm"]),
         1,
         &expect![[r#"
-        refused store.wasm: 2 findings
-          [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`)
-              grant `keyvalue` to the plugin in the host's configuration, or do without it
-          [import-not-granted] the component imports `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
-              grant `keyvalue` to the plugin in the host's configuration, or do without it
-    "#]],
+            refused store.wasm: 2 findings
+              [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`)
+                  grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
+              [import-not-granted] the component imports `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
+                  grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
+        "#]],
     );
     check(
         &host.cli(None, &["check", "store.wasm", "--grant", "keyvalue"]),
         0,
         &expect![[r#"
-        fine store.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
-    "#]],
+            fine store.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
+              may use
+                keyvalue: up to 16777216 bytes in 100000 keys
+        "#]],
     );
 }
 
@@ -114,22 +116,23 @@ fn config_says_what_it_means() {
         &host.cli(None, &["config", "--config", "toolgate.toml"]),
         0,
         &expect![[r#"
-        listen   127.0.0.1:7420
-        plugins  plugins
-        data     data
-        plugin   ledger: grants {KeyValue}
-        policy   pay_*: Ask
-    "#]],
+            listen   127.0.0.1:7420
+            plugins  plugins
+            data     data
+            plugin   ledger, granted to any component of this name
+                       keyvalue: up to 16777216 bytes in 100000 keys
+            policy   pay_*: ask
+        "#]],
     );
     file(&host, "wrong.toml", "[limits]\ntime = 5\n");
     check(
         &host.cli(None, &["config", "--config", "wrong.toml"]),
         2,
         &expect![[r#"
-        error: wrong.toml:2:1: unknown field `time`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`
-        hint: did you mean `time_ms`?
-        hint: `toolgate config --schema` prints what the file may say
-    "#]],
+            error: wrong.toml:2:1: unknown field `time`, expected one of `time_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
+            hint: did you mean `time_ms`?
+            hint: `toolgate config --schema` prints what the file may say
+        "#]],
     );
 }
 
