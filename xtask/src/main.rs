@@ -10,6 +10,7 @@ mod demo;
 mod isolation;
 mod setup;
 mod test;
+mod tools;
 mod workspace;
 
 use std::process::ExitCode;

@@ -1,8 +1,9 @@
 //! Everything that CI runs, step by step. The first step that fails ends the run, with the command to repeat it.
 
+mod deny;
 mod dependencies;
 mod edges;
-mod licences;
+mod schemathesis;
 
 use std::time::{Duration, Instant};
 
@@ -22,23 +23,27 @@ pub(crate) enum Part {
     Fmt,
     Edges,
     Dependencies,
+    Deny,
     Guests,
     Build,
     Syscalls,
     Tests,
+    Schemathesis,
     Clippy,
     Docs,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
+        Self::Deny,
         Self::Guests,
         Self::Build,
         Self::Syscalls,
         Self::Tests,
+        Self::Schemathesis,
         Self::Clippy,
         Self::Docs,
     ];
@@ -48,10 +53,12 @@ impl Part {
             Self::Fmt => "fmt",
             Self::Edges => "edges",
             Self::Dependencies => "dependencies",
+            Self::Deny => "deny",
             Self::Guests => "guests",
             Self::Build => "build",
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
+            Self::Schemathesis => "schemathesis",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
         }
@@ -65,21 +72,26 @@ impl Part {
         match self {
             Self::Fmt => "every workspace is formatted",
             Self::Edges => "no crate knows what it must not know",
-            Self::Dependencies => "not more dependencies than agreed, and under agreed licences",
+            Self::Dependencies => "not more dependencies than agreed",
+            Self::Deny => "dependencies have agreed licences and sources, and no known flaw (cargo-deny)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
             Self::Tests => "the host's tests pass",
+            Self::Schemathesis => "a running host answers as its own OpenAPI document says",
             Self::Clippy => "no warning in any workspace",
             Self::Docs => "the documentation builds without a warning",
         }
     }
 
-    fn run(self, without: &[Self]) -> Result<()> {
+    /// Runs it, and returns what it could not check.
+    fn run(self, without: &[Self]) -> Result<Option<String>> {
         let commands: Vec<Invocation> = match self {
-            Self::Edges => return edges::check(),
-            Self::Syscalls => return setup::strace(),
-            Self::Dependencies => return dependencies::check().and_then(|()| licences::check()),
+            Self::Edges => return edges::check().map(|()| None),
+            Self::Syscalls => return setup::strace().map(|()| None),
+            Self::Dependencies => return dependencies::check().map(|()| None),
+            Self::Deny => return deny::check(),
+            Self::Schemathesis => return schemathesis::run().map(|()| None),
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
@@ -104,7 +116,8 @@ impl Part {
         commands.iter().try_for_each(|command| {
             console::aside(&format!("$ {command}"));
             command.run()
-        })
+        })?;
+        Ok(None)
     }
 }
 
@@ -117,7 +130,7 @@ fn everywhere(line: &str) -> Vec<Invocation> {
 pub(crate) fn run(without: &[Part]) -> Result<()> {
     console::headline("setup");
     setup::run()?;
-    let mut took = Vec::new();
+    let (mut took, mut unchecked) = (Vec::new(), Vec::new());
     for part in Part::ALL {
         if without.contains(&part) {
             continue;
@@ -126,12 +139,14 @@ pub(crate) fn run(without: &[Part]) -> Result<()> {
         let begun = now();
         let passed = part.run(without);
         took.push((part, begun.elapsed()));
-        passed.with_context(|| {
+        unchecked.extend(passed.with_context(|| {
             table(&took, without, true);
             format!("the part `{}` failed", part.name())
-        })?;
+        })?);
     }
     table(&took, without, false);
+    // The last thing that is read: what passed without having been checked.
+    unchecked.iter().for_each(|what| console::line(&console::toned(Tone::Waiting, what)));
     Ok(())
 }
 

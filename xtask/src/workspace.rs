@@ -26,7 +26,7 @@ pub(crate) fn binary(name: &str) -> Result<PathBuf> {
 pub(crate) struct Invocation {
     folder: &'static str,
     words: Vec<String>,
-    variables: Vec<(&'static str, &'static str)>,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Invocation {
@@ -41,6 +41,18 @@ impl Invocation {
         self
     }
 
+    /// Another program than the first word.
+    pub(crate) fn program(mut self, path: &Path) -> Self {
+        self.words[0] = path.display().to_string();
+        self
+    }
+
+    /// With these words, divided by spaces.
+    pub(crate) fn words(mut self, words: &str) -> Self {
+        self.words.extend(words.split(' ').map(str::to_owned));
+        self
+    }
+
     /// With one more word.
     pub(crate) fn word(mut self, word: &str) -> Self {
         self.words.push(word.to_owned());
@@ -48,15 +60,18 @@ impl Invocation {
     }
 
     /// With an environment variable.
-    pub(crate) fn variable(mut self, name: &'static str, value: &'static str) -> Self {
-        self.variables.push((name, value));
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
         self
     }
 
     fn command(&self) -> Command {
         let mut words = self.words.iter();
         let mut command = Command::new(words.next().map_or("", String::as_str));
-        command.args(words).current_dir(root().join(self.folder)).envs(self.variables.iter().copied());
+        command
+            .args(words)
+            .current_dir(root().join(self.folder))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         if !self.folder.is_empty() {
             // The other workspaces link with flags of their own, which this variable would replace.
             command.env_remove("RUSTFLAGS");

