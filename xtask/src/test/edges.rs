@@ -10,11 +10,16 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 6] = [
+const FORBIDDEN: [(&str, &[&str], &str); 7] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
         "the domain is values and rules: no I/O, no clock, no wire format",
+    ),
+    (
+        "toolgate-text",
+        &["tokio", "serde", "serde_json", "toolgate-domain"],
+        "text is escaped alike everywhere, so whoever shows any can depend on what does it",
     ),
     (
         "toolgate-dispatch",

@@ -35,6 +35,8 @@ pub(crate) fn run() -> Result<()> {
         console::line(&format!("as {who}, at {}", host.address));
         let run = Invocation::new("")
             .program(&program)
+            // It keeps what it found in the folder where it runs.
+            .in_folder("target/schemathesis")
             .words(&format!("run http://{}/openapi.json --exclude-path-regex events$", host.address))
             .words(&format!("--checks {CHECKS} --max-examples {EXAMPLES} --seed 1 --continue-on-failure"))
             .words("--phases coverage,fuzzing --request-timeout 20 --no-shrink --no-color --warnings off --header")
