@@ -5,9 +5,10 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, AuditEntry, Commit, Committed, Feed, Filter, Loaded, Page, Position, Store, StoreFault, SuspensionRow,
+    AppendError, Audited, Commit, Committed, Feed, Filter, Head, Link, Loaded, Page, Position, Store, StoreFault,
+    SuspensionRow,
 };
-use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
 
 /// When the process dies, seen from a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +64,24 @@ impl Store for MortalStore {
         }
     }
 
-    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault> {
-        self.inner.record(event, audit).await
+    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
+        self.inner.record(event).await
+    }
+
+    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
+        self.inner.started(start).await
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        self.inner.last_start().await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
         self.inner.sync().await
     }
 
-    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
-        self.inner.load(turn).await
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+        self.inner.load_until(turn, commits).await
     }
 
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
@@ -108,7 +117,15 @@ impl Store for MortalStore {
         self.inner.suspensions(filter, after, limit).await
     }
 
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         self.inner.audit(after, limit).await
+    }
+
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+        self.inner.chain(after, limit).await
+    }
+
+    async fn head(&self) -> Result<Head, StoreFault> {
+        self.inner.head().await
     }
 }

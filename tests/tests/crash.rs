@@ -103,6 +103,10 @@ fn two_hundred_kills_lose_nothing_and_repeat_nothing() {
         record.answers().len(),
         record.late(),
     ));
+    host.kill();
+    let verified = host.cli(None, &["audit", "verify"]);
+    assert_eq!(verified.code, 0, "two hundred kills left the chain whole: {verified:?}");
+    say(verified.out.trim());
 }
 
 /// Kills the host after a random number of acknowledgements and a random moment more; every sixth time while it starts.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{End, Run, Store as _};
 use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Rejection, Role, Rules, Turn};
+use domain::{CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Turn};
 use store::MemoryStore;
 use tokio::sync::Semaphore;
 use toolgate_tests::clock::SimClock;
@@ -51,16 +51,18 @@ impl World {
                 End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false }
             }
         };
+        let mint = Arc::new(move || {
+            let mut minted = minted.lock().unwrap();
+            *minted += 1;
+            *minted
+        });
         self.host = Some(Host::start(Parts {
             store: self.store.clone(),
             tools: Arc::new(WordTools::new(&["server", "server!"], run)),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
-            mint: Arc::new(move || {
-                let mut minted = minted.lock().unwrap();
-                *minted += 1;
-                *minted
-            }),
+            owner: OwnerId::from_bits(mint()),
+            mint,
             rules: Rules::default(),
             bounds: dispatch::Bounds::default(),
             quotas: self.quotas.clone(),

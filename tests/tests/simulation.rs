@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Clock as _, End, Filter, Run, Store};
 use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
 use domain::{
-    CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span, SuspensionId,
-    Turn, TurnId,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span,
+    SuspensionId, Turn, TurnId,
 };
 use store::MemoryStore;
 use toolgate_tests::clock::SimClock;
@@ -97,16 +97,18 @@ impl World {
                 End { outcome, wrote: false }
             }
         };
+        let mint = Arc::new(move || {
+            let mut minted = minted.lock().unwrap();
+            *minted += 1;
+            *minted
+        });
         Host::start(Parts {
             store,
             tools: Arc::new(WordTools::new(&TOOLS, run)),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
-            mint: Arc::new(move || {
-                let mut minted = minted.lock().unwrap();
-                *minted += 1;
-                *minted
-            }),
+            owner: OwnerId::from_bits(mint()),
+            mint,
             rules: Rules::default(),
             bounds: dispatch::Bounds::default(),
             quotas: dispatch::Quotas { each: self.quota, ..dispatch::Quotas::default() },

@@ -30,6 +30,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where guests run: threads of their own, so that a spinning guest delays nobody else.
     pub guests: runtime::Handle,
+    /// This run of the host: what the starts of its calls name as their owner.
+    pub owner: OwnerId,
     /// Makes 128 bits that were never made before, and that sort by time.
     pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     /// The operator's rules.
@@ -53,7 +55,7 @@ impl Host {
     pub fn start(mut parts: Parts) -> Self {
         let ledger = Arc::new(Ledger::new(std::mem::take(&mut parts.quotas)));
         let inner = Arc::new(Inner {
-            owner: OwnerId::from_bits((parts.mint)()),
+            owner: parts.owner,
             open_since: parts.clock.now(),
             turns: Arc::default(),
             feeds: Feeds::default(),

@@ -1,18 +1,19 @@
 //! What doors hold: everything that can be asked of a host, each in the name of a principal.
 
 mod answer;
+mod audit;
 mod read;
 mod submit;
 
 pub use answer::Replayed;
 use std::sync::Arc;
 
-use domain::{ConversationId, Input, PluginEvent, Principal, PrincipalId, Role, Span, ToolName, Turn, TurnId};
+use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, ToolName, Turn, TurnId};
 
 use crate::dispatcher::Inner;
 use crate::error::Error;
 use crate::feed::Follower;
-use crate::ports::{AuditEntry, Feed, LiveTool, Position, StoreFault};
+use crate::ports::{Feed, LiveTool, Position, StoreFault};
 use crate::presence::{Attachment, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
@@ -156,42 +157,6 @@ impl Handle {
     pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
         admin(by)?;
         Ok(Follower::new(self.inner.clone(), by.clone(), Feed::Host, after))
-    }
-
-    /// Records what became of a plugin, and who did it.
-    ///
-    /// # Errors
-    /// [`StoreFault`]; nothing is recorded.
-    pub async fn plugin_changed(&self, event: PluginEvent, by: PrincipalId) -> Result<(), StoreFault> {
-        let audit = AuditEntry {
-            at: event.at,
-            by,
-            action: event.change.name().to_owned(),
-            turn: None,
-            call: None,
-            subject: Some(event.plugin.to_string()),
-            suspension: None,
-            digest: Some(event.component),
-            edited: None,
-            comment: None,
-        };
-        self.inner.parts.store.record(event, Some(audit)).await?;
-        self.inner.feeds.host();
-        Ok(())
-    }
-
-    /// The audit after a position.
-    ///
-    /// # Errors
-    /// [`Error::NotAllowed`] without the role `admin`.
-    pub async fn audit(
-        &self,
-        by: &Principal,
-        after: Position,
-        limit: usize,
-    ) -> Result<Vec<(Position, AuditEntry)>, Error> {
-        admin(by)?;
-        Ok(self.inner.parts.store.audit(after, limit).await?)
     }
 }
 

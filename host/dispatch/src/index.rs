@@ -1,8 +1,8 @@
 //! Which entries of the indexes change with a commit. Indexes are derived: whoever has the logs can make them anew.
 
-use domain::{Call, CallIndex, ClosedAs, Event, PrincipalId, Suspension, Turn};
+use domain::{Call, CallIndex, Event, Suspension, Turn};
 
-use crate::ports::{AuditEntry, Index, SuspensionRow};
+use crate::ports::{Index, SuspensionRow};
 
 /// The changes that go with these events. `before` is the turn without them, if it existed; `after` is the turn with them.
 pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<Index> {
@@ -11,9 +11,6 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
         match event {
             Event::TurnStarted { caller, .. } => changes.push(Index::Owner(caller.clone())),
             Event::CallRequested { id, .. } => changes.push(Index::Call(id.clone())),
-            Event::CallResolved { .. } | Event::SuspensionExpired { .. } | Event::TurnCancelled { .. } => {
-                changes.extend(audit(event, after).map(Index::Audit));
-            }
             _ => {}
         }
     }
@@ -56,52 +53,5 @@ fn row(index: CallIndex, call: &Call, suspension: &Suspension, state: &str, turn
         tool: call.tool.to_string(),
         kind: suspension.kind,
         state: state.to_owned(),
-    }
-}
-
-fn audit(event: &Event, turn: &Turn) -> Option<AuditEntry> {
-    let about = |index: &CallIndex, id| {
-        let call = turn.calls.get(index.get())?;
-        let (suspension, closed) = call.suspension(id)?;
-        let resolution = match closed.as_ref().map(|closed| &closed.how) {
-            Some(ClosedAs::Resolved(resolution)) => Some(resolution),
-            _ => None,
-        };
-        Some(AuditEntry {
-            at: turn.started_at,
-            by: PrincipalId::system(),
-            action: resolution.map_or("expired", |resolution| resolution.decision.as_str()).to_owned(),
-            turn: Some(turn.id),
-            call: Some(call.id.clone()),
-            subject: Some(call.tool.to_string()),
-            suspension: Some(id),
-            digest: Some(suspension.digest),
-            edited: resolution.and_then(|resolution| resolution.arguments.clone()),
-            comment: resolution.and_then(|resolution| resolution.comment.clone()),
-        })
-    };
-    match event {
-        Event::CallResolved { call, suspension, by, at, approved, .. } => about(call, *suspension).map(|entry| {
-            let digest = approved.or(entry.digest);
-            AuditEntry { at: *at, by: by.clone(), digest, ..entry }
-        }),
-        Event::SuspensionExpired { call, suspension, approved, at } => about(call, *suspension).map(|entry| {
-            // Where the operator lets silence approve, the audit says that it did.
-            let action = if approved.is_some() { "approve".to_owned() } else { entry.action };
-            AuditEntry { at: *at, action, ..entry }
-        }),
-        Event::TurnCancelled { by, at } => Some(AuditEntry {
-            at: *at,
-            by: by.clone(),
-            action: "cancel".into(),
-            turn: Some(turn.id),
-            call: None,
-            subject: None,
-            suspension: None,
-            digest: None,
-            edited: None,
-            comment: None,
-        }),
-        _ => None,
     }
 }

@@ -12,6 +12,7 @@
 //! An answer, an expiry, a cancellation and a restart are inputs like any other. Nothing here knows a database, an
 //! engine or a wire format.
 
+mod audit;
 mod dispatcher;
 mod error;
 mod exact;
@@ -28,8 +29,10 @@ mod presence;
 mod prompt;
 mod quota;
 mod request;
+mod start;
 mod turns;
 
+pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use dispatcher::{Host, Parts};
 pub use error::Error;
 pub use feed::{Follower, Item, Live};
@@ -38,3 +41,4 @@ pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};
 pub use request::{Answer, Bounds, CallRequest, Counts, PendingItem, ProviderResult, Submitted, TurnRequest, Until};
+pub use start::{Start, begin};

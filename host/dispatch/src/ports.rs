@@ -1,12 +1,14 @@
 //! All I/O that this system can do, as traits. Whoever implements one of them is an edge; the loop knows none of them.
 
+mod audit;
 mod clock;
 mod store;
 mod tools;
 
+pub use audit::{Anchor, Audited, Head, Link, ParseAnchorError, Source, Tampering, Walk};
 pub use clock::Clock;
 pub use store::{
-    AppendError, AuditEntry, Commit, Committed, Facts, Feed, Filter, Index, Loaded, Page, Position, Store, StoreFault,
+    AppendError, Commit, Committed, Facts, Feed, Filter, Index, Loaded, Page, Position, Store, StoreFault,
     SuspensionRow,
 };
 pub use tools::{Checks, End, LiveTool, Progress, Report, Run, Tools};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, Pinned, PluginName, PrincipalId, Rejection, Resolution,
-    Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Rejection,
+    Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
 };
 
 /// How a turn ended.
@@ -172,6 +172,10 @@ pub struct PluginEvent {
     pub change: PluginChange,
     /// When.
     pub at: Timestamp,
+    /// Who did it; `None` for what changed in the folder, which is nobody's doing that the host knows.
+    pub by: Option<PrincipalId>,
+    /// What the operator granted it at that moment, one grant each, in words for people.
+    pub grants: Vec<String>,
 }
 
 /// What became of a plugin.
@@ -189,6 +193,23 @@ pub enum PluginChange {
     },
     /// It is no longer live. Calls that wait for it still are.
     Unloaded,
+}
+
+/// A host began to run on its store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostStarted {
+    /// This run of it: what the starts of calls name as their owner.
+    pub owner: OwnerId,
+    /// The version of the program.
+    pub version: String,
+    /// What the configuration grants, one grant of one plugin each.
+    pub grants: Vec<String>,
+    /// Those that the start before did not have.
+    pub added: Vec<String>,
+    /// Those that only the start before had.
+    pub removed: Vec<String>,
+    /// When.
+    pub at: Timestamp,
 }
 
 impl PluginChange {

@@ -35,7 +35,7 @@ mod turn;
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
 pub use effect::{Due, Effect};
-pub use event::{Event, PluginChange, PluginEvent, TurnEnd};
+pub use event::{Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
 pub use gate::Rule;
 pub use ids::{CallId, CallIndex, ConversationId, InvalidId, OwnerId, PluginName, SuspensionId, TurnId};
 pub use limits::Limits;

@@ -256,7 +256,13 @@ impl Shared {
             PluginChange::Loaded { tools } => tracing::info!(%plugin, %component, ?tools, "plugin loaded"),
             PluginChange::Unloaded => tracing::info!(%plugin, %component, "plugin unloaded"),
         }
-        (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at: self.clock.now() });
+        let at = self.clock.now();
+        let grants = match &change {
+            PluginChange::Loaded { .. } | PluginChange::Rejected { .. } => self.settings.grants(plugin).words(),
+            PluginChange::Unloaded => Vec::new(),
+        };
+        // Who did it is known where the doors are, not here.
+        (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at, by: None, grants });
     }
 }
 

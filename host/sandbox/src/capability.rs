@@ -9,6 +9,7 @@ pub(crate) mod filesystem;
 pub(crate) mod http;
 pub(crate) mod keyvalue;
 pub(crate) mod secrets;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;

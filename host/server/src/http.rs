@@ -69,6 +69,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(plugins::list))
         .routes(routes!(plugins::put, plugins::remove))
         .routes(routes!(audit::list))
+        .routes(routes!(audit::chain))
         .routes(routes!(health::health))
         .routes(routes!(health::metrics))
         .routes(routes!(health::openapi))

@@ -16,7 +16,7 @@ mod verbatim;
 mod words;
 
 pub use self::time::rfc3339;
-pub use audit::{AuditEntry, AuditPage};
+pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};

@@ -1,7 +1,7 @@
 //! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
 
-use dispatch::ports::{AuditEntry, SuspensionRow};
-use domain::PluginEvent;
+use dispatch::ports::SuspensionRow;
+use domain::{HostStarted, PluginEvent};
 
 use crate::record::{self, Record};
 
@@ -25,7 +25,7 @@ pub fn rewritten(kind: u8, bytes: &[u8]) -> Result<Vec<u8>, String> {
             record::write_events(&events, &mut out).map_err(|error| error.to_string()).map(|()| out)
         }
         1 => one::<SuspensionRow>(bytes),
-        2 => one::<AuditEntry>(bytes),
+        2 => one::<HostStarted>(bytes),
         _ => one::<PluginEvent>(bytes),
     }
 }

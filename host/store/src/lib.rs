@@ -18,7 +18,7 @@ pub use self::key_value::{
     KeyValue, KeyValueError, LARGEST_KEY, LARGEST_LISTING, LARGEST_NAME, LARGEST_VALUE, Listing,
 };
 pub use self::memory::MemoryStore;
-pub use self::sled::{Checked, ExportError, Problem, SledStore};
+pub use self::sled::{Checked, ExportError, Problem, SledStore, VerifyError, verify};
 
 /// What the operator may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,16 @@ pub enum OpenError {
         /// The format that it has.
         found: u8,
         /// The newest that is known here.
+        known: u8,
+    },
+    /// A host wrote it before the first release, in a form that is read no longer.
+    #[error("{} has the format {found}, of before the first release, and this host knows {known}; start with an empty folder", .path.display())]
+    Older {
+        /// The folder.
+        path: PathBuf,
+        /// The format that it has.
+        found: u8,
+        /// The only one that is known here.
         known: u8,
     },
     /// What is in it is not what was written.

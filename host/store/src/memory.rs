@@ -7,10 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, AuditEntry, Commit, Committed, Facts, Feed, Filter, Index, Loaded, Page, Position, Store, StoreFault,
-    SuspensionRow,
+    AppendError, Audited, Commit, Committed, Facts, Feed, Filter, Head, Index, Link, Loaded, Page, Position, Source,
+    Store, StoreFault, SuspensionRow,
 };
-use domain::{CallId, ConversationId, Due, Event, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId,
+};
+
+use crate::fault::fault;
+use crate::record::{self, Record};
 
 /// Rows that are looked at for one page of suspensions, at most; as few as the other store looks at.
 const MOST_EXAMINED: usize = 1_000;
@@ -21,18 +26,19 @@ pub struct MemoryStore(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    last: u64,
+    /// Every commit: where it stands, where its record is, and the digest of that in its stored form.
+    chain: Vec<(Head, Source, Digest)>,
     logs: BTreeMap<TurnId, Vec<Vec<Event>>>,
     /// Where the commit at a position of a conversation's feed is.
     feeds: BTreeMap<(ConversationId, Position), (TurnId, usize)>,
     plugins: BTreeMap<Position, PluginEvent>,
+    starts: BTreeMap<Position, HostStarted>,
     owners: BTreeMap<ConversationId, PrincipalId>,
     calls: BTreeMap<(ConversationId, CallId), TurnId>,
     due: BTreeSet<(Timestamp, TurnId)>,
     unfinished: BTreeMap<TurnId, Due>,
     suspensions: BTreeMap<SuspensionId, SuspensionRow>,
     open: BTreeSet<(ConversationId, SuspensionId)>,
-    audit: BTreeMap<Position, AuditEntry>,
 }
 
 impl MemoryStore {
@@ -63,29 +69,26 @@ impl State {
                     Some(turn) if *turn != commit.turn => return Err(AppendError::CallExists(*turn)),
                     _ => {}
                 },
-                Index::Due { .. } | Index::Suspension(_) | Index::Audit(_) => {}
+                Index::Due { .. } | Index::Suspension(_) => {}
             }
         }
         Ok(())
     }
 
-    fn apply(&mut self, commit: Commit) -> Position {
-        let Commit { turn, conversation, events, index, .. } = commit;
-        let position = Position(self.last + 1);
+    fn apply(&mut self, commit: Commit, record: Digest) -> Position {
+        let Commit { turn, conversation, events, index, expected } = commit;
+        let position = self.advance(Source::Turn { turn, number: expected }, record);
         let log = self.logs.entry(turn).or_default();
         self.feeds.insert((conversation.clone(), position), (turn, log.len()));
         log.push(events);
-        let mut audit = Vec::new();
         for index in index {
             match index {
                 Index::Owner(owner) => drop(self.owners.insert(conversation.clone(), owner)),
                 Index::Call(call) => drop(self.calls.insert((conversation.clone(), call), turn)),
                 Index::Due { before, after } => self.move_due(turn, before, after),
                 Index::Suspension(row) => self.suspension(row),
-                Index::Audit(entry) => audit.push(entry),
             }
         }
-        self.advance(audit);
         position
     }
 
@@ -110,40 +113,77 @@ impl State {
         }
     }
 
-    /// Each audit entry has a position of its own, so that a page can end between two of one commit.
-    fn advance(&mut self, audit: impl IntoIterator<Item = AuditEntry>) {
-        let first = self.last + 1;
-        self.last = first;
-        for (position, entry) in (first..).zip(audit) {
-            self.last = position;
-            self.audit.insert(Position(position), entry);
-        }
+    fn head(&self) -> Head {
+        self.chain.last().map_or(Head::START, |(head, ..)| *head)
     }
+
+    /// One more link of the chain.
+    fn advance(&mut self, source: Source, record: Digest) -> Position {
+        let head = self.head().then(source, record);
+        self.chain.push((head, source, record));
+        head.position
+    }
+
+    /// The links after a position.
+    fn links(&self, after: Position, limit: usize) -> impl Iterator<Item = &(Head, Source, Digest)> {
+        self.chain.iter().skip(usize::try_from(after.0).unwrap_or(usize::MAX)).take(limit)
+    }
+
+    fn facts(&self, at: Position, source: Source) -> Option<Facts> {
+        Some(match source {
+            Source::Turn { turn, number } => {
+                Facts::Turn { turn, events: self.logs.get(&turn)?.get(number as usize)?.clone() }
+            }
+            Source::Plugin => Facts::Plugin(self.plugins.get(&at)?.clone()),
+            Source::Started => Facts::Started(self.starts.get(&at)?.clone()),
+        })
+    }
+}
+
+/// The digest that a record has in its stored form: the chain is the same on every backend.
+fn digest(write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>) -> Result<Digest, StoreFault> {
+    let mut bytes = Vec::new();
+    write(&mut bytes).map_err(fault("encode a commit"))?;
+    Ok(Digest::of(bytes))
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+        let record = digest(|out| record::write_events(&commit.events, out))?;
         let mut state = self.state();
         state.check(&commit)?;
-        Ok(state.apply(commit))
+        Ok(state.apply(commit, record))
     }
 
-    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault> {
+    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
+        let record = digest(|out| event.write(out))?;
         let mut state = self.state();
-        let position = Position(state.last + 1);
+        let position = state.advance(Source::Plugin, record);
         state.plugins.insert(position, event);
-        state.advance(audit);
         Ok(position)
+    }
+
+    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
+        let record = digest(|out| start.write(out))?;
+        let mut state = self.state();
+        let position = state.advance(Source::Started, record);
+        state.starts.insert(position, start);
+        Ok(position)
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        Ok(self.state().starts.last_key_value().map(|(_, start)| start.clone()))
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
         Ok(())
     }
 
-    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
         let state = self.state();
-        Ok(state.logs.get(&turn).map(|log| Loaded {
+        let log = state.logs.get(&turn).map(|log| log.get(..commits as usize).unwrap_or(log));
+        Ok(log.filter(|log| !log.is_empty()).map(|log| Loaded {
             version: u32::try_from(log.len()).unwrap_or(u32::MAX),
             events: log.iter().flatten().cloned().collect(),
         }))
@@ -227,9 +267,21 @@ impl Store for MemoryStore {
         Ok(page)
     }
 
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         let state = self.state();
-        let from = Position(after.0.saturating_add(1));
-        Ok(state.audit.range(from..).take(limit).map(|(position, entry)| (*position, entry.clone())).collect())
+        let audited = |&(head, source, _): &(Head, Source, Digest)| {
+            Some(Audited { head, source, facts: state.facts(head.position, source)? })
+        };
+        Ok(state.links(after, limit).filter_map(audited).collect())
+    }
+
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+        let state = self.state();
+        let links = state.links(after, limit);
+        Ok(links.map(|&(head, source, record)| Link { head, source, record: Some(record) }).collect())
+    }
+
+    async fn head(&self) -> Result<Head, StoreFault> {
+        Ok(self.state().head())
     }
 }

@@ -12,8 +12,8 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-use dispatch::ports::{AuditEntry, SuspensionRow};
-use domain::{Event, PluginEvent};
+use dispatch::ports::SuspensionRow;
+use domain::{Event, HostStarted, PluginEvent};
 
 use self::field::{Held, Lent, LentSlice};
 
@@ -69,7 +69,7 @@ macro_rules! record {
     )*};
 }
 
-record!(SuspensionRow, AuditEntry, PluginEvent);
+record!(SuspensionRow, PluginEvent, HostStarted);
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     match bytes.split_first() {

@@ -1,6 +1,7 @@
 //! The store on sled 0.34: one tree of commits, one thread that writes them, and files of our own for what is large.
 
 mod blobs;
+mod chain;
 mod check;
 mod committer;
 mod disk;
@@ -9,6 +10,7 @@ mod folder;
 mod keys;
 mod plan;
 mod reader;
+mod verify;
 
 use std::fs::File;
 use std::path::Path;
@@ -17,13 +19,15 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, AuditEntry, Commit, Committed, Feed, Filter, Loaded, Page, Position, Store, StoreFault, SuspensionRow,
+    AppendError, Audited, Commit, Committed, Feed, Filter, Head, Link, Loaded, Page, Position, Store, StoreFault,
+    SuspensionRow,
 };
-use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::check::{Checked, Problem};
 pub use self::export::ExportError;
+pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
@@ -57,12 +61,7 @@ impl SledStore {
         let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = (*db).clone();
-        let last = match tree.get(keys::LAST_POSITION).map_err(|error| broken(error.to_string()))? {
-            None => Position::default(),
-            Some(bytes) => {
-                Position(keys::tail_u64(&bytes).ok_or_else(|| broken("its last position is unreadable".into()))?)
-            }
-        };
+        let last = chain::head(&tree).map_err(|fault| broken(fault.to_string()))?;
         let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
         let reader = Reader { tree, blobs, durable: durable.clone() };
         let checked = check::sample(&reader).map_err(|fault| broken(fault.to_string()))?;
@@ -124,19 +123,24 @@ impl Store for SledStore {
         self.commit(Plan::of_commit(&commit)?).await
     }
 
-    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault> {
-        self.commit(Plan::of_plugin(&event, audit.as_ref())?).await.map_err(|error| match error {
-            AppendError::Fault(fault) => fault,
-            refused => fault("record what became of a plugin")(refused),
-        })
+    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
+        self.commit(Plan::of_plugin(&event)?).await.map_err(unrefusable)
+    }
+
+    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
+        self.commit(Plan::of_start(&start)?).await.map_err(unrefusable)
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        self.reader.last_start().await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
         self.ask("sync", Work::Sync).await?
     }
 
-    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
-        self.reader.load(turn).await
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+        self.reader.load(turn, commits).await
     }
 
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
@@ -172,8 +176,24 @@ impl Store for SledStore {
         self.reader.suspensions(filter, after, limit).await
     }
 
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         self.reader.audit(after, limit).await
+    }
+
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+        self.reader.chain(after, limit).await
+    }
+
+    async fn head(&self) -> Result<Head, StoreFault> {
+        self.reader.head()
+    }
+}
+
+/// A fact that expects nothing and claims nothing can only fail with the store.
+fn unrefusable(error: AppendError) -> StoreFault {
+    match error {
+        AppendError::Fault(fault) => fault,
+        refused => fault("record a fact about the host")(refused),
     }
 }
 

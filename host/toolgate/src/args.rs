@@ -13,7 +13,7 @@ pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use host::{Call, Check, Config, Export, Serve};
-pub(crate) use look::{Audit, Events, Pending, Show, Tools};
+pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
 pub(crate) use make::{New, Token, TokenCommand};
 
 /// A host for agent tools that are WebAssembly components: it checks them when they are loaded, runs them in a sandbox,

@@ -78,6 +78,9 @@ pub struct Config {
     pub max_attempts: Option<NonZeroU32>,
     /// The most calls of one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
+    /// Whether turns may be ephemeral. If not, those that ask for it are written down like any other, so that the audit has every
+    /// call. Default: true.
+    pub ephemeral: Option<bool>,
     /// How many guests may exist at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
     pub pool: Option<NonZeroU32>,
     /// Whether a component has to carry its declaration in a section (`toolgate pack`), so that nothing of it runs before it
@@ -226,6 +229,7 @@ impl Config {
             queue: self.queue_ms.map_or(default.queue, |queue| Span::from_millis(queue.get())),
             max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
+            ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }
     }
 

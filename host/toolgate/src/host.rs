@@ -93,7 +93,10 @@ impl Host {
         if tokio::time::timeout(at_most, quiet).await.is_err() {
             tracing::warn!("some calls still ran; they are carried out again at the next start");
         }
-        self.store.sync().await
+        self.store.sync().await?;
+        let head = self.store.head().await?;
+        tracing::info!(%head, "the audit ends here");
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ const COLLECT: Duration = Duration::from_secs(60 * 60);
 /// How many unfinished turns are looked at in one go.
 const PAGE: usize = 500;
 
-/// Who is changing which plugin through a door. What changes in the folder is nobody's doing that we know: `system`'s.
+/// Who is changing which plugin through a door. What changes in the folder is nobody's doing that we know.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actors(Arc<Mutex<HashMap<PluginName, PrincipalId>>>);
 
@@ -27,8 +27,8 @@ impl Actors {
         Acting { actors: self.clone(), plugin: plugin.clone() }
     }
 
-    fn of(&self, plugin: &PluginName) -> PrincipalId {
-        self.lock().get(plugin).cloned().unwrap_or_else(PrincipalId::system)
+    fn of(&self, plugin: &PluginName) -> Option<PrincipalId> {
+        self.lock().get(plugin).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PluginName, PrincipalId>> {
@@ -49,7 +49,7 @@ impl Drop for Acting {
 }
 
 /// What the registry tells, on its way to the core. The registry is there first, so what it tells meanwhile waits here.
-pub(crate) type Told = mpsc::UnboundedReceiver<(PluginEvent, PrincipalId)>;
+pub(crate) type Told = mpsc::UnboundedReceiver<PluginEvent>;
 
 /// A registry's events, and where they come out.
 pub(crate) fn events(actors: Actors) -> (registry::Events, Told) {
@@ -57,16 +57,16 @@ pub(crate) fn events(actors: Actors) -> (registry::Events, Told) {
     let events = Arc::new(move |event: PluginEvent| {
         let by = actors.of(&event.plugin);
         // Nobody listens once the host is closing; what then becomes of plugins is told anew at the next start.
-        let _ = sender.send((event, by));
+        let _ = sender.send(PluginEvent { by, ..event });
     });
     (events, told)
 }
 
 /// Records what is told, in its order.
 pub(crate) async fn record(mut told: Told, handle: Handle) {
-    while let Some((event, by)) = told.recv().await {
+    while let Some(event) = told.recv().await {
         let plugin = event.plugin.clone();
-        if let Err(error) = handle.plugin_changed(event, by).await {
+        if let Err(error) = handle.plugin_changed(event).await {
             tracing::error!(%plugin, %error, "what became of a plugin could not be recorded");
         }
     }

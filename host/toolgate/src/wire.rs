@@ -95,14 +95,54 @@ pub(crate) struct AuditPage {
 /// An entry of the audit.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AuditEntry {
+    pub(crate) position: u64,
     pub(crate) at: String,
     pub(crate) by: String,
     pub(crate) action: String,
     pub(crate) call: Option<String>,
     pub(crate) subject: Option<String>,
+    pub(crate) component: Option<String>,
+    pub(crate) turn: Option<String>,
     pub(crate) suspension: Option<String>,
+    pub(crate) answer: Option<String>,
+    pub(crate) attempt: Option<u32>,
+    pub(crate) outcome: Option<String>,
+    pub(crate) code: Option<String>,
     pub(crate) edited: Option<Box<RawValue>>,
     pub(crate) comment: Option<String>,
+    pub(crate) version: Option<String>,
+    #[serde(default)]
+    pub(crate) tools: Vec<String>,
+    #[serde(default)]
+    pub(crate) findings: Vec<String>,
+    #[serde(default)]
+    pub(crate) grants: Vec<String>,
+    #[serde(default)]
+    pub(crate) revoked: Vec<String>,
+}
+
+/// A page of the audit's chain.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditChain {
+    pub(crate) links: Vec<AuditLink>,
+    pub(crate) next: Option<u64>,
+    pub(crate) head: AuditHead,
+}
+
+/// A point in the chain.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditHead {
+    pub(crate) position: u64,
+    pub(crate) hash: String,
+}
+
+/// A link of the chain.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditLink {
+    pub(crate) position: u64,
+    pub(crate) hash: String,
+    pub(crate) source: String,
+    pub(crate) record: Option<String>,
 }
 
 /// The live tools.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dispatch::ports::{Clock, Store};
-use dispatch::{Bounds, Parts};
+use dispatch::{Bounds, Parts, Start};
+use domain::{OwnerId, PluginName};
 use registry::Registry;
 use sandbox::{HttpClient, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
@@ -45,6 +46,9 @@ pub enum OpenError {
     /// The plugins cannot be looked after.
     #[error("the plugins cannot be looked after")]
     Registry(#[from] registry::OpenError),
+    /// That it starts cannot be written down.
+    #[error("the start cannot be recorded")]
+    Audit(#[from] dispatch::ports::StoreFault),
     /// The sandbox cannot be set up.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(String),
@@ -87,6 +91,11 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     settings.folder = plan.plugins;
     let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
     let arguments = arguments.fold(settings.limits.arguments, usize::max);
+    let start =
+        Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
+    let owner = start.owner;
+    let head = dispatch::begin(store.as_ref(), clock.as_ref(), start).await?;
+    tracing::info!(%head, "the audit goes on from here");
     let actors = Actors::default();
     let (events, told) = record::events(actors.clone());
     let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
@@ -98,6 +107,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         tools: Arc::new(registry.clone()),
         clock,
         guests: guests.handle().clone(),
+        owner,
         mint: Arc::new(mint),
         rules: plan.config.rules(),
         bounds: Bounds { arguments, ..Bounds::default() },
@@ -110,6 +120,13 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     ];
     let running = Running { _core: core, tasks, guests: Some(guests), _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, actors, data, running })
+}
+
+/// What the operator grants, one line for each grant of each plugin.
+fn granted(settings: &registry::Settings) -> Vec<String> {
+    let of =
+        |name: &PluginName, words: Vec<String>| words.into_iter().map(|words| format!("{name}: {words}")).collect();
+    settings.plugins.iter().flat_map(|(name, plugin)| -> Vec<String> { of(name, plugin.grants.words()) }).collect()
 }
 
 /// A sandbox that is set up as a host's is and keeps nothing, for checking components.

@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `pool`, `require_declaration`, `limits`, `quota`, `door`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `limits`, `quota`, `door`, `plugin`, `policy`
             did you mean `plugins`?"#]],
     );
     check(
@@ -89,6 +89,7 @@ fn every_key_reaches_the_host() {
         expires_ms = 2
         queue_ms = 3
         max_attempts = 4
+        ephemeral = false
         max_calls = 5
 
         [limits]
@@ -152,7 +153,7 @@ fn every_key_reaches_the_host() {
     assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
-    assert_eq!((rules.max_attempts, rules.max_calls), (4, 5));
+    assert_eq!((rules.max_attempts, rules.max_calls, rules.ephemeral), (4, 5, false));
 }
 
 #[test]

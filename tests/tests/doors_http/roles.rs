@@ -38,6 +38,7 @@ fn each_door_lets_those_pass_who_may() {
         door("DELETE", "/v1/plugins/nothing", "", [401, 403, 403, 403, 403, 404]),
         door("GET", "/v1/events", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/v1/audit", "", [401, 403, 403, 403, 403, 200]),
+        door("GET", "/v1/audit/chain", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/healthz", "", [200; 6]),
         door("GET", "/openapi.json", "", [200; 6]),

@@ -21,7 +21,7 @@ impl Handle {
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
-        if !request.ephemeral {
+        if !self.may_be_ephemeral(&request) {
             return self.submit_here(by, request).await;
         }
         // The guests of an ephemeral turn run in the task that submits it, and so it belongs where guests run.
@@ -49,7 +49,7 @@ impl Handle {
         let mut admission = ledger.admit(&by.id, &request)?;
         let tools = self.inner.parts.tools.as_ref();
         let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools)).collect();
-        let ephemeral = request.ephemeral && calls.iter().all(never_waits);
+        let ephemeral = self.may_be_ephemeral(&request) && calls.iter().all(never_waits);
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.parts.mint)()),
             conversation: request.conversation.clone(),
@@ -79,6 +79,11 @@ impl Handle {
                 None => Err(fault("submit a turn", &AppendError::Conflict).into()),
             },
         }
+    }
+
+    /// Whether a turn may be carried out without being written down: its caller asks for that, and the operator allows it.
+    fn may_be_ephemeral(&self, request: &TurnRequest) -> bool {
+        request.ephemeral && self.inner.parts.rules.ephemeral
     }
 
     /// Commits a new turn and performs what it owes.

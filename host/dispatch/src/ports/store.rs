@@ -3,18 +3,22 @@
 
 use async_trait::async_trait;
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Due, Event, Kind, PluginEvent, PrincipalId, SuspensionId, Timestamp,
-    TurnId,
+    CallId, CallIndex, ConversationId, Due, Event, HostStarted, Kind, PluginEvent, PrincipalId, SuspensionId,
+    Timestamp, TurnId,
 };
 
-/// A point in the order of everything that was committed to one store: from 1, rising, with gaps.
+use super::audit::{Audited, Head, Link};
+
+/// A point in the order of everything that was committed to one store: the first commit has 1, each further one has one
+/// more than the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position(pub u64);
 
 /// A log of commits with its indexes.
 ///
 /// Laws: a commit happens wholly or not at all. A returned `append` is on disk. A read sees every append that returned
-/// before it began. Positions rise in the order of commits, in every feed.
+/// before it began. Positions rise in the order of commits, in every feed. The audit is that order: every commit is a link
+/// of its chain, and the same commits make the same chain on every backend.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Appends to the log of a turn and changes the indexes with it.
@@ -23,17 +27,31 @@ pub trait Store: Send + Sync {
     /// [`AppendError`]; nothing has changed.
     async fn append(&self, commit: Commit) -> Result<Position, AppendError>;
 
-    /// Appends a fact about a plugin to the host's feed, with its audit entry.
+    /// Appends a fact about a plugin to the host's feed.
     ///
     /// # Errors
     /// [`StoreFault`]; nothing has changed.
-    async fn record(&self, event: PluginEvent, audit: Option<AuditEntry>) -> Result<Position, StoreFault>;
+    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault>;
+
+    /// Appends that a host began to run. It is in no feed.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing has changed.
+    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault>;
+
+    /// The start that was recorded last.
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault>;
 
     /// Returns once everything that was written before is on disk, the plugins' own key-value data included.
     async fn sync(&self) -> Result<(), StoreFault>;
 
     /// The log of a turn.
-    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault>;
+    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+        self.load_until(turn, u32::MAX).await
+    }
+
+    /// The log of a turn as it was when it had so many commits; as it is, if it has fewer.
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault>;
 
     /// To whom a conversation belongs. `None`: to nobody yet, and nothing was ever submitted to it.
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault>;
@@ -57,8 +75,14 @@ pub trait Store: Send + Sync {
     async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
     -> Result<Page, StoreFault>;
 
-    /// The audit after a position, oldest first, at most `limit` entries.
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault>;
+    /// Every commit after a position with what it says, oldest first, at most `limit`.
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;
+
+    /// The same as links of the chain: with the digests that the records have now, whatever they say.
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault>;
+
+    /// The last link of what is on disk.
+    async fn head(&self) -> Result<Head, StoreFault>;
 }
 
 /// What happens at once.
@@ -92,8 +116,6 @@ pub enum Index {
     },
     /// A suspension began, or its row changed.
     Suspension(SuspensionRow),
-    /// Who decided what.
-    Audit(AuditEntry),
 }
 
 /// What can be filtered of a suspension without loading its turn.
@@ -201,31 +223,8 @@ pub enum Facts {
     },
     /// Of a plugin.
     Plugin(PluginEvent),
-}
-
-/// Who decided what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// When.
-    pub at: Timestamp,
-    /// Who; `system` for an expiry.
-    pub by: PrincipalId,
-    /// What: a decision (`approve`, `deny`, `answer`, …), `expired`, `cancel`, `plugin.loaded`, …
-    pub action: String,
-    /// In which turn.
-    pub turn: Option<TurnId>,
-    /// About which call.
-    pub call: Option<CallId>,
-    /// Of which tool or plugin.
-    pub subject: Option<String>,
-    /// By which suspension.
-    pub suspension: Option<SuspensionId>,
-    /// Bound to what: the digest over arguments, component and declaration, or a component's own.
-    pub digest: Option<Digest>,
-    /// The arguments that the approver put in place of the submitted ones.
-    pub edited: Option<domain::Json>,
-    /// Why.
-    pub comment: Option<String>,
+    /// Of the host itself: it began to run. In the audit only.
+    Started(HostStarted),
 }
 
 /// Why a commit did not happen.

@@ -47,6 +47,8 @@ pub struct Rules {
     pub max_calls: usize,
     /// The most attempts at one call. A guest that takes its host down with it must not do so for ever.
     pub max_attempts: u32,
+    /// Whether a turn may be carried out without being written down. What is not written down is not in the audit.
+    pub ephemeral: bool,
 }
 
 impl Default for Rules {
@@ -57,6 +59,7 @@ impl Default for Rules {
             queue: Span::from_secs(30),
             max_calls: 128,
             max_attempts: 5,
+            ephemeral: true,
         }
     }
 }

@@ -1,13 +1,15 @@
-//! `/v1/audit`: who decided what, in order.
+//! `/v1/audit`: who did what, in order, and the chain in which nothing can be changed unnoticed.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::Position;
+use dispatch::{Action, AuditFilter};
+use domain::{PrincipalId, TurnId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Params, answer, suspensions};
+use super::{App, Id, Params, answer, suspensions};
 use crate::auth::Admin;
 use crate::error::Result;
 use crate::wire;
@@ -18,11 +20,24 @@ use crate::wire;
 pub(crate) struct List {
     /// Only those after this position: the `next` of the page before.
     after: Option<u64>,
-    /// At most so many: 1 to 500, 100 if absent.
+    /// At most about so many: 1 to 500, 100 if absent. Entries of one commit are never parted.
     limit: Option<usize>,
+    /// Only those of this turn.
+    #[param(value_type = Option<String>)]
+    turn: Option<Id<TurnId>>,
+    /// Only those of this tool or plugin.
+    subject: Option<String>,
+    /// Only what this principal did.
+    #[param(value_type = Option<String>)]
+    by: Option<Id<PrincipalId>>,
+    /// Only this.
+    #[param(value_type = Option<String>)]
+    action: Option<Id<Action>>,
 }
 
 /// Reads the audit
+///
+/// A page may be empty and still have a next one, where few entries match.
 #[utoipa::path(
     get, path = "/v1/audit", operation_id = "read_audit", tag = "audit", params(List),
     responses(
@@ -38,7 +53,52 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let after = Position(query.after.unwrap_or(0));
-    let entries = app.doors.handle.audit(&by, after, limit).await?;
-    let next = entries.last().filter(|_| entries.len() == limit).map(|(position, _)| position.0);
-    answer(StatusCode::OK, &wire::AuditPage { entries: entries.iter().map(wire::AuditEntry::from).collect(), next })
+    let filter = AuditFilter {
+        turn: query.turn.map(|turn| turn.0),
+        subject: query.subject,
+        by: query.by.map(|by| by.0),
+        action: query.action.map(|action| action.0),
+    };
+    let page = app.doors.handle.audit(&by, &filter, after, limit).await?;
+    let page = wire::AuditPage {
+        entries: page.entries.iter().map(wire::AuditEntry::from).collect(),
+        next: page.next.map(|next| next.0),
+        head: page.head.into(),
+    };
+    answer(StatusCode::OK, &page)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Chain {
+    /// Only those after this position: the `next` of the page before.
+    after: Option<u64>,
+    /// At most so many: 1 to 500, 100 if absent.
+    limit: Option<usize>,
+}
+
+/// Reads the chain of the audit
+///
+/// With each commit's hash as it was stored and the digest that its record has now: whoever reads it from the beginning can
+/// work every hash out anew, as `toolgate audit verify` does.
+#[utoipa::path(
+    get, path = "/v1/audit/chain", operation_id = "read_audit_chain", tag = "audit", params(Chain),
+    responses(
+        (status = 200, description = "A page, oldest first", body = wire::AuditChain),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn chain(
+    State(app): State<App>,
+    Admin(by, _visit): Admin,
+    Params(query): Params<Chain>,
+) -> Result<Response> {
+    let limit = suspensions::page(query.limit)?;
+    let after = Position(query.after.unwrap_or(0));
+    let (links, head) = app.doors.handle.audit_chain(&by, after, limit).await?;
+    let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
+    let links = links.iter().map(wire::AuditLink::from).collect();
+    answer(StatusCode::OK, &wire::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
 }

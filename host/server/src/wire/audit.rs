@@ -1,6 +1,6 @@
-//! The audit: who decided what, in order.
+//! The audit: who did what, in order, and the chain that it hangs in.
 
-use dispatch::ports::{self, Position};
+use dispatch::ports::{Head, Link};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,19 +13,43 @@ pub struct AuditPage {
     pub entries: Vec<AuditEntry>,
     /// Where the next page begins: pass it as `after`. `null` where there was nothing more.
     pub next: Option<u64>,
+    /// The head of the audit. Kept elsewhere, it is what `toolgate audit verify --head` compares with.
+    pub head: AuditHead,
 }
 
-/// One decision, and who made it.
+/// A point in the chain.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AuditHead {
+    /// The position of the last commit; 0 if there is none.
+    pub position: u64,
+    /// Its hash, which covers everything before it.
+    pub hash: String,
+}
+
+impl From<Head> for AuditHead {
+    fn from(head: Head) -> Self {
+        Self { position: head.position.0, hash: head.hash.to_string() }
+    }
+}
+
+/// Something that happened, and whose doing it was.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
-    /// Where it stands. Positions rise, with gaps.
+    /// Where its commit stands. Entries of one commit have the same.
     pub position: u64,
+    /// The hash of the chain there.
+    pub hash: String,
     /// When.
     pub at: String,
-    /// Who; `system` for an expiry.
+    /// Who; `system` for what the host does by itself.
     pub by: String,
-    /// What: a decision, `expired`, `cancel`, `plugin.loaded`, …
+    /// What: `turn.started`, `call.requested`, `approve`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+    /// `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
+    /// `grants.changed`.
     pub action: String,
+    /// In which conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// In which turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
@@ -35,34 +59,140 @@ pub struct AuditEntry {
     /// Of which tool or plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Of which plugin the tool is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// Which component: the digest of its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// The digest of what it declares of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<String>,
+    /// The SHA-256 of the arguments' exact text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
     /// By which suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
-    /// Bound to what.
+    /// Bound to what: the digest over arguments, component and declaration; or a component's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Which of the answers that a question allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Which attempt at the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Which run of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// How the call or the turn ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The code of what failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The SHA-256 of the result's exact text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     /// The arguments that took the place of the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Verbatim>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The version of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The tools of a plugin that are live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Why a plugin was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+    /// The grants that were in force; of `grants.changed`, those that were added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<String>,
+    /// The grants that there are no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<String>,
 }
 
-impl From<&(Position, ports::AuditEntry)> for AuditEntry {
-    fn from((position, entry): &(Position, ports::AuditEntry)) -> Self {
+impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
+    fn from((head, entry): &(Head, dispatch::AuditEntry)) -> Self {
+        fn text(value: &Option<impl ToString>) -> Option<String> {
+            value.as_ref().map(ToString::to_string)
+        }
         Self {
-            position: position.0,
+            position: head.position.0,
+            hash: head.hash.to_string(),
             at: rfc3339(entry.at),
             by: entry.by.to_string(),
-            action: entry.action.clone(),
-            turn: entry.turn.map(|turn| turn.to_string()),
-            call: entry.call.as_ref().map(ToString::to_string),
+            action: entry.action.as_str().to_owned(),
+            conversation: text(&entry.conversation),
+            turn: text(&entry.turn),
+            call: text(&entry.call),
             subject: entry.subject.clone(),
-            suspension: entry.suspension.map(|suspension| suspension.to_string()),
-            digest: entry.digest.map(|digest| digest.to_string()),
+            plugin: text(&entry.plugin),
+            component: text(&entry.component),
+            declaration: text(&entry.declaration),
+            arguments: text(&entry.arguments),
+            suspension: text(&entry.suspension),
+            digest: text(&entry.digest),
+            answer: entry.answer.clone(),
+            attempt: entry.attempt,
+            owner: text(&entry.owner),
+            outcome: text(&entry.outcome),
+            code: text(&entry.code),
+            result: text(&entry.result),
             edited: entry.edited.as_ref().map(Verbatim::from),
             comment: entry.comment.clone(),
+            version: entry.version.clone(),
+            tools: entry.tools.clone(),
+            findings: entry.findings.clone(),
+            grants: entry.grants.clone(),
+            revoked: entry.revoked.clone(),
+        }
+    }
+}
+
+/// A page of the chain: what is needed to work every hash out anew.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AuditChain {
+    /// The links, oldest first.
+    pub links: Vec<AuditLink>,
+    /// Where the next page begins: pass it as `after`. `null` where there was nothing more.
+    pub next: Option<u64>,
+    /// The head of the audit.
+    pub head: AuditHead,
+}
+
+/// A link of the chain.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AuditLink {
+    /// Where it stands: 1, 2, 3, …
+    pub position: u64,
+    /// Its hash, as it was stored.
+    pub hash: String,
+    /// Where its record is, in hexadecimal, as it is hashed.
+    pub source: String,
+    /// The digest that the record has now; absent if the record is missing or damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+}
+
+impl From<&Link> for AuditLink {
+    fn from(link: &Link) -> Self {
+        use std::fmt::Write as _;
+        let source = link.source.to_bytes().iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        Self {
+            position: link.head.position.0,
+            hash: link.head.hash.to_string(),
+            source,
+            record: link.record.map(|record| record.to_string()),
         }
     }
 }

@@ -192,7 +192,8 @@ async fn late_answers_are_stale_and_the_audit_says_who_decided() {
     let (_, second) = waiting(&world, r#"{"calls":[{"id":"q","tool":"pay","arguments":{}}]}"#).await;
     world.resolve("bob", &second, r#"{"decision":"deny","comment":"too much"}"#).await;
     let audit = world.get("root", "/v1/audit?limit=500").await;
-    let last = audit.json()["entries"].as_array().unwrap().last().unwrap().clone();
+    let entries = audit.json()["entries"].as_array().unwrap().clone();
+    let last = entries.iter().find(|entry| entry["suspension"] == *second).unwrap();
     assert_eq!((&last["by"], &last["action"], &last["comment"]), (&"bob".into(), &"deny".into(), &"too much".into()));
     assert_eq!((&last["subject"], &last["suspension"]), (&"pay".into(), &second.into()));
     assert!(audit.json()["next"].is_null());

@@ -23,6 +23,7 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         ("PUT", "/v1/plugins/x".into()),
         ("DELETE", "/v1/plugins/x".into()),
         ("GET", "/v1/audit".into()),
+        ("GET", "/v1/audit/chain".into()),
         ("GET", "/metrics".into()),
         ("GET", "/healthz".into()),
         ("GET", "/openapi.json".into()),
@@ -49,6 +50,7 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         PUT /v1/plugins/x 401 401 403 403 403 403 403 200
         DELETE /v1/plugins/x 401 401 403 403 403 403 403 404
         GET /v1/audit 401 401 403 403 403 403 403 200
+        GET /v1/audit/chain 401 401 403 403 403 403 403 200
         GET /metrics 401 401 403 403 403 403 403 200
         GET /healthz 200 200 200 200 200 200 200 200
         GET /openapi.json 200 200 200 200 200 200 200 200

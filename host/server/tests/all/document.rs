@@ -39,6 +39,7 @@ async fn it_lists_every_door_with_its_problems() {
         GET /metrics 200 400 401 403 421 429 500
         GET /openapi.json 200 400 421 500
         GET /v1/audit 200 400 401 403 421 429 500
+        GET /v1/audit/chain 200 400 401 403 421 429 500
         GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 429 500
         POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 408 409 413 415 421 422 429 500
         GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 404 409 421 429 500

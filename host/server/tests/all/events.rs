@@ -185,18 +185,14 @@ async fn streams_are_for_those_who_may_see_them() {
         component: domain::Digest::of("p"),
         change: domain::PluginChange::Rejected { findings: vec!["it is gated".into()] },
         at: domain::Timestamp::from_millis(0),
+        by: None,
+        grants: Vec::new(),
     };
-    let by = domain::PrincipalId::system();
-    world.host.handle().plugin_changed(loaded, by).await.unwrap();
+    world.host.handle().plugin_changed(loaded.clone()).await.unwrap();
     let told = host.next().await;
     assert_eq!((told.event.as_str(), &told.data["findings"][0]), ("plugin.rejected", &"it is gated".into()));
     let mut after = Tail::open(&world, "root", "/v1/events", told.id.as_deref()).await;
-    let unloaded = domain::PluginEvent {
-        plugin: domain::PluginName::new("p").unwrap(),
-        component: domain::Digest::of("p"),
-        change: domain::PluginChange::Unloaded,
-        at: domain::Timestamp::from_millis(0),
-    };
-    world.host.handle().plugin_changed(unloaded, domain::PrincipalId::system()).await.unwrap();
+    let unloaded = domain::PluginEvent { change: domain::PluginChange::Unloaded, ..loaded };
+    world.host.handle().plugin_changed(unloaded).await.unwrap();
     assert_eq!(after.next().await.event, "plugin.unloaded");
 }

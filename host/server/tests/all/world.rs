@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::Clock;
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
-use domain::{ConversationId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
+use domain::{ConversationId, OwnerId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -129,6 +129,7 @@ impl World {
             tools: shelf.clone(),
             clock: clock.clone(),
             guests: tokio::runtime::Handle::current(),
+            owner: OwnerId::from_bits(0),
             mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules: Rules::default(),
             bounds: Bounds::default(),

@@ -230,30 +230,6 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         state: "open".into(),
     };
     check("row_suspension", &row, Record::write, Record::read);
-    let little = AuditEntry {
-        at: at(9),
-        by: PrincipalId::system(),
-        action: "expired".into(),
-        turn: None,
-        call: None,
-        subject: None,
-        suspension: None,
-        digest: None,
-        edited: None,
-        comment: None,
-    };
-    let full = AuditEntry {
-        turn: Some(TURN),
-        call: Some(CallId::new("toolu_1").unwrap()),
-        subject: Some("transfer".into()),
-        suspension: Some(SUSPENSION),
-        digest: Some(Digest::of("binding")),
-        edited: Some(json("{}")),
-        comment: Some("less".into()),
-        ..little.clone()
-    };
-    check("row_audit_little", &little, Record::write, Record::read);
-    check("row_audit_full", &full, Record::write, Record::read);
     let changes = [
         ("plugin_loaded", PluginChange::Loaded { tools: vec![ToolName::new("transfer").unwrap()] }),
         ("plugin_rejected", PluginChange::Rejected { findings: vec!["transfer: no callback".into()] }),
@@ -261,9 +237,20 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
     ];
     for (name, change) in changes {
         let plugin = PluginName::new("ledger").unwrap();
-        let event = PluginEvent { plugin, component: Digest::of("component"), change, at: at(1) };
-        check(name, &event, Record::write, Record::read);
+        let component = Digest::of("component");
+        let little = PluginEvent { plugin, component, change, at: at(1), by: None, grants: Vec::new() };
+        check(name, &little, Record::write, Record::read);
+        let grants = vec!["keyvalue: 1 bytes, 2 keys".into()];
+        let full = PluginEvent { by: Some(principal("root")), grants, ..little };
+        check(&format!("{name}_full"), &full, Record::write, Record::read);
     }
+    let (version, grants, at) = ("0.1.0".to_owned(), Vec::new(), at(1));
+    let little =
+        HostStarted { owner: OWNER, version, grants: grants.clone(), added: grants.clone(), removed: grants, at };
+    check("host_started", &little, Record::write, Record::read);
+    let texts = |text: &str| vec![text.to_owned(), "ledger: keyvalue".to_owned()];
+    let full = HostStarted { grants: texts("a"), added: texts("b"), removed: texts("c"), ..little };
+    check("host_started_full", &full, Record::write, Record::read);
 }
 
 #[test]

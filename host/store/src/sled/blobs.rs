@@ -41,6 +41,11 @@ pub(super) fn referred(value: &[u8]) -> Option<Digest> {
     }
 }
 
+/// The digest of a record, whether the value is it or refers to it.
+pub(super) fn digest(value: &[u8]) -> Digest {
+    referred(value).unwrap_or_else(|| Digest::of(value))
+}
+
 /// The folder of blobs.
 #[derive(Clone)]
 pub(super) struct Blobs {

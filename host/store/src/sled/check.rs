@@ -2,17 +2,17 @@
 //!
 //! sled verifies a checksum of every page that it reads, so this looks for what a checksum cannot find: logs with holes,
 //! records that cannot be decoded, index entries that point nowhere. Opening looks at the last entries of every kind,
-//! which for logs, suspensions and the audit are the newest and so what a crash could have damaged; it takes the same few
-//! milliseconds at any size. [`SledStore::check`] looks at everything.
+//! which for logs, suspensions and the chain of the audit are the newest and so what a crash could have damaged; it takes the
+//! same few milliseconds at any size. [`SledStore::check`] looks at everything, and [`super::verify()`] at the whole chain.
 
 use std::fmt;
 
-use dispatch::ports::{AuditEntry, Position, StoreFault, SuspensionRow};
-use domain::{PluginEvent, SuspensionId, TurnId};
+use dispatch::ports::{Head, Position, StoreFault, SuspensionRow};
+use domain::{HostStarted, PluginEvent, SuspensionId, TurnId};
 
 use super::committer::Durable;
 use super::reader::Reader;
-use super::{SledStore, blobs, keys};
+use super::{SledStore, blobs, chain, keys};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -94,8 +94,8 @@ impl Check<'_> {
             if number > 0 && !exists(reader, &keys::log(turn, number - 1))? {
                 return Err(format!("the commit before number {number} of {turn} is missing").into());
             }
-            let last = reader.tree.get(keys::LAST_POSITION).map_err(|error| error.to_string())?;
-            if last.and_then(|last| keys::tail_u64(&last)).is_none_or(|last| position > Position(last)) {
+            let head = chain::head(&reader.tree).map_err(|fault| fault.to_string())?;
+            if position > head.position {
                 return Err(format!("its position {} is beyond the last that was given out", position.0).into());
             }
             decode(reader, record, record::read_events).map(drop)
@@ -105,7 +105,8 @@ impl Check<'_> {
             points_to(reader, &keys::log(turn, number))
         })?;
         self.each(keys::HOST_FEED, |reader, _, value| decode(reader, value, PluginEvent::read).map(drop))?;
-        self.each(keys::AUDIT, |reader, _, value| decode(reader, value, AuditEntry::read).map(drop))?;
+        self.each(keys::STARTED, |reader, _, value| decode(reader, value, HostStarted::read).map(drop))?;
+        self.each(keys::AUDIT, fits_the_one_before)?;
         self.each(keys::SUSPENSION, |reader, _, value| {
             let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
             decode(reader, record, SuspensionRow::read).map(drop)
@@ -149,6 +150,29 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a link of the chain follows from the one before it and from its record.
+fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
+    let text = |error: &dyn fmt::Display| Problem::from(error.to_string());
+    let position = keys::tail_u64(key).filter(|position| *position > 0).ok_or("its key is damaged")?;
+    let before = Position(position - 1);
+    let before = match before {
+        Position(0) => Head::START,
+        before => {
+            let link = reader.tree.get(keys::at(&[keys::AUDIT], before)).map_err(|error| text(&error))?;
+            let (hash, _) = link.and_then(|link| keys::read_link(&link)).ok_or("the link before it is missing")?;
+            Head { position: before, hash }
+        }
+    };
+    let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
+    let record = link.record.ok_or("the record of its commit is missing or damaged")?;
+    let fits = before.then(link.source, record) == link.head;
+    if fits {
+        Ok(())
+    } else {
+        Err("its hash does not follow from its record and the hash before; `toolgate audit verify` says more".into())
     }
 }
 

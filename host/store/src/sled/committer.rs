@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dispatch::ports::{AppendError, Position, StoreFault};
+use dispatch::ports::{AppendError, Head, Position, StoreFault};
 use domain::TurnId;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -43,7 +43,7 @@ pub(super) enum Durable {
 /// The state of the committing thread.
 pub(super) struct Committer<D> {
     disk: D,
-    last: Position,
+    last: Head,
     durable: watch::Sender<Durable>,
     failed: Option<StoreFault>,
     /// How long the logs are that were appended to lately, those of the batch at hand included.
@@ -53,9 +53,9 @@ pub(super) struct Committer<D> {
 }
 
 impl<D: Disk> Committer<D> {
-    /// A committer that continues after a position.
-    pub(super) fn new(disk: D, last: Position) -> (Self, watch::Receiver<Durable>) {
-        let (durable, receiver) = watch::channel(Durable::Until(last));
+    /// A committer that continues the chain after its head.
+    pub(super) fn new(disk: D, last: Head) -> (Self, watch::Receiver<Durable>) {
+        let (durable, receiver) = watch::channel(Durable::Until(last.position));
         (Self { disk, last, durable, failed: None, lengths: HashMap::new(), claimed: HashMap::new() }, receiver)
     }
 
@@ -70,15 +70,16 @@ impl<D: Disk> Committer<D> {
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
         let (mut commits, mut syncs) = (Vec::new(), Vec::new());
-        let before = self.last;
+        let before = self.last.position;
         for work in drained {
             match work {
                 Work::Commit(plan, reply) => commits.push((reply, self.stage(*plan, &mut batch))),
                 Work::Sync(reply) => syncs.push(reply),
             }
         }
-        if self.failed.is_none() && (self.last > before || !syncs.is_empty()) {
-            self.make_durable(batch, self.last > before);
+        let written = self.last.position > before;
+        if self.failed.is_none() && (written || !syncs.is_empty()) {
+            self.make_durable(batch, written);
         }
         self.claimed.clear();
         if self.lengths.len() > MOST_LENGTHS {
@@ -97,7 +98,7 @@ impl<D: Disk> Committer<D> {
     fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {
         let done = (|| {
             if written {
-                batch.insert(keys::LAST_POSITION, &self.last.0.to_be_bytes());
+                batch.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch)?;
             }
             self.disk.flush()?;
@@ -105,7 +106,7 @@ impl<D: Disk> Committer<D> {
         })();
         match done {
             Ok(()) => {
-                self.durable.send_replace(Durable::Until(self.last));
+                self.durable.send_replace(Durable::Until(self.last.position));
             }
             Err(StoreFault { attempted, reason }) => {
                 tracing::error!(attempted, reason, "the store failed and takes no more commits");
@@ -133,9 +134,9 @@ impl<D: Disk> Committer<D> {
         for claim in plan.claims {
             claims.extend(self.check(claim)?);
         }
-        let position = Position(self.last.0 + 1);
-        // Each audit entry has a position of its own, so that a page of the audit can end between two of one commit.
-        self.last = Position(self.last.0 + plan.audit.len().max(1) as u64);
+        self.last = self.last.then(plan.source, plan.record);
+        let Head { position, hash } = self.last;
+        batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, plan.source));
         if let Some((turn, expected)) = plan.expected {
             self.lengths.insert(turn, expected + 1);
         }
@@ -156,9 +157,6 @@ impl<D: Disk> Committer<D> {
         }
         let (feed, value) = plan.feed;
         batch.insert(keys::at(&feed, position), value);
-        for (entry, at) in plan.audit.into_iter().zip(position.0..) {
-            batch.insert(keys::at(&[keys::AUDIT], Position(at)), entry);
-        }
         Ok(position)
     }
 

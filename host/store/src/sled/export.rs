@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use dispatch::ports::{Position, StoreFault};
+use dispatch::ports::{Position, Source, StoreFault};
 use domain::TurnId;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -30,21 +30,22 @@ pub enum ExportError {
 enum Line<'a> {
     Commit { turn: String, number: u32, position: u64, version: u8, events: &'a RawValue },
     Plugin { position: u64, version: u8, event: &'a RawValue },
-    Audit { position: u64, version: u8, entry: &'a RawValue },
+    Started { position: u64, version: u8, start: &'a RawValue },
+    Audit { position: u64, hash: String, source: String },
     Suspension { version: u8, row: &'a RawValue },
     KeyValue { key: String, value: String },
 }
 
 impl SledStore {
-    /// Writes every commit, plugin event, audit entry, suspension and plugin's value as one JSON line; how many there
-    /// were. The key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the
+    /// Writes every commit, plugin event, start, link of the audit, suspension and plugin's value as one JSON line; how many
+    /// there were. The source of a link, too, is hexadecimal, as it is hashed. The key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the
     /// key itself.
     ///
     /// # Errors
     /// [`ExportError`]; what was written up to then is whole lines.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        for index in [keys::LOG, keys::HOST_FEED, keys::AUDIT, keys::SUSPENSION] {
+        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::AUDIT, keys::SUSPENSION] {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
                 self.export_record(index, &key, &value, out)?;
@@ -61,6 +62,12 @@ impl SledStore {
 
     fn export_record(&self, index: u8, key: &[u8], value: &[u8], out: &mut dyn Write) -> Result<(), ExportError> {
         let damaged = || fault("export")(format!("the entry {} is damaged", key.escape_ascii()));
+        if index == keys::AUDIT {
+            let (hash, source) = keys::read_link(value).ok_or_else(damaged)?;
+            let position = keys::tail_u64(key).ok_or_else(damaged)?;
+            let (hash, source) = (hash.to_string(), hex(&Source::to_bytes(source)));
+            return write_line(&Line::Audit { position, hash, source }, out);
+        }
         let (stamp, record) = match index {
             keys::LOG | keys::SUSPENSION => keys::stamped(value).ok_or_else(damaged)?,
             _ => (Position::default(), value),
@@ -75,7 +82,7 @@ impl SledStore {
                 Line::Commit { turn: TurnId::to_string(&turn), number, position: stamp.0, version, events: json }
             }
             keys::HOST_FEED => Line::Plugin { position, version, event: json },
-            keys::AUDIT => Line::Audit { position, version, entry: json },
+            keys::STARTED => Line::Started { position, version, start: json },
             _ => Line::Suspension { version, row: json },
         };
         write_line(&line, out)

@@ -17,7 +17,7 @@ use super::keys;
 use crate::{OpenError, Settings};
 
 /// The version of the keys.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// How often opening sled is tried. It gives its file back on threads of its own, some time after a store was closed.
 const ATTEMPTS: u32 = 100;
@@ -116,6 +116,7 @@ fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
     match db.get(keys::FORMAT).map_err(|error| damaged(error.to_string()))?.as_deref() {
         Some([FORMAT]) => Ok(()),
         Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
+        Some(&[found]) if found > 0 => Err(OpenError::Older { path: path.to_owned(), found, known: FORMAT }),
         Some(other) => Err(damaged(format!("its format is {other:?}"))),
         None if db.is_empty() => {
             let written = db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush());

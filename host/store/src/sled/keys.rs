@@ -5,6 +5,7 @@
 //! | `e` turn(16) number(4) | stamp, record of the commit's events |
 //! | `f` length(1) conversation position(8) | turn(16) number(4): where the commit at this position of the feed is |
 //! | `h` position(8) | record of the plugin event |
+//! | `n` position(8) | record of the start of a host |
 //! | `v` conversation | stamp, name of the principal that owns it |
 //! | `c` length(1) conversation call-id | stamp, turn(16) |
 //! | `d` time(8) turn(16) | running(1) |
@@ -13,18 +14,21 @@
 //! | `o` suspension(16) | nothing: it is open |
 //! | `k` length(1) conversation suspension(16) | nothing: it is of this conversation |
 //! | `q` length(1) conversation suspension(16) | nothing: it is of this conversation and open |
-//! | `a` position(8) | record of the audit entry |
+//! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
 //! | `m` name | what the store knows of itself |
+//!
+//! The records under `e`, `h` and `n` are what happened, and the chain covers them. Everything else follows from them.
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Conversations are spelled out behind their
 //! length and not hashed: no key depends on a hash, and none can be a prefix of another's.
 
-use dispatch::ports::Position;
-use domain::{CallId, ConversationId, Due, SuspensionId, Timestamp, TurnId};
+use dispatch::ports::{Head, Position, Source};
+use domain::{CallId, ConversationId, Digest, Due, SuspensionId, Timestamp, TurnId};
 
 pub(super) const LOG: u8 = b'e';
 pub(super) const FEED: u8 = b'f';
 pub(super) const HOST_FEED: u8 = b'h';
+pub(super) const STARTED: u8 = b'n';
 pub(super) const OWNER: u8 = b'v';
 pub(super) const CALL: u8 = b'c';
 pub(super) const DUE: u8 = b'd';
@@ -37,8 +41,8 @@ pub(super) const AUDIT: u8 = b'a';
 
 /// The version of this table.
 pub(super) const FORMAT: &[u8] = b"mformat";
-/// The last position that was given out, in 8 bytes.
-pub(super) const LAST_POSITION: &[u8] = b"mposition";
+/// The head of the chain: the last position that was given out, and its hash.
+pub(super) const HEAD: &[u8] = b"mhead";
 
 /// How many bytes a stamp has.
 pub(super) const STAMP: usize = 8;
@@ -131,6 +135,28 @@ pub(super) fn tail_u128(bytes: &[u8]) -> Option<u128> {
 /// The commit's number that a key of a log ends in.
 pub(super) fn tail_u32(bytes: &[u8]) -> Option<u32> {
     bytes.last_chunk::<4>().map(|tail| u32::from_be_bytes(*tail))
+}
+
+/// What stands under [`HEAD`].
+pub(super) fn head_value(head: Head) -> Vec<u8> {
+    join(&[&head.position.0.to_be_bytes(), head.hash.as_bytes()])
+}
+
+/// Reads [`head_value`].
+pub(super) fn read_head(value: &[u8]) -> Option<Head> {
+    let (position, hash) = value.split_first_chunk::<8>()?;
+    Some(Head { position: Position(u64::from_be_bytes(*position)), hash: Digest::from_bytes(hash.try_into().ok()?) })
+}
+
+/// What stands in the chain.
+pub(super) fn link(hash: Digest, source: Source) -> Vec<u8> {
+    join(&[hash.as_bytes(), &source.to_bytes()])
+}
+
+/// Reads [`link`].
+pub(super) fn read_link(value: &[u8]) -> Option<(Digest, Source)> {
+    let (hash, source) = value.split_first_chunk::<32>()?;
+    Some((Digest::from_bytes(*hash), Source::from_bytes(source)?))
 }
 
 /// Takes the stamp off a value.

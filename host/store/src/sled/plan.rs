@@ -1,7 +1,7 @@
 //! What one commit will write, encoded on its caller's thread: the committing thread only checks, stamps and writes.
 
-use dispatch::ports::{AuditEntry, Commit, Index, StoreFault, SuspensionRow};
-use domain::{ConversationId, Digest, Due, PluginEvent, TurnId};
+use dispatch::ports::{Commit, Index, Source, StoreFault, SuspensionRow};
+use domain::{ConversationId, Digest, Due, HostStarted, PluginEvent, TurnId};
 
 use super::blobs;
 use super::keys::{self, STAMP};
@@ -12,8 +12,11 @@ use crate::record::{self, Record};
 pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
 /// One commit, ready to be checked and written.
-#[derive(Default)]
 pub(super) struct Plan {
+    /// Where its record will be, for the chain.
+    pub(super) source: Source,
+    /// The digest of its record, worked out here so that the committing thread hashes no more than a few bytes.
+    pub(super) record: Digest,
     /// The log that grows, and how many commits it must have; `None` for a fact about a plugin.
     pub(super) expected: Option<(TurnId, u32)>,
     /// What must not belong to anybody else.
@@ -26,8 +29,6 @@ pub(super) struct Plan {
     pub(super) plain: Vec<Entry>,
     /// What is removed.
     pub(super) removed: Vec<Vec<u8>>,
-    /// Audit entries, in order.
-    pub(super) audit: Vec<Vec<u8>>,
     /// Records that are too large for the tree. They must be on disk before the commit is.
     pub(super) blobs: Vec<(Digest, Vec<u8>)>,
 }
@@ -49,12 +50,12 @@ pub(super) enum Claimed {
 impl Plan {
     /// What a commit will write.
     pub(super) fn of_commit(commit: &Commit) -> Result<Self, StoreFault> {
-        let mut plan = Self {
-            expected: Some((commit.turn, commit.expected)),
-            feed: (keys::feed(&commit.conversation), keys::pointer(commit.turn, commit.expected)),
-            ..Self::default()
-        };
+        let (turn, number) = (commit.turn, commit.expected);
+        let mut plan = Self::new(Source::Turn { turn, number });
+        plan.expected = Some((turn, number));
+        plan.feed = (keys::feed(&commit.conversation), keys::pointer(turn, number));
         let value = plan.value(STAMP, |out| record::write_events(&commit.events, out))?;
+        plan.record = blobs::digest(&value[STAMP..]);
         plan.stamped.push((keys::log(commit.turn, commit.expected), value));
         for index in &commit.index {
             plan.index(commit.turn, &commit.conversation, index)?;
@@ -63,13 +64,35 @@ impl Plan {
     }
 
     /// What a fact about a plugin will write.
-    pub(super) fn of_plugin(event: &PluginEvent, audit: Option<&AuditEntry>) -> Result<Self, StoreFault> {
-        let mut plan = Self::default();
-        plan.feed = (vec![keys::HOST_FEED], plan.value(0, |out| event.write(out))?);
-        if let Some(entry) = audit {
-            plan.audit(entry)?;
-        }
+    pub(super) fn of_plugin(event: &PluginEvent) -> Result<Self, StoreFault> {
+        Self::of_host(Source::Plugin, keys::HOST_FEED, event)
+    }
+
+    /// What the start of a host will write.
+    pub(super) fn of_start(start: &HostStarted) -> Result<Self, StoreFault> {
+        Self::of_host(Source::Started, keys::STARTED, start)
+    }
+
+    fn of_host(source: Source, index: u8, fact: &impl Record) -> Result<Self, StoreFault> {
+        let mut plan = Self::new(source);
+        let value = plan.value(0, |out| fact.write(out))?;
+        plan.record = blobs::digest(&value);
+        plan.feed = (vec![index], value);
         Ok(plan)
+    }
+
+    fn new(source: Source) -> Self {
+        Self {
+            source,
+            record: Digest::from_bytes([0; 32]),
+            expected: None,
+            claims: Vec::new(),
+            feed: Entry::default(),
+            stamped: Vec::new(),
+            plain: Vec::new(),
+            removed: Vec::new(),
+            blobs: Vec::new(),
+        }
     }
 
     fn index(&mut self, turn: TurnId, conversation: &ConversationId, index: &Index) -> Result<(), StoreFault> {
@@ -84,7 +107,6 @@ impl Plan {
             }
             Index::Due { before, after } => self.due(turn, *before, *after),
             Index::Suspension(row) => self.suspension(row)?,
-            Index::Audit(entry) => self.audit(entry)?,
         }
         Ok(())
     }
@@ -117,12 +139,6 @@ impl Plan {
         } else {
             self.removed.extend(open);
         }
-        Ok(())
-    }
-
-    fn audit(&mut self, entry: &AuditEntry) -> Result<(), StoreFault> {
-        let value = self.value(0, |out| entry.write(out))?;
-        self.audit.push(value);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use dispatch::ports::{AuditEntry, Committed, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{Committed, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
 use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
 use tokio::sync::watch;
 
@@ -30,9 +30,10 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 }
 
 impl Reader {
-    pub(super) async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+    pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
-        for entry in self.tree.scan_prefix(keys::log_of(turn)).collect::<Vec<_>>() {
+        let log = self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize);
+        for entry in log.collect::<Vec<_>>() {
             let (key, value) = entry.map_err(fault("read a log"))?;
             let what = || format!("commit {version} of {turn}");
             if keys::tail_u32(&key) != Some(version) {
@@ -117,15 +118,6 @@ impl Reader {
         Ok(commits)
     }
 
-    pub(super) async fn audit(&self, after: Position, limit: usize) -> Result<Vec<(Position, AuditEntry)>, StoreFault> {
-        let mut entries = Vec::new();
-        for (position, value) in self.positions(&[keys::AUDIT], after, limit)? {
-            let what = || format!("the audit entry at {position:?}");
-            entries.push((position, self.decode(&value, AuditEntry::read, &what).await?));
-        }
-        Ok(entries)
-    }
-
     pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
         let Some(row) = self.stamped(&keys::suspension(keys::SUSPENSION, id)).await? else { return Ok(None) };
         self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
@@ -164,7 +156,7 @@ impl Reader {
     }
 
     /// What stands under keys that are a prefix and a position, after a position and on disk.
-    fn positions(
+    pub(super) fn positions(
         &self,
         prefix: &[u8],
         after: Position,
@@ -212,7 +204,7 @@ impl Reader {
         }
     }
 
-    async fn decode<T>(
+    pub(super) async fn decode<T>(
         &self,
         value: &[u8],
         read: fn(&[u8]) -> Result<T, Unreadable>,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::{Committed, Facts, Feed, Index, Position, Store};
+use dispatch::ports::{Audited, Commit, Committed, Facts, Feed, Head, Position, Source, Store, Walk};
 
-use crate::given::{self, Subject, commit, conversation, turn, with, within};
+use crate::given::{self, Subject, commit, conversation, turn, within};
 
 fn feed(name: &str) -> Feed {
     Feed::Conversation(conversation(name))
@@ -14,7 +14,7 @@ fn feed(name: &str) -> Feed {
 fn numbers(committed: &Committed) -> (domain::TurnId, Vec<u64>) {
     match &committed.facts {
         Facts::Turn { turn, events } => (*turn, events.iter().map(given::number).collect()),
-        Facts::Plugin(event) => panic!("a plugin's fact in a conversation: {event:?}"),
+        other => panic!("no fact of a turn in a conversation: {other:?}"),
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
     let names = ["a", "ab", "a:b", "b"];
     for (number, name) in (1..).zip(names) {
         store.append(within(name, commit(number, 0, number))).await.unwrap();
-        store.record(given::plugin(number), None).await.unwrap();
+        store.record(given::plugin(number)).await.unwrap();
     }
     for (number, name) in (1..).zip(names) {
         let commits = store.follow(&feed(name), Position(0), 9).await.unwrap();
@@ -98,22 +98,74 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
     assert_eq!(facts, (1..=4).map(|number| Facts::Plugin(given::plugin(number))).collect::<Vec<_>>());
 }
 
-pub(crate) async fn the_audit_is_in_order_and_can_be_resumed_from_anywhere(store: Subject) {
-    for number in 0..10 {
-        // Three entries of one commit, so that pages end between them; and one of a plugin.
-        let entries = (0..3).map(|entry| Index::Audit(given::audit(number * 4 + entry)));
-        let at = store.append(with(commit(number, 0, 1), entries)).await.unwrap();
-        let next = store.record(given::plugin(1), Some(given::audit(number * 4 + 3))).await.unwrap();
-        assert!(next > at);
+/// Something of everything: commits to two turns that alternate, facts about plugins, starts of hosts.
+async fn something_of_everything(store: &Subject) -> Vec<Facts> {
+    let mut expected = Vec::new();
+    for round in 0..10 {
+        let number = u64::from(round);
+        for of in [1, 2] {
+            let position = store.append(commit(of, round, number)).await.unwrap();
+            expected.push(Facts::Turn { turn: turn(of), events: vec![given::fact(number)] });
+            assert_eq!(position.0, expected.len() as u64, "positions have no gaps");
+        }
+        assert_eq!(store.record(given::plugin(number)).await.unwrap().0, expected.len() as u64 + 1);
+        expected.push(Facts::Plugin(given::plugin(number)));
+        assert_eq!(store.started(given::start(number)).await.unwrap().0, expected.len() as u64 + 1);
+        expected.push(Facts::Started(given::start(number)));
     }
+    expected
+}
+
+pub(crate) async fn the_audit_has_every_commit_in_order_from_anywhere(store: Subject) {
+    assert_eq!(store.audit(Position(0), 9).await.unwrap(), []);
+    let expected = something_of_everything(&store).await;
     let all = store.audit(Position(0), usize::MAX).await.unwrap();
-    assert_eq!(all.iter().map(|(_, entry)| entry.at.millis()).collect::<Vec<_>>(), (0..40).collect::<Vec<_>>());
+    assert_eq!(all.iter().map(|audited| audited.facts.clone()).collect::<Vec<_>>(), expected);
+    assert!((1..).zip(&all).all(|(position, audited)| audited.head.position == Position(position)));
+    let numbers = |of| {
+        let source = |audited: &Audited| match audited.source {
+            Source::Turn { turn, number } if turn == of => Some(number),
+            _ => None,
+        };
+        all.iter().filter_map(source).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(turn(1)), (0..10).collect::<Vec<_>>());
     let (mut paged, mut after) = (Vec::new(), Position(0));
     loop {
-        let page = store.audit(after, 2).await.unwrap();
-        let Some((last, _)) = page.last() else { break };
-        after = *last;
+        let page = store.audit(after, 3).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.head.position;
         paged.extend(page);
     }
     assert_eq!(paged, all);
+}
+
+pub(crate) async fn the_same_commits_make_the_same_chain(store: Subject) {
+    assert_eq!(store.head().await.unwrap(), Head::START);
+    let commits = something_of_everything(&store).await.len();
+    let large = Commit { events: vec![given::large_fact(1, 300 << 10)], ..commit(3, 0, 0) };
+    store.append(large).await.unwrap();
+    let head = store.head().await.unwrap();
+    let links = store.chain(Position(0), usize::MAX).await.unwrap();
+    assert_eq!(links.len(), commits + 1);
+    let mut walk = Walk::new(Vec::new());
+    links.iter().for_each(|link| walk.step(link).unwrap());
+    assert_eq!(walk.end(head), Ok(head));
+    // On every backend, and in every version of this program: it is over what is stored, and that does not change.
+    assert_eq!(head.to_string(), "41:sha256:804e6675466976fa7a7b8e8da202e8183deab60f652c71dae5218236499df329");
+    let audited = store.audit(Position(0), usize::MAX).await.unwrap();
+    assert!(
+        links.iter().zip(&audited).all(|(link, audited)| (link.head, link.source) == (audited.head, audited.source))
+    );
+    assert_eq!(store.chain(Position(39), 1).await.unwrap(), links[39..40]);
+    assert_eq!(store.chain(head.position, 9).await.unwrap(), []);
+}
+
+pub(crate) async fn the_last_start_is_known(store: Subject) {
+    assert_eq!(store.last_start().await.unwrap(), None);
+    for number in 1..=3 {
+        store.started(given::start(number)).await.unwrap();
+        assert_eq!(store.last_start().await.unwrap(), Some(given::start(number)));
+    }
+    assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap(), [], "it is in no feed");
 }

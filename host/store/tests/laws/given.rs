@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{AuditEntry, Commit, Index, Store, SuspensionRow};
+use dispatch::ports::{Commit, Index, Store, SuspensionRow};
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Due, Event, Json, Kind, PluginChange, PluginEvent, PluginName,
-    PrincipalId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent,
+    PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -88,26 +88,18 @@ pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
     }
 }
 
-pub(crate) fn audit(number: u64) -> AuditEntry {
-    AuditEntry {
-        at: time(number),
-        by: principal("bob"),
-        action: "approve".into(),
-        turn: Some(turn(number)),
-        call: None,
-        subject: None,
-        suspension: None,
-        digest: None,
-        edited: None,
-        comment: None,
-    }
-}
-
 pub(crate) fn plugin(number: u64) -> PluginEvent {
     PluginEvent {
         plugin: PluginName::new("ledger").unwrap(),
         component: Digest::of("bytes"),
         change: PluginChange::Unloaded,
         at: time(number),
+        by: None,
+        grants: Vec::new(),
     }
+}
+
+pub(crate) fn start(number: u64) -> HostStarted {
+    let (owner, version) = (OwnerId::from_bits(number.into()), "0.1.0".to_owned());
+    HostStarted { owner, version, grants: Vec::new(), added: Vec::new(), removed: Vec::new(), at: time(number) }
 }

@@ -9,6 +9,7 @@ mod indexes;
 mod key_value;
 mod on_disk;
 mod system_calls;
+mod verifying;
 
 use toolgate_store as store;
 
@@ -35,6 +36,7 @@ macro_rules! laws {
 laws! {
     appending:
         a_log_is_what_was_appended_to_it
+        a_log_can_be_read_as_it_was
         only_the_expected_length_is_appended_to
         a_refused_commit_changes_nothing
         of_conflicting_commits_exactly_one_wins
@@ -45,7 +47,9 @@ laws! {
         a_feed_has_exactly_what_the_logs_have
         a_follower_misses_nothing_while_commits_go_on
         feeds_do_not_mix
-        the_audit_is_in_order_and_can_be_resumed_from_anywhere;
+        the_audit_has_every_commit_in_order_from_anywhere
+        the_same_commits_make_the_same_chain
+        the_last_start_is_known;
     indexes:
         what_is_due_comes_soonest_first_and_moves
         unfinished_turns_come_in_pages_until_they_end

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Commit, Feed, Filter, Index, Position, Store};
+use dispatch::ports::{Commit, Facts, Feed, Filter, Index, Position, Store};
 
 use crate::given::{self, commit, conversation, due, large_fact, principal, turn, with};
 use crate::store::{OpenError, Settings, SledStore, open};
@@ -33,14 +33,14 @@ async fn a_store_remembers_everything() {
         Index::Call(given::call("a")),
         Index::Due { before: None, after: Some(due(5, true)) },
         Index::Suspension(given::row(1, "open")),
-        Index::Audit(given::audit(1)),
-        Index::Audit(given::audit(2)),
     ];
     let store = opened(folder.path());
     let first = store.append(with(commit(1, 0, 1), index)).await.unwrap();
-    let second = store.record(given::plugin(1), None).await.unwrap();
+    let second = store.record(given::plugin(1)).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v").unwrap();
     store.sync().await.unwrap();
+    store.started(given::start(1)).await.unwrap();
+    let head = store.head().await.unwrap();
     let (log, followed) = (store.load(turn(1)).await.unwrap(), store.follow(&feed, Position(0), 9).await.unwrap());
     drop(store);
 
@@ -54,7 +54,8 @@ async fn a_store_remembers_everything() {
     assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, "open")]);
     let audited = store.audit(Position(0), 9).await.unwrap();
-    assert_eq!(audited.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [first, Position(first.0 + 1)]);
+    assert_eq!(audited.iter().map(|audited| audited.head.position).collect::<Vec<_>>(), [first, second, head.position]);
+    assert_eq!((store.head().await.unwrap(), store.last_start().await.unwrap()), (head, Some(given::start(1))));
     assert_eq!(store.key_value().get("p", "b", b"k").unwrap().as_deref(), Some(b"v".as_slice()));
     assert!(store.append(commit(1, 1, 2)).await.unwrap() > second, "positions go on where they were");
     assert_eq!(store.check().unwrap().problems, []);
@@ -73,16 +74,16 @@ async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() 
     }
     // The same content again is the same file.
     store.append(Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
-    let edited = domain::Json::new(format!("\"{}\"", "y".repeat(1 << 20)));
-    let entry = dispatch::ports::AuditEntry { edited: Some(edited), ..given::audit(1) };
-    store.append(with(commit(3, 0, 0), [Index::Audit(entry.clone())])).await.unwrap();
+    let findings = vec!["y".repeat(1 << 20)];
+    let rejected = domain::PluginEvent { change: domain::PluginChange::Rejected { findings }, ..given::plugin(1) };
+    let at = store.record(rejected.clone()).await.unwrap();
     drop(store);
 
     let store = opened(folder.path());
     let loaded = store.load(turn(1)).await.unwrap().unwrap();
     let sizes = (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5]));
     assert_eq!(loaded.events, sizes.map(|(number, size)| large_fact(number, size)).collect::<Vec<_>>());
-    assert_eq!(store.audit(Position(0), 1).await.unwrap()[0].1, entry);
+    assert_eq!(store.audit(Position(at.0 - 1), 1).await.unwrap()[0].facts, Facts::Plugin(rejected));
     let files = |name: &str| fs::read_dir(folder.path().join(name)).unwrap().count();
     assert_eq!(files("blobs"), 6);
     assert_eq!(files("sled/blobs"), 0, "sled does not sync these");
@@ -98,7 +99,7 @@ async fn a_damaged_blob_is_found() {
     fs::write(blob, "[]").unwrap();
     let fault = store.load(turn(1)).await.unwrap_err();
     assert!(fault.to_string().contains("is damaged: its content has another digest"), "{fault}");
-    assert_eq!(store.check().unwrap().problems.len(), 1);
+    assert_eq!(store.check().unwrap().problems.len(), 2, "the commit, and its link");
 }
 
 #[tokio::test]
@@ -148,7 +149,17 @@ async fn a_folder_of_a_newer_host_is_refused() {
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
     let refused = open(folder.path(), &Settings::default());
-    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 1, .. })));
+    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 2, .. })));
+}
+
+#[tokio::test]
+async fn a_folder_from_before_the_first_release_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(opened(folder.path()));
+    tamper(folder.path(), |db| drop(db.insert("mformat", &[1]).unwrap()));
+    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    assert!(matches!(refused, OpenError::Older { found: 1, known: 2, .. }), "{refused}");
+    assert!(refused.to_string().ends_with("start with an empty folder"), "{refused}");
 }
 
 #[tokio::test]
@@ -171,20 +182,21 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
     let damaged = store.load(turn(2)).await.unwrap_err().to_string();
     assert!(damaged.contains("commit 1 of turn_00000000000000000000000000000002: it is damaged"), "{damaged}");
     let problems = store.check().unwrap().problems;
-    assert_eq!(problems.len(), 3, "the two, and the feed's entry that points nowhere: {problems:?}");
+    assert_eq!(problems.len(), 5, "the two, the feed's entry that points nowhere, and the links of both: {problems:?}");
 }
 
 #[tokio::test]
 async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let index = [Index::Suspension(given::row(1, "open")), Index::Audit(given::audit(1))];
+    let index = [Index::Suspension(given::row(1, "open"))];
     store.append(with(commit(1, 0, 1), index)).await.unwrap();
     store.append(Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
-    store.record(given::plugin(1), None).await.unwrap();
+    store.record(given::plugin(1)).await.unwrap();
+    store.started(given::start(1)).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v").unwrap();
     let mut out = Vec::new();
-    assert_eq!(store.export(&mut out).unwrap(), 6);
+    assert_eq!(store.export(&mut out).unwrap(), 10);
     let kinds: Vec<String> = std::str::from_utf8(&out)
         .unwrap()
         .lines()
@@ -193,5 +205,8 @@ async fn an_export_holds_every_record_as_a_line_of_json() {
             line.keys().next().unwrap().clone()
         })
         .collect();
-    assert_eq!(kinds, ["commit", "commit", "plugin", "audit", "suspension", "key_value"]);
+    let audit = ["audit"; 4];
+    let expected =
+        [&["commit", "commit", "plugin", "started"], audit.as_slice(), &["suspension", "key_value"]].concat();
+    assert_eq!(kinds, expected);
 }

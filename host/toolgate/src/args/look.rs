@@ -1,7 +1,9 @@
 //! Commands that read from a host.
 
-use clap::{Args, ValueEnum};
-use domain::{ConversationId, ToolName};
+use clap::{Args, Subcommand, ValueEnum};
+use dispatch::Action;
+use dispatch::ports::Anchor;
+use domain::{ConversationId, PrincipalId, ToolName, TurnId};
 
 use super::{Connection, Format};
 
@@ -118,13 +120,67 @@ pub(crate) struct Events {
     pub(crate) host: Connection,
 }
 
-/// Print who decided what, oldest first.
+/// Print who did what, oldest first, or verify that nobody changed it since.
+///
+/// Loads, refusals and grants of plugins; submissions, decisions, starts and outcomes of calls; each with the principal and the
+/// digests of what it was about.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  toolgate audit
+  toolgate audit --turn turn_01935a7c000070008000000000000001
+  toolgate audit --subject ledger_transfer --action approve --by alice
+  toolgate audit verify --head 1041:sha256:9f86d081…"
+)]
 pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) command: Option<AuditCommand>,
     /// Only what came after this position
     #[arg(long, value_name = "POSITION")]
     pub(crate) after: Option<u64>,
+    /// Only of this turn
+    #[arg(long, value_name = "TURN")]
+    pub(crate) turn: Option<TurnId>,
+    /// Only of this tool or plugin
+    #[arg(long, visible_aliases = ["tool", "plugin"], value_name = "NAME")]
+    pub(crate) subject: Option<String>,
+    /// Only what this principal did
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<PrincipalId>,
+    /// Only this, such as `approve` or `plugin.loaded`
+    #[arg(long, value_name = "ACTION")]
+    pub(crate) action: Option<Action>,
     /// Print JSON: one entry a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) host: Connection,
+}
+
+/// What else can be done with the audit.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    Verify(Verify),
+}
+
+/// Work every hash of the audit out anew, and say the first position at which anything was edited, removed, inserted or moved.
+///
+/// Reads the data folder, or asks the host that runs on it. Exit code 1 if the audit is not what was written.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate audit verify
+  toolgate audit verify --data /var/lib/toolgate --head 1041:sha256:9f86d081…
+
+Whoever can write to the data folder can make the whole chain anew, and cut off its end. Only a head that was kept where
+they cannot write, such as the log of the host or the `head` of GET /v1/audit, finds that: name it with --head.")]
+pub(crate) struct Verify {
+    /// A head of the audit that was kept elsewhere: a hash, or that behind `POSITION:`. May be given several times
+    #[arg(long, value_name = "[POSITION:]HASH")]
+    pub(crate) head: Vec<Anchor>,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

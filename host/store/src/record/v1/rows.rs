@@ -1,8 +1,8 @@
-//! Version 1 of the rows beside the logs: suspensions, the audit, and what became of plugins.
+//! Version 1 of what is beside the logs: the rows of suspensions, what became of plugins, the starts of hosts.
 
-use dispatch::ports::{AuditEntry, SuspensionRow};
+use dispatch::ports::SuspensionRow;
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Json, Kind, PluginChange, PluginEvent, PluginName, PrincipalId,
+    CallIndex, ConversationId, Digest, HostStarted, Kind, OwnerId, PluginChange, PluginEvent, PluginName, PrincipalId,
     SuspensionId, Timestamp, ToolName, TurnId,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,8 +12,8 @@ use crate::record::field::{self, Field};
 
 described! {
     SuspensionRow as SuspensionRowV1,
-    AuditEntry as AuditEntryV1,
     PluginEvent as PluginEventV1,
+    HostStarted as HostStartedV1,
     PluginChange as PluginChangeV1,
 }
 
@@ -37,30 +37,6 @@ struct SuspensionRowV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "AuditEntry", deny_unknown_fields)]
-struct AuditEntryV1 {
-    #[serde(with = "field")]
-    at: Timestamp,
-    #[serde(with = "field")]
-    by: PrincipalId,
-    action: String,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    turn: Option<TurnId>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    call: Option<CallId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    suspension: Option<SuspensionId>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    digest: Option<Digest>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    edited: Option<Json>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
 #[serde(remote = "PluginEvent", deny_unknown_fields)]
 struct PluginEventV1 {
     #[serde(with = "field")]
@@ -69,6 +45,26 @@ struct PluginEventV1 {
     component: Digest,
     #[serde(with = "field")]
     change: PluginChange,
+    #[serde(with = "field")]
+    at: Timestamp,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    by: Option<PrincipalId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grants: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "HostStarted", deny_unknown_fields)]
+struct HostStartedV1 {
+    #[serde(with = "field")]
+    owner: OwnerId,
+    version: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grants: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    added: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    removed: Vec<String>,
     #[serde(with = "field")]
     at: Timestamp,
 }

@@ -55,7 +55,7 @@ fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
     let (tree, steps) = ((*db).clone(), Steps::default());
     let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
-    let (committer, durable) = Committer::new(disk, Position::default());
+    let (committer, durable) = Committer::new(disk, Head::START);
     Rig { committer, durable, tree, steps }
 }
 

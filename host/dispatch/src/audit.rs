@@ -1,0 +1,366 @@
+//! What the audit says in words. The audit is the log itself, read in the order of its commits; entries are derived from
+//! the facts when somebody reads them and are stored nowhere, so they cannot say anything else than what happened.
+
+use std::str::FromStr;
+
+use domain::{
+    Call, CallId, CallIndex, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, Outcome, OwnerId,
+    PluginChange, PluginEvent, PluginName, PrincipalId, SuspensionId, Timestamp, Turn, TurnId,
+};
+
+use crate::ports::{Facts, Head, Position};
+
+/// Who did what, or what happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Who; `system` for what the host does by itself.
+    pub by: PrincipalId,
+    /// What. A closed set: no caller and no plugin can name an action.
+    pub action: Action,
+    /// In which conversation.
+    pub conversation: Option<ConversationId>,
+    /// In which turn.
+    pub turn: Option<TurnId>,
+    /// About which call.
+    pub call: Option<CallId>,
+    /// Of which tool or plugin. For a call, in the words of whoever asked for it.
+    pub subject: Option<String>,
+    /// Of which plugin the tool is.
+    pub plugin: Option<PluginName>,
+    /// Which component: the SHA-256 of its bytes.
+    pub component: Option<Digest>,
+    /// What the component declares of the tool: its digest.
+    pub declaration: Option<Digest>,
+    /// The SHA-256 of the arguments' exact text.
+    pub arguments: Option<Digest>,
+    /// By which suspension.
+    pub suspension: Option<SuspensionId>,
+    /// Bound to what: the digest over arguments, component and declaration; or a component's own.
+    pub digest: Option<Digest>,
+    /// Which of the answers that a question allows.
+    pub answer: Option<String>,
+    /// Which attempt at the call.
+    pub attempt: Option<u32>,
+    /// Which run of the host.
+    pub owner: Option<OwnerId>,
+    /// How it ended.
+    pub outcome: Option<&'static str>,
+    /// The code of what failed.
+    pub code: Option<&'static str>,
+    /// The SHA-256 of the result's exact text.
+    pub result: Option<Digest>,
+    /// The arguments that the approver put in place of the submitted ones.
+    pub edited: Option<Json>,
+    /// Why.
+    pub comment: Option<String>,
+    /// The version of the host.
+    pub version: Option<String>,
+    /// The tools that are live.
+    pub tools: Vec<String>,
+    /// Why a plugin was refused.
+    pub findings: Vec<String>,
+    /// The grants that were in force, or that were added.
+    pub grants: Vec<String>,
+    /// The grants that there are no longer.
+    pub revoked: Vec<String>,
+}
+
+/// What an entry of the audit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// A caller submitted a turn.
+    TurnStarted,
+    /// With this call.
+    CallRequested,
+    /// A person approved it; or `system`, where the operator lets silence approve.
+    Approve,
+    /// A person said no.
+    Deny,
+    /// A person answered a question.
+    Answer,
+    /// A client gave a result.
+    Result,
+    /// A client said that it failed.
+    Error,
+    /// Nobody answered in time.
+    Expired,
+    /// The host began to run it.
+    CallStarted,
+    /// It ended.
+    CallSettled,
+    /// Somebody cancelled the turn.
+    Cancel,
+    /// Every call of the turn has ended.
+    TurnSettled,
+    /// A plugin is live.
+    PluginLoaded,
+    /// A plugin was refused.
+    PluginRejected,
+    /// A plugin is no longer live.
+    PluginUnloaded,
+    /// A host began to run.
+    HostStarted,
+    /// And it has other grants than the one before.
+    GrantsChanged,
+}
+
+impl Action {
+    /// Every action with its name in JSON.
+    pub const ALL: [(Self, &'static str); 17] = [
+        (Self::TurnStarted, "turn.started"),
+        (Self::CallRequested, "call.requested"),
+        (Self::Approve, "approve"),
+        (Self::Deny, "deny"),
+        (Self::Answer, "answer"),
+        (Self::Result, "result"),
+        (Self::Error, "error"),
+        (Self::Expired, "expired"),
+        (Self::CallStarted, "call.started"),
+        (Self::CallSettled, "call.settled"),
+        (Self::Cancel, "cancel"),
+        (Self::TurnSettled, "turn.settled"),
+        (Self::PluginLoaded, "plugin.loaded"),
+        (Self::PluginRejected, "plugin.rejected"),
+        (Self::PluginUnloaded, "plugin.unloaded"),
+        (Self::HostStarted, "host.started"),
+        (Self::GrantsChanged, "grants.changed"),
+    ];
+
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(action, _)| *action == self).map_or("unknown", |(_, name)| name)
+    }
+}
+
+/// A text that names no action.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an action of the audit: expected one of {}", Action::ALL.map(|(_, name)| name).join(", "))]
+pub struct UnknownAction;
+
+impl FromStr for Action {
+    type Err = UnknownAction;
+
+    fn from_str(text: &str) -> Result<Self, UnknownAction> {
+        Self::ALL.into_iter().find(|(_, name)| *name == text).map(|(action, _)| action).ok_or(UnknownAction)
+    }
+}
+
+/// Which entries.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Only those of this turn.
+    pub turn: Option<TurnId>,
+    /// Only those of this tool or plugin.
+    pub subject: Option<String>,
+    /// Only what this principal did.
+    pub by: Option<PrincipalId>,
+    /// Only this.
+    pub action: Option<Action>,
+}
+
+impl AuditFilter {
+    pub(crate) fn matches(&self, entry: &AuditEntry) -> bool {
+        let of = |subject: &String| {
+            entry.subject.as_ref() == Some(subject)
+                || entry.plugin.as_ref().is_some_and(|name| name.as_str() == subject)
+        };
+        self.turn.is_none_or(|turn| entry.turn == Some(turn))
+            && self.subject.as_ref().is_none_or(of)
+            && self.by.as_ref().is_none_or(|by| *by == entry.by)
+            && self.action.is_none_or(|action| action == entry.action)
+    }
+
+    /// Whether nothing of a commit can match, so that nobody need look at it.
+    pub(crate) fn passes_over(&self, facts: &Facts) -> bool {
+        match facts {
+            Facts::Turn { turn, .. } => self.turn.is_some_and(|only| only != *turn),
+            Facts::Plugin(_) | Facts::Started(_) => self.turn.is_some(),
+        }
+    }
+}
+
+/// A page of the audit.
+#[derive(Debug, Clone)]
+pub struct AuditPage {
+    /// The entries, each with where its commit stands in the chain.
+    pub entries: Vec<(Head, AuditEntry)>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<Position>,
+    /// The head of the audit when the page was made.
+    pub head: Head,
+}
+
+impl AuditEntry {
+    fn new(at: Timestamp, by: PrincipalId, action: Action) -> Self {
+        Self {
+            at,
+            by,
+            action,
+            conversation: None,
+            turn: None,
+            call: None,
+            subject: None,
+            plugin: None,
+            component: None,
+            declaration: None,
+            arguments: None,
+            suspension: None,
+            digest: None,
+            answer: None,
+            attempt: None,
+            owner: None,
+            outcome: None,
+            code: None,
+            result: None,
+            edited: None,
+            comment: None,
+            version: None,
+            tools: Vec::new(),
+            findings: Vec::new(),
+            grants: Vec::new(),
+            revoked: Vec::new(),
+        }
+    }
+
+    fn of(turn: &Turn, at: Timestamp, by: PrincipalId, action: Action) -> Self {
+        Self { conversation: Some(turn.conversation.clone()), turn: Some(turn.id), ..Self::new(at, by, action) }
+    }
+
+    /// About a call, with everything that it is pinned to.
+    fn about(turn: &Turn, call: &Call, at: Timestamp, by: PrincipalId, action: Action) -> Self {
+        let pinned = call.pinned.as_ref();
+        Self {
+            call: Some(call.id.clone()),
+            subject: Some(call.tool.to_string()),
+            plugin: pinned.map(|pinned| pinned.plugin.clone()),
+            component: pinned.map(|pinned| pinned.component),
+            declaration: pinned.map(|pinned| pinned.declaration),
+            ..Self::of(turn, at, by, action)
+        }
+    }
+
+    /// About how much memory it takes beyond what is fixed.
+    pub(crate) fn size(&self) -> usize {
+        let lists = [&self.tools, &self.findings, &self.grants, &self.revoked];
+        lists.into_iter().flatten().map(String::len).sum::<usize>()
+            + self.edited.as_ref().map_or(0, Json::size)
+            + self.comment.as_ref().map_or(0, String::len)
+    }
+}
+
+/// What a commit to a turn's log says. `turn` is the turn with it.
+pub(crate) fn of_turn(events: &[Event], turn: &Turn) -> Vec<AuditEntry> {
+    events.iter().filter_map(|event| of_event(event, turn)).collect()
+}
+
+fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {
+    let call = |index: &CallIndex| turn.calls.get(index.get());
+    let system = PrincipalId::system;
+    Some(match event {
+        Event::TurnStarted { caller, at, .. } => AuditEntry::of(turn, *at, caller.clone(), Action::TurnStarted),
+        Event::CallRequested { call: index, arguments, .. } => AuditEntry {
+            arguments: Some(Digest::of(arguments.as_str())),
+            ..AuditEntry::about(turn, call(index)?, turn.started_at, turn.caller.clone(), Action::CallRequested)
+        },
+        Event::CallResolved { call: index, suspension, by, at, approved, .. } => {
+            let entry = resolved(turn, call(index)?, *suspension, *at, by.clone())?;
+            AuditEntry { digest: approved.or(entry.digest), ..entry }
+        }
+        Event::SuspensionExpired { call: index, suspension, approved, at } => {
+            let entry = resolved(turn, call(index)?, *suspension, *at, system())?;
+            // Where the operator lets silence approve, the audit says that it did.
+            AuditEntry { action: if approved.is_some() { Action::Approve } else { entry.action }, ..entry }
+        }
+        Event::CallStarted { call: index, running, at } => {
+            let call = call(index)?;
+            AuditEntry {
+                attempt: Some(running.attempt),
+                owner: Some(running.owner),
+                digest: call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)),
+                ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
+            }
+        }
+        Event::CallSettled { call: index, outcome, at, .. } => settled(turn, call(index)?, outcome, *at),
+        Event::TurnCancelled { by, at } => AuditEntry::of(turn, *at, by.clone(), Action::Cancel),
+        Event::TurnSettled { end, at } => {
+            AuditEntry { outcome: Some(end.as_str()), ..AuditEntry::of(turn, *at, system(), Action::TurnSettled) }
+        }
+        // What waits is told by what it was that waited: the request before it, and the answer or the outcome after.
+        Event::CallSuspended { .. } | Event::ClientAwaited { .. } | Event::LeaseExtended { .. } => return None,
+    })
+}
+
+/// How a suspension was closed.
+fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: PrincipalId) -> Option<AuditEntry> {
+    let (suspension, closed) = call.suspension(id)?;
+    let resolution = match closed.as_ref().map(|closed| &closed.how) {
+        Some(ClosedAs::Resolved(resolution)) => Some(resolution),
+        _ => None,
+    };
+    let (action, answer) = match resolution.map(|resolution| &resolution.decision) {
+        None => (Action::Expired, None),
+        Some(Decision::Approve) => (Action::Approve, None),
+        Some(Decision::Deny) => (Action::Deny, None),
+        Some(Decision::Result) => (Action::Result, None),
+        Some(Decision::Error) => (Action::Error, None),
+        Some(Decision::Answer(answer)) => (Action::Answer, Some(answer.to_string())),
+    };
+    Some(AuditEntry {
+        suspension: Some(id),
+        digest: Some(suspension.digest),
+        answer,
+        edited: resolution.and_then(|resolution| resolution.arguments.clone()),
+        comment: resolution.and_then(|resolution| resolution.comment.clone()),
+        ..AuditEntry::about(turn, call, at, by, action)
+    })
+}
+
+fn settled(turn: &Turn, call: &Call, outcome: &Outcome, at: Timestamp) -> AuditEntry {
+    let (code, result) = match outcome {
+        Outcome::Ok { value, .. } => (None, Some(Digest::of(value.as_str()))),
+        Outcome::Failed(failure) => (Some(failure.code.as_str()), None),
+        _ => (None, None),
+    };
+    let entry = AuditEntry::about(turn, call, at, PrincipalId::system(), Action::CallSettled);
+    let attempt = (call.attempts > 0).then_some(call.attempts);
+    AuditEntry { outcome: Some(outcome.as_str()), code, result, attempt, ..entry }
+}
+
+/// What a fact about a plugin says.
+pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
+    let by = event.by.clone().unwrap_or_else(PrincipalId::system);
+    let (action, tools, findings) = match &event.change {
+        PluginChange::Loaded { tools } => {
+            (Action::PluginLoaded, tools.iter().map(ToString::to_string).collect(), vec![])
+        }
+        PluginChange::Rejected { findings } => (Action::PluginRejected, vec![], findings.clone()),
+        PluginChange::Unloaded => (Action::PluginUnloaded, vec![], vec![]),
+    };
+    AuditEntry {
+        subject: Some(event.plugin.to_string()),
+        plugin: Some(event.plugin.clone()),
+        component: Some(event.component),
+        digest: Some(event.component),
+        tools,
+        findings,
+        grants: event.grants.clone(),
+        ..AuditEntry::new(event.at, by, action)
+    }
+}
+
+/// What a start of a host says.
+pub(crate) fn of_start(start: &HostStarted) -> Vec<AuditEntry> {
+    let entry =
+        |action| AuditEntry { owner: Some(start.owner), ..AuditEntry::new(start.at, PrincipalId::system(), action) };
+    let started =
+        AuditEntry { version: Some(start.version.clone()), grants: start.grants.clone(), ..entry(Action::HostStarted) };
+    let changed = (!start.added.is_empty() || !start.removed.is_empty()).then(|| AuditEntry {
+        grants: start.added.clone(),
+        revoked: start.removed.clone(),
+        ..entry(Action::GrantsChanged)
+    });
+    std::iter::once(started).chain(changed).collect()
+}

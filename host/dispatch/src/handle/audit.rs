@@ -1,0 +1,150 @@
+//! The audit: what becomes of plugins is recorded here, and everything that was recorded is read.
+
+use std::collections::HashMap;
+
+use domain::{PluginEvent, Principal, Turn, TurnId};
+
+use super::{Handle, admin};
+use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
+use crate::error::Error;
+use crate::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
+
+/// Commits that are read at a time. Each may hold megabytes.
+const AT_ONCE: usize = 8;
+
+/// Commits that are looked at for one page, at most.
+const MOST_EXAMINED: usize = 4_000;
+
+/// A page with more than this ends early, in bytes of what people and plugins had their words in.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Turns that are kept while a page is made, in bytes of their facts; beyond that they are forgotten and read again.
+const KEPT_BYTES: usize = 32 << 20;
+
+impl Handle {
+    /// Records what became of a plugin.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    pub async fn plugin_changed(&self, event: PluginEvent) -> Result<(), StoreFault> {
+        self.inner.parts.store.record(event).await?;
+        self.inner.feeds.host();
+        Ok(())
+    }
+
+    /// The audit after a position, oldest first: at least `limit` entries if there are so many, and those of one commit
+    /// together. A page may be empty and still have a next one, where few entries match.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] without the role `admin`.
+    pub async fn audit(
+        &self,
+        by: &Principal,
+        filter: &AuditFilter,
+        mut after: Position,
+        limit: usize,
+    ) -> Result<AuditPage, Error> {
+        admin(by)?;
+        let store = &self.inner.parts.store;
+        let head = store.head().await?;
+        let (mut entries, mut bytes, mut examined) = (Vec::new(), 0, 0);
+        let mut turns = Turns { handle: self, kept: HashMap::new(), bytes: 0 };
+        loop {
+            let commits = store.audit(after, AT_ONCE).await?;
+            if commits.is_empty() {
+                return Ok(AuditPage { entries, next: None, head });
+            }
+            for audited in commits {
+                let at = audited.head;
+                if at.position > head.position {
+                    return Ok(AuditPage { entries, next: None, head });
+                }
+                after = at.position;
+                examined += 1;
+                for entry in turns.entries(audited, filter).await?.into_iter().filter(|entry| filter.matches(entry)) {
+                    bytes += entry.size();
+                    entries.push((at, entry));
+                }
+                if entries.len() >= limit || bytes > PAGE_BYTES || examined >= MOST_EXAMINED {
+                    let next = (after < head.position).then_some(after);
+                    return Ok(AuditPage { entries, next, head });
+                }
+            }
+        }
+    }
+
+    /// The links of the chain after a position, and the head.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] without the role `admin`.
+    pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
+        admin(by)?;
+        let store = &self.inner.parts.store;
+        // The head first: what is committed meanwhile is on no page that ends with it.
+        let head = store.head().await?;
+        let mut links = store.chain(after, limit).await?;
+        links.retain(|link| link.head.position <= head.position);
+        Ok((links, head))
+    }
+}
+
+/// The turns that a page meets, as they were at the commit that it has got to.
+struct Turns<'a> {
+    handle: &'a Handle,
+    /// With the number of commits that each has.
+    kept: HashMap<TurnId, (Turn, u32)>,
+    bytes: usize,
+}
+
+impl Turns<'_> {
+    async fn entries(&mut self, audited: Audited, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreFault> {
+        if filter.passes_over(&audited.facts) {
+            return Ok(Vec::new());
+        }
+        Ok(match (audited.facts, audited.source) {
+            (Facts::Plugin(event), _) => vec![audit::of_plugin(&event)],
+            (Facts::Started(start), _) => audit::of_start(&start),
+            (Facts::Turn { turn, events }, Source::Turn { number, .. }) => {
+                let turn = self.with(turn, number, &events).await?;
+                audit::of_turn(&events, turn)
+            }
+            // No store says so.
+            (Facts::Turn { .. }, Source::Plugin | Source::Started) => Vec::new(),
+        })
+    }
+
+    /// The turn with this commit.
+    async fn with(&mut self, id: TurnId, number: u32, events: &[domain::Event]) -> Result<&Turn, StoreFault> {
+        let known = self.kept.remove(&id).filter(|(_, version)| *version == number);
+        if self.bytes > KEPT_BYTES {
+            self.kept.clear();
+            self.bytes = 0;
+        }
+        let mut before = known.map(|(turn, _)| turn);
+        if before.is_none() && number > 0 {
+            let loaded = self.handle.inner.parts.store.load_until(id, number).await?;
+            before = loaded.and_then(|loaded| {
+                self.bytes += loaded.events.iter().map(size).sum::<usize>();
+                Turn::replay(&loaded.events)
+            });
+        }
+        let turn = match before {
+            Some(mut turn) => {
+                events.iter().for_each(|event| turn.apply(event));
+                Some(turn)
+            }
+            None => Turn::replay(events),
+        };
+        self.bytes += events.iter().map(size).sum::<usize>();
+        let turn = turn.ok_or_else(|| StoreFault {
+            attempted: "read the audit",
+            reason: format!("the log of {id} does not begin with the start of a turn"),
+        })?;
+        Ok(&self.kept.entry(id).insert_entry((turn, number + 1)).into_mut().0)
+    }
+}
+
+/// How much of a caller's or a guest's making a fact adds to its turn.
+fn size(event: &domain::Event) -> usize {
+    crate::feed::size(event) + size_of::<domain::Event>()
+}

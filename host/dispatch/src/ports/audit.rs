@@ -1,0 +1,362 @@
+//! The chain of the audit. Every commit of a store is a link: its hash covers the hash of the link before, its position,
+//! where its record is, and the record's exact bytes. So whoever knows one hash knows that nothing before it was edited,
+//! removed, inserted or moved, and whoever changes anything has to change every hash that follows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use domain::{Digest, TurnId};
+
+use super::store::{Facts, Position};
+
+/// Says what is hashed, so that no hash of anything else can be one of these.
+const DOMAIN: &[u8] = b"toolgate audit 1";
+
+/// A point in the chain: a position, and the hash of everything up to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The position of the last commit; 0 if there is none yet.
+    pub position: Position,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+impl Head {
+    /// Where every chain begins.
+    pub const START: Self = Self { position: Position(0), hash: Digest::from_bytes([0; 32]) };
+
+    /// The head after one more commit, whose record has this digest.
+    #[must_use]
+    pub fn then(&self, source: Source, record: Digest) -> Self {
+        let position = Position(self.position.0 + 1);
+        let number = position.0.to_be_bytes();
+        let parts = [DOMAIN, self.hash.as_bytes(), &number, &source.to_bytes(), record.as_bytes()];
+        Self { position, hash: Digest::of_parts(&parts) }
+    }
+}
+
+/// As it is logged, and as [`Anchor`] reads it.
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.position.0, self.hash)
+    }
+}
+
+/// Where the record of a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In the log of a turn.
+    Turn {
+        /// Which.
+        turn: TurnId,
+        /// The commit's number in it, from 0.
+        number: u32,
+    },
+    /// Among the facts about plugins, under its position.
+    Plugin,
+    /// Among the starts of hosts, under its position.
+    Started,
+}
+
+impl Source {
+    /// Its form in the chain, and in a store.
+    #[must_use]
+    pub fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Turn { turn, number } => {
+                [b"e".as_slice(), &turn.bits().to_be_bytes(), &number.to_be_bytes()].concat()
+            }
+            Self::Plugin => b"h".to_vec(),
+            Self::Started => b"n".to_vec(),
+        }
+    }
+
+    /// Reads [`Source::to_bytes`].
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (b'e', pointer) => {
+                let (turn, number) = pointer.split_first_chunk::<16>()?;
+                let turn = TurnId::from_bits(u128::from_be_bytes(*turn));
+                Some(Self::Turn { turn, number: u32::from_be_bytes(number.try_into().ok()?) })
+            }
+            (b'h', []) => Some(Self::Plugin),
+            (b'n', []) => Some(Self::Started),
+            _ => None,
+        }
+    }
+}
+
+/// A commit in the audit, with what became true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audited {
+    /// Where it stands, and its hash as it was stored.
+    pub head: Head,
+    /// Where its record is.
+    pub source: Source,
+    /// What it says.
+    pub facts: Facts,
+}
+
+/// A link of the chain, as it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Where it stands, and its hash as it was stored.
+    pub head: Head,
+    /// Where its record is.
+    pub source: Source,
+    /// The digest that the record has now; `None` if there is none there, or one of another position.
+    pub record: Option<Digest>,
+}
+
+/// A head that was written down elsewhere: what the chain is compared with, because whoever can write to a store can make
+/// all of its hashes anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// Its position, if it was written down with it.
+    pub position: Option<Position>,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+/// A text that is no anchor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a head of the audit: expected `sha256:` and 64 lower-case hexadecimal digits, or that behind `POSITION:`")]
+pub struct ParseAnchorError;
+
+impl FromStr for Anchor {
+    type Err = ParseAnchorError;
+
+    fn from_str(text: &str) -> Result<Self, ParseAnchorError> {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (position, hash) = match text.split_once(':').filter(|(position, _)| digits(position)) {
+            Some((position, hash)) => (Some(Position(position.parse().map_err(|_| ParseAnchorError)?)), hash),
+            None => (None, text),
+        };
+        Ok(Self { position, hash: hash.parse().map_err(|_| ParseAnchorError)? })
+    }
+}
+
+/// The first place at which a chain is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("position {}: {what}", .at.0)]
+pub struct Tampering {
+    /// Where.
+    pub at: Position,
+    /// What was found there, and what it can come from.
+    pub what: String,
+}
+
+impl Tampering {
+    /// Something found at a position.
+    pub fn new(at: Position, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
+    }
+}
+
+/// Walks a chain from its beginning and computes every hash anew.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    head: Head,
+    /// Anchors that were not met yet.
+    anchors: Vec<Anchor>,
+}
+
+impl Walk {
+    /// A walk that must come past these anchors.
+    #[must_use]
+    pub fn new(anchors: Vec<Anchor>) -> Self {
+        let mut walk = Self { head: Head::START, anchors };
+        // An empty store has a head, too, and it may have been written down.
+        walk.anchors.retain(|anchor| anchor.hash != Head::START.hash);
+        walk
+    }
+
+    /// How far it has got.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Takes the next link.
+    ///
+    /// # Errors
+    /// [`Tampering`]; the walk ends there.
+    pub fn step(&mut self, link: &Link) -> Result<(), Tampering> {
+        let next = Position(self.head.position.0 + 1);
+        if link.head.position != next {
+            return Err(Tampering::new(next, format!("it is missing; the next one is {}", link.head.position.0)));
+        }
+        let Some(record) = link.record else {
+            return Err(Tampering::new(next, "its record is missing, damaged, or one of another position"));
+        };
+        let head = self.head.then(link.source, record);
+        if head != link.head {
+            let what = format!("its hash is {} and must be {}: edited, inserted or moved", link.head.hash, head.hash);
+            return Err(Tampering::new(next, what));
+        }
+        self.head = head;
+        self.meet()
+    }
+
+    /// Looks whether there is an anchor here.
+    fn meet(&mut self) -> Result<(), Tampering> {
+        let Head { position, hash } = self.head;
+        if let Some(anchor) =
+            self.anchors.iter().find(|anchor| anchor.position == Some(position) && anchor.hash != hash)
+        {
+            let what =
+                format!("its hash is {hash}, and {} was written down elsewhere: the chain was made anew", anchor.hash);
+            return Err(Tampering::new(position, what));
+        }
+        self.anchors.retain(|anchor| anchor.hash != hash || anchor.position.is_some_and(|at| at != position));
+        Ok(())
+    }
+
+    /// There are no more links, and the store says that this is its head.
+    ///
+    /// # Errors
+    /// [`Tampering`]: the head is another one, or an anchor was not met.
+    pub fn end(self, head: Head) -> Result<Head, Tampering> {
+        let last = self.head.position;
+        let next = Position(last.0 + 1);
+        if head.position > last {
+            return Err(Tampering::new(next, format!("it is missing, and the head is position {}", head.position.0)));
+        }
+        if head.position < last {
+            let first = Position(head.position.0 + 1);
+            return Err(Tampering::new(
+                first,
+                format!("it stands behind the head, which is position {}", head.position.0),
+            ));
+        }
+        if head.hash != self.head.hash {
+            let what = format!("its hash is {} and the head's is {}", self.head.hash, head.hash);
+            return Err(Tampering::new(last, what));
+        }
+        match self.anchors.first() {
+            None => Ok(head),
+            Some(Anchor { position: Some(at), .. }) => {
+                let what =
+                    format!("it is missing: the audit ends before position {}, which was written down elsewhere", at.0);
+                Err(Tampering::new(next, what))
+            }
+            Some(Anchor { position: None, hash }) => {
+                let what = format!("up to here no commit has the hash {hash}, which was written down elsewhere");
+                Err(Tampering::new(last, format!("{what}: the tail was cut off, or the chain made anew")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(before: Head, number: u32) -> Link {
+        let source = Source::Turn { turn: TurnId::from_bits(7), number };
+        let record = Digest::of(number.to_be_bytes());
+        Link { head: before.then(source, record), source, record: Some(record) }
+    }
+
+    fn chain(length: u32) -> Vec<Link> {
+        let mut head = Head::START;
+        let next = |number| {
+            let link = link(head, number);
+            head = link.head;
+            link
+        };
+        (0..length).map(next).collect()
+    }
+
+    fn walk(links: &[Link], head: Head, anchors: &[&str]) -> Result<Head, Tampering> {
+        let mut walk = Walk::new(anchors.iter().map(|anchor| anchor.parse().unwrap()).collect());
+        links.iter().try_for_each(|link| walk.step(link))?;
+        walk.end(head)
+    }
+
+    #[test]
+    fn a_chain_is_what_was_published_and_every_part_of_it_counts() {
+        let links = chain(5);
+        let head = links[4].head;
+        // Worked out by another program from the description in docs/how-to/verify-the-audit.md.
+        assert_eq!(head.to_string(), "5:sha256:d9d5a2642b7ed3fc71576dcd3e69bc962a99e65aabe5694ed8e7b4ac8a338c0c");
+        assert_eq!(walk(&links, head, &[]), Ok(head));
+        assert_eq!(walk(&[], Head::START, &[]), Ok(Head::START));
+    }
+
+    #[test]
+    fn the_first_place_that_is_not_what_was_written_is_found() {
+        let links = chain(5);
+        let head = links[4].head;
+        let other = Digest::of("other");
+        let changed = |change: &dyn Fn(&mut Vec<Link>)| {
+            let mut links = links.clone();
+            change(&mut links);
+            walk(&links, head, &[]).unwrap_err()
+        };
+        let found = [
+            changed(&|links| links[2].record = Some(other)),
+            changed(&|links| links[2].record = None),
+            changed(&|links| links[2].source = Source::Plugin),
+            changed(&|links| links[2].head.hash = other),
+            changed(&|links| {
+                links.remove(2);
+            }),
+            changed(&|links| {
+                let (a, b) = (links[2].head.position, links[3].head.position);
+                (links[2].head.position, links[3].head.position) = (b, a);
+                links.swap(2, 3);
+            }),
+            changed(&|links| links.truncate(2)),
+        ];
+        assert!(found.iter().all(|found| found.at == Position(3)), "{found:#?}");
+        let inserted = walk(&links, links[2].head, &[]).unwrap_err();
+        assert_eq!(inserted.to_string(), "position 4: it stands behind the head, which is position 3");
+        let forged = Head { hash: other, ..head };
+        assert_eq!(walk(&links, forged, &[]).unwrap_err().at, Position(5));
+    }
+
+    #[test]
+    fn an_anchor_finds_what_was_made_anew_or_cut_off() {
+        let links = chain(5);
+        let (third, head) = (links[2].head, links[4].head);
+        let hash = third.hash.to_string();
+        for anchor in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
+            assert_eq!(walk(&links, head, &[&anchor]), Ok(head), "{anchor}");
+        }
+        let mut anew = chain(1);
+        anew.push(link(anew[0].head, 7));
+        anew.push(link(anew[1].head, 2));
+        let last = anew[2].head;
+        assert_eq!(walk(&anew, last, &[]), Ok(last), "without an anchor nothing can be told");
+        assert_eq!(walk(&anew, last, &[&third.to_string()]).unwrap_err().at, Position(3));
+        assert!(walk(&anew, last, &[&hash]).unwrap_err().what.contains("cut off, or the chain made anew"));
+        let cut = &links[..2];
+        let found = walk(cut, cut[1].head, &[&third.to_string()]).unwrap_err();
+        assert_eq!(
+            found.to_string(),
+            "position 3: it is missing: the audit ends before position 3, which was written down elsewhere"
+        );
+        assert!(walk(cut, cut[1].head, &[&hash]).is_err());
+        for text in ["", "x", "3:", "-1:sha256:00", &format!("x:{hash}"), &format!("99999999999999999999:{hash}")] {
+            assert_eq!(text.parse::<Anchor>(), Err(ParseAnchorError), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_source_reads_back_and_nothing_else_is_one() {
+        for source in [Source::Turn { turn: TurnId::from_bits(1 << 100), number: 9 }, Source::Plugin, Source::Started] {
+            assert_eq!(Source::from_bytes(&source.to_bytes()), Some(source));
+        }
+        for bytes in [b"".as_slice(), b"x", b"hh", b"e", &[b'e'; 20], &[b'e'; 22]] {
+            assert_eq!(Source::from_bytes(bytes), None);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The chain of the audit as it lies in the tree: who reads it, and what a link is compared with.
+
+use dispatch::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
+use domain::{Digest, HostStarted, PluginEvent};
+
+use super::blobs;
+use super::committer::Durable;
+use super::keys;
+use super::reader::{Reader, damaged};
+use crate::fault::fault;
+use crate::record::{self, Record};
+
+/// The head of the chain, as it is stored.
+pub(super) fn head(tree: &sled::Tree) -> Result<Head, StoreFault> {
+    match tree.get(keys::HEAD).map_err(fault("read the head of the audit"))? {
+        None => Ok(Head::START),
+        Some(value) => keys::read_head(&value).ok_or_else(|| damaged("the head of the audit")),
+    }
+}
+
+impl Reader {
+    pub(super) async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
+        let mut audited = Vec::new();
+        for (position, value) in self.positions(&[keys::AUDIT], after, limit)? {
+            let what = || format!("the commit at position {}", position.0);
+            let (hash, source) = keys::read_link(&value).ok_or_else(|| damaged(what()))?;
+            let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
+            let facts = match source {
+                Source::Turn { turn, .. } => {
+                    Facts::Turn { turn, events: self.decode(&record, record::read_events, &what).await? }
+                }
+                Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
+                Source::Started => Facts::Started(self.decode(&record, HostStarted::read, &what).await?),
+            };
+            audited.push(Audited { head: Head { position, hash }, source, facts });
+        }
+        Ok(audited)
+    }
+
+    /// Hashes what may be large, so it runs where blocking is allowed.
+    pub(super) async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+        let this = self.clone();
+        let read = move || {
+            let links = this.positions(&[keys::AUDIT], after, limit)?;
+            links.iter().map(|(position, value)| this.link(*position, value)).collect()
+        };
+        tokio::task::spawn_blocking(read).await.map_err(fault("read the audit"))?
+    }
+
+    /// The head of what is on disk: what is behind it may yet be lost.
+    pub(super) fn head(&self) -> Result<Head, StoreFault> {
+        let position = match &*self.durable.borrow() {
+            Durable::Until(position) => *position,
+            Durable::Failed(fault) => return Err(fault.clone()),
+        };
+        if position == Head::START.position {
+            return Ok(Head::START);
+        }
+        let value = self.tree.get(keys::at(&[keys::AUDIT], position)).map_err(fault("read the audit"))?;
+        let link = value.and_then(|value| keys::read_link(&value));
+        link.map(|(hash, _)| Head { position, hash }).ok_or_else(|| damaged("the head of the audit"))
+    }
+
+    pub(super) async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        let last = self.tree.scan_prefix([keys::STARTED]).next_back();
+        let Some((_, value)) = last.transpose().map_err(fault("read the last start"))? else { return Ok(None) };
+        self.decode(&value, HostStarted::read, &|| "the last start of a host".to_owned()).await.map(Some)
+    }
+
+    /// A link with the digest that its record has now.
+    pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<Link, StoreFault> {
+        let what = || damaged(format!("the link at position {}", position.0));
+        let (hash, source) = keys::read_link(value).ok_or_else(what)?;
+        let record = self.record(position, source)?.and_then(|record| self.digest(&record));
+        Ok(Link { head: Head { position, hash }, source, record })
+    }
+
+    /// The digest of a record. Of a blob it is worked out from the file: its name says nothing. `None` if there is none, or
+    /// another one.
+    fn digest(&self, record: &[u8]) -> Option<Digest> {
+        match blobs::referred(record) {
+            None => Some(Digest::of(record)),
+            Some(digest) => self.blobs.read_now(digest).ok().map(|_| digest),
+        }
+    }
+
+    /// The record of the commit at a position, if it is there.
+    fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
+        let key = match source {
+            Source::Turn { turn, number } => keys::log(turn, number),
+            Source::Plugin => keys::at(&[keys::HOST_FEED], position),
+            Source::Started => keys::at(&[keys::STARTED], position),
+        };
+        let value = self.tree.get(key).map_err(fault("read what is stored"))?;
+        Ok(match source {
+            Source::Plugin | Source::Started => value,
+            Source::Turn { .. } => value.and_then(|value| {
+                let (stamp, _) = keys::stamped(&value)?;
+                (stamp == position).then(|| value.subslice(keys::STAMP, value.len() - keys::STAMP))
+            }),
+        })
+    }
+}

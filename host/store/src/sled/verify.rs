@@ -1,0 +1,102 @@
+//! Whether the audit in a folder is what was written: every hash of the chain worked out anew, and every record looked for
+//! in it.
+//!
+//! Nothing else of the folder is looked at, and nothing is assumed of it: opening a store refuses one that was damaged, and
+//! this has to say where.
+
+use std::path::Path;
+
+use dispatch::ports::{Anchor, Head, Position, Source, StoreFault, Tampering, Walk};
+use tokio::sync::watch;
+
+use super::chain;
+use super::committer::Durable;
+use super::folder::Folder;
+use super::keys;
+use super::reader::Reader;
+use crate::fault::fault;
+use crate::{OpenError, Settings};
+
+/// Why an audit could not be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The disk cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    /// It is not what was written.
+    #[error(transparent)]
+    Tampered(#[from] Tampering),
+}
+
+/// Verifies the audit of a folder that no host runs on: from the first commit to the head, past every anchor. Returns the
+/// head.
+///
+/// # Errors
+/// [`VerifyError`]; of what is not as it was written, the first place.
+pub fn verify(path: &Path, settings: &Settings, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
+    let Folder { db, blobs, lock, .. } = Folder::open(path, settings)?;
+    let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
+    let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
+    let verified = walk(&reader, anchors);
+    drop((db, lock));
+    verified
+}
+
+fn walk(reader: &Reader, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
+    let mut walk = Walk::new(anchors);
+    for entry in reader.tree.scan_prefix([keys::AUDIT]) {
+        let (key, value) = entry.map_err(fault("read the audit"))?;
+        let next = Position(walk.head().position.0 + 1);
+        let unreadable = |what: &str| Tampering::new(next, what);
+        let position = key.get(1..).and_then(|position| position.try_into().ok()).map(u64::from_be_bytes);
+        let position = position.ok_or_else(|| unreadable("behind it is a key that no host writes"))?;
+        if keys::read_link(&value).is_none() {
+            return Err(unreadable("its link is not one that a host writes").into());
+        }
+        walk.step(&reader.link(Position(position), &value)?)?;
+    }
+    let last = walk.head().position;
+    let head = chain::head(&reader.tree).map_err(|_| Tampering::new(last, "the head is not one that a host writes"))?;
+    let head = walk.end(head)?;
+    match stray(reader)? {
+        None => Ok(head),
+        Some(stray) => Err(stray.into()),
+    }
+}
+
+/// The first record that is not in the chain: a host would take it for something that happened.
+fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
+    let mut first: Option<Tampering> = None;
+    for index in [keys::LOG, keys::HOST_FEED, keys::STARTED] {
+        for entry in reader.tree.scan_prefix([index]) {
+            let (key, value) = entry.map_err(fault("read what is stored"))?;
+            let place = place(index, &key, &value);
+            let position = place.map_or(Position(0), |(position, _)| position);
+            let link = reader.tree.get(keys::at(&[keys::AUDIT], position)).map_err(fault("read the audit"))?;
+            let source = link.and_then(|link| keys::read_link(&link)).map(|(_, source)| source);
+            let known = place.is_some() && source == place.map(|(_, source)| source);
+            if !known && first.as_ref().is_none_or(|first| position < first.at) {
+                let what = format!("the record {} is not in the chain: it was inserted", key.escape_ascii());
+                first = Some(Tampering::new(position, what));
+            }
+        }
+    }
+    Ok(first)
+}
+
+/// Where a record says that it stands in the chain.
+fn place(index: u8, key: &[u8], value: &[u8]) -> Option<(Position, Source)> {
+    let key = key.get(1..)?;
+    let position = || key.try_into().ok().map(u64::from_be_bytes).map(Position);
+    match index {
+        keys::LOG => {
+            let (turn, number) = keys::read_pointer(key)?;
+            Some((keys::stamped(value)?.0, Source::Turn { turn, number }))
+        }
+        keys::HOST_FEED => Some((position()?, Source::Plugin)),
+        _ => Some((position()?, Source::Started)),
+    }
+}
