@@ -89,7 +89,8 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
     let (started, turn) = Turn::submit(submission, &mut cx)?;
     let value = Json::new(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
-    let (finished, _) = turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome }, &mut cx)?;
+    let (finished, _) =
+        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome, receipt: None }, &mut cx)?;
     let due = |before: Option<Due>, after: Option<Due>| Index::Due { before, after };
     let commit =
         |expected, events, index| Commit { turn: turn.id, conversation: conversation.clone(), expected, events, index };

@@ -38,7 +38,7 @@ macro_rules! every_limit {
     }};
 }
 
-fn limited() -> [(&'static str, Hit); 8] {
+fn limited() -> [(&'static str, Hit); 9] {
     const EXCEEDED: &str = "failed(limit_exceeded)";
     const LATE: &str = "failed(out_of_time)";
     every_limit! {
@@ -59,11 +59,12 @@ fn limited() -> [(&'static str, Hit); 8] {
             ],
             handles: "handles = 20" => [case("handles", json!({"count": 1000}), EXCEEDED, "`handles`")],
             arguments: "arguments_bytes = 100" => [case("echo", json!({"value": "x".repeat(200)}), EXCEEDED, "`arguments`")],
+            host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`host_calls`")],
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
         // These end no call: what is beyond them is dropped and counted, or waits. Each has a test of its own below.
         goes_on: {
-            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_calls, host_call_time,
+            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time,
             http_requests, http_concurrent, http_time, http_sent, http_received,
         },
     }
@@ -203,4 +204,24 @@ fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
         assert!(kept <= 1000, "{tool}: {kept} bytes");
         assert!(note.starts_with(&format!("{} bytes of this log were dropped", wanted - 1000)), "{tool}: {note}");
     }
+}
+
+#[test]
+fn what_a_call_spent_is_in_its_record_whatever_became_of_it() {
+    let host = lab("time_ms = 300");
+    let mut stream = host.agent.events(EVENTS);
+    let turn = host.agent.call("c", "count", json!({"to": 3}));
+    let receipt = &turn["calls"][0]["receipt"];
+    assert_eq!(stream.named("call.settled").data["receipt"], *receipt);
+    assert_eq!(host.agent.get(&path(&turn)).ok(200)["calls"][0]["receipt"], *receipt, "it is stored");
+    let spent = |name: &str| receipt[name].as_u64().unwrap_or_else(|| panic!("{name} in {receipt}"));
+    assert_eq!(spent("bytes_in"), r#"{"to":3}"#.len() as u64);
+    assert!(spent("time_us") > 0 && spent("peak_memory_bytes") > 0, "{receipt}");
+    assert!(spent("host_calls") >= 3 && spent("bytes_out") > 3, "{receipt}");
+
+    let stopped = host.agent.settled(&host.agent.call("c", "spin", json!({})));
+    assert!(stopped["calls"][0]["receipt"]["time_us"].as_u64().unwrap() >= 300_000, "{stopped:#}");
+    let never_ran = host.agent.call("c", "count", json!({"to": "three"}));
+    assert_eq!(told(&never_ran), ["failed(invalid_arguments)"]);
+    assert!(never_ran["calls"][0].get("receipt").is_none(), "what never ran spent nothing");
 }

@@ -94,7 +94,7 @@ impl World {
                 let value = Json::new("{\"done\":true}");
                 let failure = || domain::Failure::new(domain::FailureCode::Trapped, "trap");
                 let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };
-                End { outcome, wrote: false }
+                End::unrun(outcome)
             }
         };
         let mint = Arc::new(move || {

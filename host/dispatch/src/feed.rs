@@ -290,6 +290,7 @@ mod tests {
             let settled = Event::CallSettled {
                 call: CallIndex(0),
                 outcome: Outcome::Ok { value, trusted: true },
+                receipt: None,
                 at: domain::Timestamp::from_millis(0),
             };
             let facts = Facts::Turn { turn: TurnId::from_bits(1), events: vec![settled] };

@@ -45,12 +45,12 @@ impl Inner {
         let place = ticket.place().await;
         // Made only now: a call that waits costs no copy of what it will run with.
         let Some(run) = self.owed(&entered, id, call, attempt).await else { return };
-        let outcome = self.run(run).await.outcome;
+        let End { outcome, receipt, .. } = self.run(run).await;
         drop(place);
         let finished = self.step(&entered, id, |_, slot| {
             // The task is about to end by itself; nobody may stop it while it commits.
             slot.running.remove(&(call, attempt));
-            Some(Input::Finished { call, attempt, outcome: outcome.clone() })
+            Some(Input::Finished { call, attempt, outcome: outcome.clone(), receipt })
         });
         if let Err(error) = finished.await {
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
@@ -78,12 +78,12 @@ impl Inner {
         let live = self.parts.tools.pinned(run.pinned.component, &tool);
         if live.is_some_and(|live| live.rule == Rule::Deny) {
             let reason = "the operator's policy denies this tool by now".to_owned();
-            return End { outcome: Outcome::Denied(Some(reason)), wrote: false };
+            return End::unrun(Outcome::Denied(Some(reason)));
         }
         AssertUnwindSafe(self.parts.tools.run(run)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
-            End { outcome: Outcome::Failed(Failure::new(FailureCode::HostFault, message)), wrote: false }
+            End::unrun(Outcome::Failed(Failure::new(FailureCode::HostFault, message)))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::gate::{self, Phase};
 use crate::{
     Approval, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName, PrincipalId,
-    Recovery, Span, Status, Suspension, SuspensionId, Timestamp,
+    Receipt, Recovery, Span, Status, Suspension, SuspensionId, Timestamp,
 };
 
 /// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
@@ -117,6 +117,8 @@ pub struct Call {
     pub approver: Option<PrincipalId>,
     /// The attempts so far.
     pub attempts: u32,
+    /// What its guest spent, if one ran to its end.
+    pub receipt: Option<Receipt>,
 }
 
 impl Call {

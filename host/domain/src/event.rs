@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Rejection,
+    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Rejection,
     Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
 };
 
@@ -123,6 +123,8 @@ pub enum Event {
         call: CallIndex,
         /// How.
         outcome: Outcome,
+        /// What its guest spent; `None` where none ran to its end.
+        receipt: Option<Receipt>,
         /// When.
         at: Timestamp,
     },

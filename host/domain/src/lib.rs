@@ -27,6 +27,7 @@ mod limits;
 mod outcome;
 mod payload;
 mod principal;
+mod receipt;
 mod suspension;
 mod time;
 mod tool;
@@ -42,6 +43,7 @@ pub use limits::Limits;
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
 pub use principal::{Principal, PrincipalId, Role, Roles};
+pub use receipt::Receipt;
 pub use suspension::{Closed, ClosedAs, Decision, Kind, Resolution, Suspension};
 pub use time::{Span, Timestamp};
 pub use tool::{

@@ -85,6 +85,7 @@ impl Turn {
                 approved: None,
                 approver: None,
                 attempts: 0,
+                receipt: None,
             }),
             Event::CallSuspended { call, .. }
             | Event::ClientAwaited { call, .. }
@@ -202,7 +203,8 @@ impl Call {
                     running.lease_end = *lease_end;
                 }
             }
-            Event::CallSettled { outcome, at, .. } => {
+            Event::CallSettled { outcome, receipt, at, .. } => {
+                self.receipt = *receipt;
                 self.close(ClosedAs::Withdrawn, &PrincipalId::system(), *at);
                 self.state = CallState::Settled(outcome.clone());
             }

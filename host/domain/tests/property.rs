@@ -165,7 +165,7 @@ impl World {
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
                 let outcome = if ok { Outcome::Ok { value: Json::new("1"), trusted: true } } else { failure() };
-                self.decide(Input::Finished { call: CallIndex(call), attempt, outcome });
+                self.decide(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
             Happening::Tick { seconds, alive, attended } => {
                 self.now += seconds * 1000;

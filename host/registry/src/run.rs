@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
-use domain::{Digest, Failure, FailureCode, Limits, Outcome, ToolName};
-use sandbox::{Job, Level, Sink, Update};
+use domain::{Digest, Failure, FailureCode, Limits, Outcome, Receipt, ToolName};
+use sandbox::{Job, Level, Sink, Spent, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
@@ -35,7 +35,7 @@ impl Tools for Registry {
     async fn run(&self, run: Run) -> End {
         match carry_out(&self.shared, run).await {
             Ok(end) => end,
-            Err(outcome) => End { outcome, wrote: false },
+            Err(outcome) => End::unrun(outcome),
         }
     }
 }
@@ -67,7 +67,19 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         Some(tool) => checked(tool, end.outcome),
         None => end.outcome,
     };
-    Ok(End { outcome, wrote: end.wrote_keyvalue })
+    Ok(End { outcome, wrote: end.wrote_keyvalue, receipt: end.spent.map(receipt) })
+}
+
+fn receipt(spent: Spent) -> Receipt {
+    let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+    Receipt {
+        micros: u64::try_from(spent.time.as_micros()).unwrap_or(u64::MAX),
+        peak_memory: number(spent.peak_memory),
+        peak_host_bytes: number(spent.peak_host_bytes),
+        host_calls: spent.host_calls,
+        bytes_in: spent.bytes_in,
+        bytes_out: spent.bytes_out,
+    }
 }
 
 /// The component of a run whose record is lost, on a thread that may wait for a guest.

@@ -100,7 +100,7 @@ impl Guest for PaperGuest {
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         End {
             outcome: Outcome::Ok { value: Json::new(result), trusted: true },
-            spent: Spent::default(),
+            spent: Some(Spent { host_calls: 1, ..Spent::default() }),
             wrote_keyvalue: false,
         }
     }

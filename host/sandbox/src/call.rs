@@ -45,8 +45,8 @@ pub struct Job {
 pub struct End {
     /// `Ok` or `Failed`; a run ends in no other way.
     pub outcome: Outcome,
-    /// What it spent.
-    pub spent: Spent,
+    /// What it spent; `None` where no guest ran.
+    pub spent: Option<Spent>,
     /// Whether it may have changed what is kept in its buckets, so that this has to be on disk before the outcome is.
     pub wrote_keyvalue: bool,
 }
@@ -58,6 +58,14 @@ pub struct Spent {
     pub time: Duration,
     /// Its linear memories at their largest, in bytes.
     pub peak_memory: usize,
+    /// What the host held in its own memory on its behalf, at its largest, in bytes.
+    pub peak_host_bytes: usize,
+    /// Calls of host functions.
+    pub host_calls: u64,
+    /// What went into the guest, in bytes: arguments, and what host functions gave it of the world outside.
+    pub bytes_in: u64,
+    /// What came out of it, in bytes: result, progress, log, and what it had host functions store, write or send.
+    pub bytes_out: u64,
 }
 
 /// The text of a failure that a guest reports is cut at this many bytes: it is a sentence for a model, not a channel.
@@ -65,7 +73,7 @@ const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
-    let refused = |failure| End { outcome: Outcome::Failed(failure), spent: Spent::default(), wrote_keyvalue: false };
+    let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote_keyvalue: false };
     let (size, most) = (job.arguments.size(), limits.arguments);
     if size > most {
         let message = format!("the arguments have {size} bytes, at most {most} are allowed (limit `arguments`)");
@@ -81,6 +89,7 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let watch = Stopwatch::start(limits.time);
     let guest = Guest::new(&sandbox.outside, Some(job), job.streaming, limits, sink);
     let mut store = store(&sandbox.engine, guest, watch, limits);
+    store.data().traffic.into_guest(size);
     let answer = bounded(plugin.exports().run(plugin.pre(), &mut store, job), watch).await;
     store.data_mut().finish();
     let vault = store.data().vault.clone();
@@ -90,10 +99,20 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
         Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
     };
     let guest = store.data();
+    guest.traffic.out_of_guest(said(&outcome));
     End {
         outcome,
-        spent: Spent { time: watch.spent(), peak_memory: guest.meter.memory() },
+        spent: Some(guest.spent(watch.spent())),
         wrote_keyvalue: guest.keyvalue.as_ref().is_some_and(|session| session.wrote()),
+    }
+}
+
+/// The bytes of what the guest returned. A failure that the host describes counts as well: most of its text is the guest's.
+fn said(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Ok { value, .. } => value.size(),
+        Outcome::Failed(failure) => failure.message.len(),
+        _ => 0,
     }
 }
 
@@ -114,7 +133,8 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
 /// Drives a guest within its budget. The deadline covers instantiation, the lifting of the result and post-return as well,
 /// all of which run the guest's code; the timer is for a guest that waits in a host function, where no tick reaches it.
 ///
-/// A panic of a host function becomes an error: wasmtime carries it through the guest's frames to here, nothing but the
+/// A [`Stop`] that unwinds is that stop: it comes from where a host function can return no error (see [`Guest::called`]). Any
+/// other panic of a host function becomes an error: wasmtime carries it through the guest's frames to here, nothing but the
 /// store was in reach of it, and the store is thrown away.
 pub(crate) async fn bounded<T>(
     guest: impl Future<Output = wasmtime::Result<T>>,
@@ -123,7 +143,10 @@ pub(crate) async fn bounded<T>(
     let guarded = tokio::time::timeout(watch.left(), AssertUnwindSafe(guest).catch_unwind());
     match guarded.await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(panic)) => Err(Stop::Fault(format!("a host function panicked: {}", panic_text(&*panic))).into()),
+        Ok(Err(panic)) => Err(match panic.downcast::<Stop>() {
+            Ok(stop) => (*stop).into(),
+            Err(panic) => Stop::Fault(format!("a host function panicked: {}", panic_text(&*panic))).into(),
+        }),
         Err(_) => Err(Stop::OutOfTime.into()),
     }
 }

@@ -3,19 +3,24 @@
 //! Most calls touch little of it, so whatever costs anything is made when it is first asked for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::Limits;
+use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::call::Job;
+use crate::blocking::Blocking;
+use crate::call::{Job, Spent};
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::secrets::{Masking, Vault};
 use crate::clock::Clock;
+use crate::ending::Stop;
 use crate::limits::Meter;
 use crate::random::{self, Random};
 use crate::report::{Level, Log, Progress, Sink};
+use crate::spending::{Held, Traffic};
 use crate::wasi;
 
 /// The world outside of guests, as the host was given it.
@@ -25,6 +30,8 @@ pub(crate) struct Outside {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) keyvalue: Option<Arc<dyn Buckets>>,
     pub(crate) http: Option<HttpClient>,
+    /// The places of what may wait for a disk.
+    pub(crate) blocking: Arc<Semaphore>,
 }
 
 /// The data of one call's store.
@@ -36,6 +43,11 @@ pub(crate) struct Guest {
     pub(crate) vault: Vault,
     http: Option<Box<http::Session>>,
     http_terms: Option<Box<http::Terms>>,
+    pub(crate) held: Held,
+    pub(crate) traffic: Traffic,
+    pub(crate) blocking: Blocking,
+    host_calls: u64,
+    most_host_calls: u64,
     progress: Progress,
     clock: Arc<dyn Clock>,
     sink: Arc<dyn Sink>,
@@ -58,7 +70,7 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let session = |(buckets, job): (&Arc<dyn Buckets>, &Job)| {
-            job.grants.keyvalue.map(|_| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone()))
+            job.grants.keyvalue.map(|quota| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone(), quota))
         };
         let granted = job.filter(|job| !job.grants.http.is_empty());
         let terms = granted.map(|job| Box::new(http::Terms::new(outside.http.as_ref(), job, &vault, limits)));
@@ -70,6 +82,11 @@ impl Guest {
             vault,
             http: None,
             http_terms: terms,
+            held: Held::new(limits.host_bytes),
+            traffic: Traffic::default(),
+            blocking: Blocking::new(Arc::clone(&outside.blocking), limits.host_call_time),
+            host_calls: 0,
+            most_host_calls: limits.host_calls,
             progress: Progress::new(Arc::clone(&sink), streaming, limits),
             clock: Arc::clone(&outside.clock),
             sink,
@@ -79,14 +96,45 @@ impl Guest {
         }
     }
 
+    /// Counts a call of a host function, and ends the guest instead if it has made as many as it may. Every interface is
+    /// linked through this.
+    ///
+    /// It unwinds because what selects an interface's part of the store can return no error; `call::bounded` knows it again.
+    /// The engine's own hook is not used: it also sees what is no call of a host function, each `memory.copy` and each tick
+    /// of the epoch for instance, so the count would neither mean much nor be the same twice.
+    pub(crate) fn called(&mut self) -> &mut Self {
+        if self.host_calls >= self.most_host_calls {
+            let most = self.most_host_calls;
+            let stop = Stop::Limit(format!("called host functions more than {most} times (limit `host_calls`)"));
+            std::panic::resume_unwind(Box::new(stop));
+        }
+        self.host_calls += 1;
+        self
+    }
+
+    /// What it has spent so far.
+    pub(crate) fn spent(&self, time: Duration) -> Spent {
+        let (sent, received) = self.http.as_ref().map_or((0, 0), |http| http.passed());
+        Spent {
+            time,
+            peak_memory: self.meter.memory(),
+            peak_host_bytes: self.held.peak(),
+            host_calls: self.host_calls,
+            bytes_in: self.traffic.bytes_in() + received as u64,
+            bytes_out: self.traffic.bytes_out() + sent as u64,
+        }
+    }
+
     /// The guest reports progress.
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
+        self.traffic.out_of_guest(message.len() + data.as_ref().map_or(0, String::len));
         self.progress.update(message, fraction, data);
     }
 
     /// The call's log.
     pub(crate) fn log(&mut self) -> &Log {
-        self.log.get_or_insert_with(|| Log::new(Arc::clone(&self.sink), self.log_limit))
+        let Self { sink, log_limit, held, traffic, .. } = self;
+        self.log.get_or_insert_with(|| Log::new(Arc::clone(sink), *log_limit, held.clone(), traffic.clone()))
     }
 
     /// The call's requests, and the table that their resources are in.

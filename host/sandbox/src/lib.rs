@@ -13,6 +13,7 @@
 //! can be granted, `wasi.rs` what everybody gets.
 
 mod abi;
+mod blocking;
 mod cache;
 mod call;
 mod capability;
@@ -28,6 +29,7 @@ mod plugin;
 mod random;
 mod report;
 mod sandbox;
+mod spending;
 pub mod section;
 mod wasi;
 

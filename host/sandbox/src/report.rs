@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{Json, Limits};
 
+use crate::ending::Stop;
 use crate::json;
+use crate::spending::{Charge, Held, Traffic};
 
 /// Receives what a call reports while it runs. Called from the guest's thread: hand it on, do not wait.
 pub trait Sink: Send + Sync {
@@ -108,6 +110,10 @@ struct Lines {
     partial: [Vec<u8>; 2],
     ended: bool,
     last_words: VecDeque<String>,
+    held: Held,
+    /// What the host holds of lines that have not ended, and of the last words.
+    charge: Option<Charge>,
+    traffic: Traffic,
 }
 
 /// Lines of standard error that explain a crash.
@@ -134,15 +140,17 @@ impl Stream {
 
 impl Log {
     /// An empty log.
-    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize) -> Self {
-        let partial = [Vec::new(), Vec::new()];
+    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, held: Held, traffic: Traffic) -> Self {
         Self(Arc::new(Mutex::new(Lines {
             sink,
             left: limit,
             dropped: 0,
-            partial,
+            partial: [Vec::new(), Vec::new()],
             ended: false,
             last_words: VecDeque::new(),
+            held,
+            charge: None,
+            traffic,
         })))
     }
 
@@ -153,6 +161,7 @@ impl Log {
         if lines.ended {
             return;
         }
+        lines.traffic.out_of_guest(text.len());
         let granted = lines.take(text.len() + 1);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
@@ -161,9 +170,11 @@ impl Log {
     }
 
     /// Takes what the guest printed.
-    pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
+    pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
         let mut lines = self.lines();
+        lines.traffic.out_of_guest(bytes.len());
         let kept = lines.take(bytes.len());
+        lines.hold(kept)?;
         let mut rest = &bytes[..kept];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             lines.partial[stream as usize].extend_from_slice(&rest[..end]);
@@ -171,6 +182,7 @@ impl Log {
             rest = &rest[end + 1..];
         }
         lines.partial[stream as usize].extend_from_slice(rest);
+        Ok(())
     }
 
     /// Writes what is left, and how much was dropped.
@@ -209,6 +221,18 @@ impl Lines {
         kept
     }
 
+    /// Charges what was printed for as long as the call lasts: how much of it is given away again and how much is kept as
+    /// last words is not worth knowing, since all of it together is bounded by the limit `log_bytes`.
+    fn hold(&mut self, bytes: usize) -> Result<(), Stop> {
+        match &mut self.charge {
+            Some(charge) => charge.grow(bytes),
+            charge => {
+                *charge = Some(self.held.charge(bytes)?);
+                Ok(())
+            }
+        }
+    }
+
     fn emit(&mut self, stream: Stream) {
         let line = std::mem::take(&mut self.partial[stream as usize]);
         let line = String::from_utf8_lossy(&line);
@@ -243,7 +267,7 @@ mod tests {
     #[test]
     fn empty_lines_spend_the_log_too() {
         let sink = Arc::new(Counting::default());
-        let log = Log::new(sink.clone(), 10);
+        let log = Log::new(sink.clone(), 10, Held::new(0), Traffic::default());
         for _ in 0..1_000 {
             log.line(Level::Debug, "");
         }

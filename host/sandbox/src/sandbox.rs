@@ -10,6 +10,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
+use crate::blocking::PLACES;
 use crate::cache::Cache;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
@@ -105,6 +106,7 @@ impl Sandbox {
                 random: settings.random,
                 keyvalue: settings.keyvalue,
                 http: settings.http,
+                blocking: Arc::new(Semaphore::new(PLACES)),
             },
             places,
             linker,

@@ -13,7 +13,7 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream, WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{LinkOptions, cli, clocks, filesystem, io, random, sockets};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{WasiCtx, WasiView as _};
 
@@ -35,34 +35,34 @@ impl HasData for Table {
 
 /// Links all of it.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    io::error::add_to_linker::<_, Table>(linker, |guest| guest.ctx().table)?;
-    io::poll::add_to_linker::<_, Table>(linker, |guest| guest.ctx().table)?;
-    io::streams::add_to_linker::<_, Table>(linker, |guest| guest.ctx().table)?;
-    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, |guest| guest.clocks())?;
-    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, |guest| guest.clocks())?;
-    random::random::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.random)?;
-    random::insecure::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.random)?;
-    random::insecure_seed::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.random)?;
-    cli::exit::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::environment::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::stdin::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::stdout::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::stderr::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::terminal_input::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::terminal_output::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, |guest| guest.cli())?;
-    filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.filesystem())?;
-    filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.filesystem())?;
+    io::error::add_to_linker::<_, Table>(linker, |guest| guest.called().ctx().table)?;
+    io::poll::add_to_linker::<_, Table>(linker, |guest| guest.called().ctx().table)?;
+    io::streams::add_to_linker::<_, Table>(linker, |guest| guest.called().ctx().table)?;
+    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, |guest| guest.called().clocks())?;
+    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, |guest| guest.called().clocks())?;
+    random::random::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.called().random)?;
+    random::insecure::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.called().random)?;
+    random::insecure_seed::add_to_linker::<_, HasSelf<Guests>>(linker, |guest| &mut guest.called().random)?;
+    cli::exit::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::environment::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::stdin::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::stdout::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::stderr::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::terminal_input::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::terminal_output::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
+    filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.called().filesystem())?;
+    filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.called().filesystem())?;
     let options = LinkOptions::default();
-    sockets::network::add_to_linker::<_, WasiSockets>(linker, &(&options).into(), |guest| guest.sockets())?;
-    sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
-    sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
-    sockets::tcp::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
-    sockets::tcp_create_socket::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
-    sockets::udp::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
-    sockets::udp_create_socket::add_to_linker::<_, WasiSockets>(linker, |guest| guest.sockets())?;
+    sockets::network::add_to_linker::<_, WasiSockets>(linker, &(&options).into(), |guest| guest.called().sockets())?;
+    sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
+    sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
+    sockets::tcp::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
+    sockets::tcp_create_socket::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
+    sockets::udp::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
+    sockets::udp_create_socket::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;
     Ok(())
 }
 
@@ -92,8 +92,7 @@ const PERMIT: usize = 64 << 10;
 
 impl OutputStream for Printed {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.log.print(self.stream, &bytes);
-        Ok(())
+        self.log.print(self.stream, &bytes).map_err(|stop| StreamError::Trap(stop.into()))
     }
 
     fn flush(&mut self) -> StreamResult<()> {

@@ -3,6 +3,10 @@
 //! A write is visible at once and on disk no later than the next commit of the store that it lives beside, because both
 //! go through one log in their order; `Store::sync` makes it durable without a commit. So a call's writes are never lost
 //! while its result is kept.
+//!
+//! A namespace has a quota. What it uses is known from its entries alone: they are counted when something is first written
+//! to it after a start, and the count is kept from then on. Writes to one namespace come one after the other, so no two of
+//! them pass through the same gap.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,8 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::StoreFault;
 
+use self::usage::Usages;
 use crate::fault::fault;
 use crate::sled::KeyValueTree;
+
+mod usage;
 
 /// The longest name of a namespace or a bucket, in bytes.
 pub const LARGEST_NAME: usize = 255;
@@ -35,6 +42,19 @@ pub enum KeyValueError {
         /// What is allowed.
         limit: usize,
     },
+    /// The namespace is full. Nothing was written.
+    #[error(
+        "no room: with this the plugin would keep {would} {unit} and it may keep {may} (grant `keyvalue.{unit}`); delete \
+         something first"
+    )]
+    Full {
+        /// `bytes` or `keys`.
+        unit: &'static str,
+        /// How many there would be.
+        would: u64,
+        /// How many there may be.
+        may: u64,
+    },
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] StoreFault),
@@ -49,9 +69,27 @@ pub struct Listing {
     pub next: Option<Vec<u8>>,
 }
 
-/// A handle on all namespaces; cheap to clone. Its functions do not block on the disk, except to read what is not cached.
+/// How much a namespace may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// The names of buckets, keys and values of all its entries together, in bytes.
+    pub bytes: u64,
+    /// Its entries.
+    pub keys: u64,
+}
+
+impl Quota {
+    /// As much as there is.
+    pub const UNBOUNDED: Self = Self { bytes: u64::MAX, keys: u64::MAX };
+}
+
+/// A handle on all namespaces; cheap to clone. Its functions wait for the disk to read what is not cached, and for each
+/// other where they write to one namespace: call them where a thread may block.
 #[derive(Clone)]
-pub struct KeyValue(Backend);
+pub struct KeyValue {
+    backend: Backend,
+    usages: Usages,
+}
 
 #[derive(Clone)]
 enum Backend {
@@ -63,11 +101,12 @@ impl KeyValue {
     /// Data that lives as long as its handles.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self(Backend::Memory(Arc::default()))
+        Self { backend: Backend::Memory(Arc::default()), usages: Usages::default() }
     }
 
+    /// A store makes one and hands out its clones: what is used is counted once for all of them.
     pub(crate) fn on(tree: KeyValueTree) -> Self {
-        Self(Backend::Sled(tree))
+        Self { backend: Backend::Sled(tree), usages: Usages::default() }
     }
 
     /// The value of a key.
@@ -75,25 +114,28 @@ impl KeyValue {
     /// # Errors
     /// [`KeyValueError`].
     pub fn get(&self, namespace: &str, bucket: &str, key: &[u8]) -> Result<Option<Vec<u8>>, KeyValueError> {
-        let key = full_key(namespace, bucket, key)?;
-        Ok(match &self.0 {
-            Backend::Memory(map) => lock(map).get(&key).cloned(),
-            Backend::Sled(data) => data.tree()?.get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()),
-        })
+        self.backend.get(&full_key(namespace, bucket, key)?)
     }
 
     /// Sets a key, whatever it held.
     ///
     /// # Errors
     /// [`KeyValueError`]; nothing has changed.
-    pub fn set(&self, namespace: &str, bucket: &str, key: &[u8], value: &[u8]) -> Result<(), KeyValueError> {
+    pub fn set(
+        &self,
+        namespace: &str,
+        bucket: &str,
+        key: &[u8],
+        value: &[u8],
+        quota: Quota,
+    ) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", value.len(), LARGEST_VALUE)?;
-        match &self.0 {
-            Backend::Memory(map) => drop(lock(map).insert(key, value.to_vec())),
-            Backend::Sled(data) => drop(data.tree()?.insert(key, value).map_err(fault("write a value"))?),
-        }
-        Ok(())
+        self.usages.write(&self.backend, namespace, |usage| {
+            let old = self.backend.get(&key)?;
+            usage.change(&key, old.as_deref(), Some(value), quota)?;
+            self.backend.put(key, Some(value))
+        })
     }
 
     /// Removes a key, if it is there.
@@ -102,14 +144,15 @@ impl KeyValue {
     /// [`KeyValueError`]; nothing has changed.
     pub fn delete(&self, namespace: &str, bucket: &str, key: &[u8]) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
-        match &self.0 {
-            Backend::Memory(map) => drop(lock(map).remove(&key)),
-            Backend::Sled(data) => drop(data.tree()?.remove(key).map_err(fault("remove a value"))?),
-        }
-        Ok(())
+        self.usages.write(&self.backend, namespace, |usage| {
+            let old = self.backend.get(&key)?;
+            usage.change(&key, old.as_deref(), None, Quota::UNBOUNDED)?;
+            self.backend.put(key, None)
+        })
     }
 
-    /// Sets a key to `new` (`None`: removes it) if it holds `expected` (`None`: if it is not there). Whether it did.
+    /// Sets a key to `new` (`None`: removes it) if it holds `expected` (`None`: if it is not there). If it does not, what it
+    /// holds.
     ///
     /// # Errors
     /// [`KeyValueError`]; nothing has changed.
@@ -120,26 +163,19 @@ impl KeyValue {
         key: &[u8],
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
-    ) -> Result<bool, KeyValueError> {
+        quota: Quota,
+    ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", new.map_or(0, <[u8]>::len), LARGEST_VALUE)?;
-        match &self.0 {
-            Backend::Memory(map) => {
-                let mut map = lock(map);
-                if map.get(&key).map(Vec::as_slice) != expected {
-                    return Ok(false);
-                }
-                match new {
-                    Some(new) => drop(map.insert(key, new.to_vec())),
-                    None => drop(map.remove(&key)),
-                }
-                Ok(true)
+        self.usages.write(&self.backend, namespace, |usage| {
+            let old = self.backend.get(&key)?;
+            if old.as_deref() != expected {
+                return Ok(Err(old));
             }
-            Backend::Sled(data) => {
-                let swapped = data.tree()?.compare_and_swap(key, expected, new).map_err(fault("swap a value"))?;
-                Ok(swapped.is_ok())
-            }
-        }
+            usage.change(&key, expected, new, quota)?;
+            // Nobody else writes to the namespace meanwhile, so the value is still the expected one.
+            self.backend.put(key, new).map(Ok)
+        })
     }
 
     /// Keys of a bucket that begin with `prefix`, those after `cursor`, at most `limit` and at most
@@ -165,7 +201,7 @@ impl KeyValue {
         let mut listing = Listing::default();
         let range = (from, Bound::<Vec<u8>>::Unbounded);
         let wanted = |key: &[u8]| key.starts_with(&start).then(|| key[of_bucket..].to_vec());
-        match &self.0 {
+        match &self.backend {
             Backend::Memory(map) => {
                 listing.keys.extend(lock(map).range(range).map_while(|(key, _)| wanted(key)).take(limit));
             }
@@ -183,19 +219,64 @@ impl KeyValue {
     }
 }
 
+impl Backend {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, KeyValueError> {
+        Ok(match self {
+            Self::Memory(map) => lock(map).get(key).cloned(),
+            Self::Sled(data) => data.tree()?.get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()),
+        })
+    }
+
+    /// Sets a value, or removes it.
+    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), KeyValueError> {
+        match (self, value) {
+            (Self::Memory(map), Some(value)) => drop(lock(map).insert(key, value.to_vec())),
+            (Self::Memory(map), None) => drop(lock(map).remove(&key)),
+            (Self::Sled(data), Some(value)) => {
+                drop(data.tree()?.insert(key, value).map_err(fault("write a value"))?);
+            }
+            (Self::Sled(data), None) => drop(data.tree()?.remove(key).map_err(fault("remove a value"))?),
+        }
+        Ok(())
+    }
+
+    /// Looks at every entry whose key begins so.
+    fn each(&self, prefix: &[u8], mut look: impl FnMut(&[u8], &[u8])) -> Result<(), KeyValueError> {
+        match self {
+            Self::Memory(map) => {
+                let map = lock(map);
+                let entries = map.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
+                entries.take_while(|(key, _)| key.starts_with(prefix)).for_each(|(key, value)| look(key, value));
+            }
+            Self::Sled(data) => {
+                for entry in data.tree()?.scan_prefix(prefix) {
+                    let (key, value) = entry.map_err(fault("count what a plugin keeps"))?;
+                    look(&key, &value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Each name stands behind its length, so that no choice of names in one namespace spells a key of another.
 fn full_key(namespace: &str, bucket: &str, key: &[u8]) -> Result<Vec<u8>, KeyValueError> {
     at_most("the namespace", namespace.len(), LARGEST_NAME)?;
     at_most("the bucket's name", bucket.len(), LARGEST_NAME)?;
     at_most("the key", key.len(), LARGEST_KEY)?;
-    let mut full = Vec::with_capacity(namespace.len() + bucket.len() + key.len() + 4);
-    for name in [namespace, bucket] {
-        // One byte would do for the limit above; two leave room for it to grow.
-        full.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_be_bytes());
-        full.extend_from_slice(name.as_bytes());
-    }
+    let mut full = Vec::with_capacity(namespace.len() + bucket.len() + key.len() + 2 * LENGTH);
+    named(namespace, &mut full);
+    named(bucket, &mut full);
     full.extend_from_slice(key);
     Ok(full)
+}
+
+/// Bytes of a length. One would do for the limit; two leave room for it to grow.
+const LENGTH: usize = 2;
+
+fn named(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_be_bytes());
+    out.extend_from_slice(name.as_bytes());
 }
 
 fn at_most(what: &'static str, size: usize, limit: usize) -> Result<(), KeyValueError> {

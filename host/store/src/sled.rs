@@ -43,7 +43,8 @@ const QUEUE: usize = 1024;
 /// A store in a folder that no other process may use at the same time.
 pub struct SledStore {
     reader: Reader,
-    key_value: KeyValueTree,
+    values: KeyValueTree,
+    key_value: KeyValue,
     /// `None` only while the store is dropped: the committing thread ends when nobody can ask for anything more.
     queue: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
@@ -76,14 +77,15 @@ impl SledStore {
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let key_value = KeyValueTree { tree: values, durable, _lock: lock };
-        Ok(Self { reader, key_value, queue: Some(queue), thread: Some(thread) })
+        let values = KeyValueTree { tree: values, durable, _lock: lock };
+        let key_value = KeyValue::on(values.clone());
+        Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
     }
 
     /// The plugins' key-value data, in a tree of its own.
     #[must_use]
     pub fn key_value(&self) -> KeyValue {
-        KeyValue::on(self.key_value.clone())
+        self.key_value.clone()
     }
 
     async fn commit(&self, mut plan: Plan) -> Result<Position, AppendError> {

@@ -2,7 +2,7 @@
 
 use dispatch::ports::StoreFault;
 use domain::PluginName;
-use sandbox::{BucketError, Buckets, Place, Swapped};
+use sandbox::{BucketError, Buckets, Place, Quota, Swapped};
 use store::{KeyValue, KeyValueError};
 
 /// Each plugin is a namespace of its own.
@@ -13,8 +13,8 @@ impl Buckets for StoredBuckets {
         self.0.get(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
     }
 
-    fn set(&self, place: Place<'_>, value: &[u8]) -> Result<(), BucketError> {
-        self.0.set(place.plugin.as_str(), place.bucket, place.key.as_bytes(), value).map_err(error)
+    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError> {
+        self.0.set(place.plugin.as_str(), place.bucket, place.key.as_bytes(), value, stored(quota)).map_err(error)
     }
 
     fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
@@ -47,18 +47,29 @@ impl Buckets for StoredBuckets {
         Ok(keys)
     }
 
-    fn compare_and_swap(&self, place: Place<'_>, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
+    fn compare_and_swap(
+        &self,
+        place: Place<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: Quota,
+    ) -> Result<Swapped, BucketError> {
         let (plugin, key) = (place.plugin.as_str(), place.key.as_bytes());
-        if self.0.compare_and_swap(plugin, place.bucket, key, seen, Some(value)).map_err(error)? {
-            return Ok(Swapped::Done);
-        }
-        Ok(Swapped::Stale(self.get(place)?))
+        let swapped = self.0.compare_and_swap(plugin, place.bucket, key, seen, Some(value), stored(quota));
+        Ok(match swapped.map_err(error)? {
+            Ok(()) => Swapped::Done,
+            Err(now) => Swapped::Stale(now),
+        })
     }
+}
+
+fn stored(quota: Quota) -> store::Quota {
+    store::Quota { bytes: quota.bytes, keys: quota.keys }
 }
 
 fn error(error: KeyValueError) -> BucketError {
     match error {
-        KeyValueError::TooLarge { .. } => BucketError::Refused(error.to_string()),
+        KeyValueError::TooLarge { .. } | KeyValueError::Full { .. } => BucketError::Refused(error.to_string()),
         KeyValueError::Fault(StoreFault { attempted, reason }) => BucketError::Fault(format!("{attempted}: {reason}")),
     }
 }
@@ -73,7 +84,7 @@ mod tests {
         let [one, two] = ["one", "two"].map(|name| PluginName::new(name).expect("a name"));
         for number in 0..2_500 {
             let key = format!("{number:04}");
-            buckets.set(Place { plugin: &one, bucket: "b", key: &key }, b"x").expect("a write");
+            buckets.set(Place { plugin: &one, bucket: "b", key: &key }, b"x", Quota::default()).expect("a write");
         }
         let all = buckets.list(&one, "b", None, 5_000).expect("a listing");
         assert_eq!((all.len(), all[2_499].as_str()), (2_500, "2499"));
@@ -86,8 +97,11 @@ mod tests {
         let buckets = StoredBuckets(KeyValue::in_memory());
         let plugin = PluginName::new("p").expect("a name");
         let place = Place { plugin: &plugin, bucket: "b", key: "k" };
-        assert_eq!(buckets.compare_and_swap(place, None, b"1"), Ok(Swapped::Done));
-        assert_eq!(buckets.compare_and_swap(place, None, b"2"), Ok(Swapped::Stale(Some(b"1".to_vec()))));
-        assert_eq!(buckets.increment(place, 41), Ok(42));
+        assert_eq!(buckets.compare_and_swap(place, None, b"1", Quota::default()), Ok(Swapped::Done));
+        assert_eq!(
+            buckets.compare_and_swap(place, None, b"2", Quota::default()),
+            Ok(Swapped::Stale(Some(b"1".to_vec())))
+        );
+        assert_eq!(buckets.increment(place, 41, Quota::default()), Ok(42));
     }
 }

@@ -1,7 +1,7 @@
 //! What a person is shown of turns and suspensions, in full and escaped: whoever decides sees everything that is decided.
 
 use crate::terminal::{Ink, Terminal};
-use crate::wire::{Call, Suspension, Turn};
+use crate::wire::{Call, Receipt, Suspension, Turn};
 
 /// A suspension with all that is needed to answer it.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
@@ -126,7 +126,40 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     if let Some(content) = &call.content {
         text.push_str(&format!("   => {}\n", text::json_line(content.get())));
     }
+    if let Some(receipt) = &call.receipt {
+        text.push_str(&format!("      {}\n", terminal.ink(Ink::Faint, &spent(receipt))));
+    }
     text
+}
+
+/// What a call spent, on one line.
+fn spent(receipt: &Receipt) -> String {
+    let time = match receipt.time_us {
+        micros @ ..1_000 => format!("{micros} µs"),
+        micros @ ..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        micros => format!("{} ms", micros / 1_000),
+    };
+    let calls = if receipt.host_calls == 1 { "call" } else { "calls" };
+    format!(
+        "{time}, {}, {} host {calls}, {} in, {} out",
+        size(receipt.peak_memory_bytes),
+        receipt.host_calls,
+        size(receipt.bytes_in),
+        size(receipt.bytes_out),
+    )
+}
+
+/// A size as people read it, rounded down.
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        ..1_024 => return format!("{bytes} B"),
+        1_024..1_048_576 => (1_024, "KiB"),
+        _ => (1_048_576, "MiB"),
+    };
+    match (bytes / unit, bytes % unit * 10 / unit) {
+        (whole, tenths) if whole < 10 && tenths > 0 => format!("{whole}.{tenths} {name}"),
+        (whole, _) => format!("{whole} {name}"),
+    }
 }
 
 fn row(text: &mut String, name: &str, value: &str) {
@@ -154,6 +187,18 @@ mod tests {
             ("two\nlines", r"'two\nlines'"),
         ] {
             assert_eq!(quoted(choice), expected);
+        }
+    }
+
+    #[test]
+    fn a_receipt_is_one_short_line() {
+        for (receipt, line) in [
+            ((12_345, 1_310_720, 34, 1_024, 2_560), "12 ms, 1.2 MiB, 34 host calls, 1 KiB in, 2.5 KiB out"),
+            ((9_900, 128 << 20, 1, 0, 1_023), "9.9 ms, 128 MiB, 1 host call, 0 B in, 1023 B out"),
+            ((7, 65_536, 0, 1_048_575, 10 << 20), "7 µs, 64 KiB, 0 host calls, 1023 KiB in, 10 MiB out"),
+        ] {
+            let (time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out) = receipt;
+            assert_eq!(spent(&Receipt { time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out }), line);
         }
     }
 

@@ -35,6 +35,17 @@ pub(crate) struct Call {
     pub(crate) trusted: Option<bool>,
     pub(crate) content: Option<Box<RawValue>>,
     pub(crate) approver: Option<String>,
+    pub(crate) receipt: Option<Receipt>,
+}
+
+/// What a call spent.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Receipt {
+    pub(crate) time_us: u64,
+    pub(crate) peak_memory_bytes: u64,
+    pub(crate) host_calls: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
 }
 
 /// A suspension.

@@ -205,7 +205,7 @@ impl Handle {
                 if end.wrote {
                     inner.parts.store.sync().await?;
                 }
-                let finished = Input::Finished { call, attempt, outcome: end.outcome };
+                let finished = Input::Finished { call, attempt, outcome: end.outcome, receipt: end.receipt };
                 let (events, next) = inner.with_context(|cx| turn.decide(finished, cx))?;
                 turn = next;
                 tell(&turn, events);

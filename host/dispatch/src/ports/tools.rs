@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{CallId, Digest, Json, Outcome, Pinned, Rule, Tool, ToolName, Violation};
+use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Tool, ToolName, Violation};
 
 /// The tools of all loaded plugins.
 #[async_trait]
@@ -75,6 +75,16 @@ pub struct End {
     pub outcome: Outcome,
     /// Whether it changed state that the host keeps for it, so that a result must not be told before that is durable.
     pub wrote: bool,
+    /// What the guest spent; `None` where it never ran.
+    pub receipt: Option<Receipt>,
+}
+
+impl End {
+    /// The end of a run whose guest never ran.
+    #[must_use]
+    pub const fn unrun(outcome: Outcome) -> Self {
+        Self { outcome, wrote: false, receipt: None }
+    }
 }
 
 /// Where the live plane of a run goes. What arrives here may be dropped; it is never stored.

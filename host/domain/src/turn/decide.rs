@@ -6,8 +6,8 @@
 use super::{Context, Input, Refusal, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, Recovery, Role, Running, Span,
-    Suspension, Timestamp, TurnEnd,
+    Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, Receipt, Recovery, Role,
+    Running, Span, Suspension, Timestamp, TurnEnd,
 };
 
 /// How long after a call must have ended its host still counts as running it.
@@ -69,7 +69,7 @@ impl Turn {
         let mut draft = Draft { turn: self.clone(), events: Vec::new() };
         match input {
             Input::Resolve(resolve) => draft.resolve(*resolve, cx)?,
-            Input::Finished { call, attempt, outcome } => draft.finished(call, attempt, outcome, cx),
+            Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since } => draft.tick(&alive, &attended, open_since, cx),
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
@@ -188,10 +188,14 @@ impl Draft {
 
     /// Ends a call, and the turn with its last one.
     pub(super) fn settle(&mut self, index: CallIndex, outcome: Outcome, cx: &Context<'_>) {
+        self.settle_with(index, outcome, None, cx);
+    }
+
+    fn settle_with(&mut self, index: CallIndex, outcome: Outcome, receipt: Option<Receipt>, cx: &Context<'_>) {
         if self.call(index).is_none_or(|call| call.outcome().is_some()) {
             return;
         }
-        self.push(Event::CallSettled { call: index, outcome, at: cx.now });
+        self.push(Event::CallSettled { call: index, outcome, receipt, at: cx.now });
         if !self.turn.is_ended() && self.turn.calls.iter().all(|call| call.outcome().is_some()) {
             let end = self.end();
             self.push(Event::TurnSettled { end, at: cx.now });
@@ -222,11 +226,18 @@ impl Draft {
         }
     }
 
-    fn finished(&mut self, index: CallIndex, attempt: u32, outcome: Outcome, cx: &Context<'_>) {
+    fn finished(
+        &mut self,
+        index: CallIndex,
+        attempt: u32,
+        outcome: Outcome,
+        receipt: Option<Receipt>,
+        cx: &Context<'_>,
+    ) {
         // A guest that was told to stop, or whose lease another host took over, has nothing to say any more.
         let current = |call: &Call| matches!(&call.state, CallState::Running(running) if running.attempt == attempt && running.owner == cx.owner);
         if self.call(index).is_some_and(current) {
-            self.settle(index, outcome, cx);
+            self.settle_with(index, outcome, receipt, cx);
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Plan, Principal, PrincipalId, Rule, Span,
-    SuspensionId, Timestamp, TurnId, Violation,
+    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Plan, Principal, PrincipalId, Receipt, Rule,
+    Span, SuspensionId, Timestamp, TurnId, Violation,
 };
 
 /// What a denial does to the other calls of the turn.
@@ -158,6 +158,8 @@ pub enum Input {
         attempt: u32,
         /// How.
         outcome: Outcome,
+        /// What the guest spent; `None` where it never ran.
+        receipt: Option<Receipt>,
     },
     /// Somebody cancels the turn.
     Cancel {

@@ -10,8 +10,8 @@ use expect_test::Expect;
 use super::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn};
 use crate::{
     Approval, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure, FailureCode, Json,
-    OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Recovery, Role, Span, SuspensionId,
-    Timestamp, TurnId, Wait,
+    OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery, Role, Span,
+    SuspensionId, Timestamp, TurnId, Wait,
 };
 
 /// A turn that things happen to, and the facts so far in short words.
@@ -194,13 +194,18 @@ impl World {
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
             "cancel" => Input::Cancel { by: principal("agent", &[Role::Caller]) },
-            "finish" => {
-                Input::Finished { call, attempt, outcome: Outcome::Ok { value: Json::new("1"), trusted: true } }
+            "finish" => Input::Finished {
+                call,
+                attempt,
+                outcome: Outcome::Ok { value: Json::new("1"), trusted: true },
+                receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
+            },
+            "late" => {
+                Input::Finished { call, attempt: attempt.saturating_sub(1), outcome: Outcome::Expired, receipt: None }
             }
-            "late" => Input::Finished { call, attempt: attempt.saturating_sub(1), outcome: Outcome::Expired },
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
-                Input::Finished { call, attempt, outcome: Outcome::Failed(failure) }
+                Input::Finished { call, attempt, outcome: Outcome::Failed(failure), receipt: None }
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use dispatch::ports::{End, Run, Tools as _};
-use domain::{CallId, Digest, Failure, FailureCode, Json, Outcome, Span};
+use domain::{CallId, Digest, Failure, FailureCode, Json, Outcome, Receipt, Span};
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 
@@ -35,7 +35,11 @@ fn world(tools: &[Value]) -> World {
 }
 
 fn ok(text: &str) -> End {
-    End { outcome: Outcome::Ok { value: Json::new(text), trusted: true }, wrote: false }
+    End {
+        outcome: Outcome::Ok { value: Json::new(text), trusted: true },
+        wrote: false,
+        receipt: Some(Receipt { host_calls: 1, ..Receipt::default() }),
+    }
 }
 
 fn failure(end: End) -> Failure {
@@ -145,7 +149,7 @@ async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
     // After a restart nothing is compiled yet, so the bytes are read when they are first needed.
     let again = World::on(world.data, |_| {});
     std::fs::write(&file, "other bytes").expect("writes");
-    let invalidated = End { outcome: Outcome::Invalidated, wrote: false };
+    let invalidated = End::unrun(Outcome::Invalidated);
     assert_eq!(again.registry.run(pinned).await, invalidated);
 
     let other = world_with_unknown_component(&again);

@@ -64,8 +64,8 @@ impl Indices {
 
 /// Links the `host` interface.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
-    tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    host::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)
+    tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
+    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)
 }
 
 impl tool_types::Host for Guest {}

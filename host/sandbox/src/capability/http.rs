@@ -77,7 +77,7 @@ const FIELD: usize = 72;
 
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let (session, table) = self.http_session();
+        let (session, table) = self.called().http_session();
         session.view(table)
     }
 }

@@ -31,7 +31,7 @@ const MAX_KEYS: usize = 256;
 /// How much a plugin may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// All its keys and values together, in bytes.
+    /// The names of buckets, keys and values of all its entries together, in bytes.
     pub bytes: u64,
     /// Its keys.
     pub keys: u64,
@@ -45,44 +45,48 @@ impl Default for Quota {
 
 /// Links the three interfaces.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    store::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    atomics::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    batch::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)
+    store::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
+    atomics::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
+    batch::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)
 }
 
 /// The access of one call.
 pub(crate) struct Session {
-    buckets: Arc<dyn Buckets>,
-    plugin: PluginName,
+    access: Access,
     wrote: bool,
 }
 
 impl Session {
-    pub(crate) fn new(buckets: Arc<dyn Buckets>, plugin: PluginName) -> Self {
-        Self { buckets, plugin, wrote: false }
+    pub(crate) fn new(buckets: Arc<dyn Buckets>, plugin: PluginName, quota: Quota) -> Self {
+        Self { access: Access { buckets, plugin, quota }, wrote: false }
     }
 
-    /// Whether anything may have been written.
+    /// Whether anything may have been written, or may yet be: a write that took too long is not called back.
     pub(crate) fn wrote(&self) -> bool {
         self.wrote
     }
+}
 
+/// What a plugin has of the buckets, to be used where a thread may block.
+#[derive(Clone)]
+struct Access {
+    buckets: Arc<dyn Buckets>,
+    plugin: PluginName,
+    quota: Quota,
+}
+
+impl Access {
     fn get(&self, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, BucketError> {
         self.buckets.get(self.place(bucket, key)?)
     }
 
-    fn set(&mut self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
+    fn set(&self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
         check_value(value)?;
-        let place = self.place(bucket, key)?;
-        let done = self.buckets.set(place, value);
-        self.wrote = true;
-        done
+        self.buckets.set(self.place(bucket, key)?, value, self.quota)
     }
 
-    fn delete(&mut self, bucket: &str, key: &str) -> Result<(), BucketError> {
-        let done = self.buckets.delete(self.place(bucket, key)?);
-        self.wrote = true;
-        done
+    fn delete(&self, bucket: &str, key: &str) -> Result<(), BucketError> {
+        self.buckets.delete(self.place(bucket, key)?)
     }
 
     /// One page of keys, and whether more may follow.
@@ -92,17 +96,13 @@ impl Session {
         Ok((keys, more))
     }
 
-    fn increment(&mut self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
-        let sum = self.buckets.increment(self.place(bucket, key)?, delta);
-        self.wrote = true;
-        sum
+    fn increment(&self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
+        self.buckets.increment(self.place(bucket, key)?, delta, self.quota)
     }
 
-    fn swap(&mut self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
+    fn swap(&self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
         check_value(value)?;
-        let swapped = self.buckets.compare_and_swap(self.place(bucket, key)?, seen, value);
-        self.wrote = true;
-        swapped
+        self.buckets.compare_and_swap(self.place(bucket, key)?, seen, value, self.quota)
     }
 
     fn place<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<Place<'a>, BucketError> {

@@ -1,15 +1,24 @@
 //! Buckets are a plugin's own, within their quotas, and only with the grant.
 
-use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
-use domain::{Digest, Outcome};
-use toolgate_sandbox::{Capabilities, Capability, End, Plugin};
+use domain::{Digest, FailureCode, Limits, Outcome, PluginName, Span};
+use toolgate_sandbox::{
+    BucketError, Buckets, Capabilities, Capability, End, Grants, Job, Place, Plugin, Quota, Sandbox, Settings, Swapped,
+    guest_runtime,
+};
 
-use crate::guests::Wat;
-use crate::world::{RUNTIME, job, sandbox, tight, value};
+use crate::guests::{Wat, guest};
+use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 
 /// A guest with the functions of `wasi:keyvalue`. Its `run` begins with `$bucket` opened, whose name is the text at 4096.
 fn keeper(bucket: &str, run: &str) -> Plugin {
+    let component = keeping(bucket, run);
+    sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads")
+}
+
+fn keeping(bucket: &str, run: &str) -> Vec<u8> {
     let run = format!(
         "(local $bucket i32) (local $cas i32)
          (call $open (i32.const 4096) (i32.const {}) (i32.const 32))
@@ -21,7 +30,7 @@ fn keeper(bucket: &str, run: &str) -> Plugin {
     );
     let items =
         format!(r#"(data (i32.const 4096) "{bucket}") (data (i32.const 5000) "key") (data (i32.const 5010) "12")"#);
-    let component = Wat {
+    Wat {
         run: &run,
         items: &items,
         imports: r#"
@@ -34,8 +43,7 @@ fn keeper(bucket: &str, run: &str) -> Plugin {
         world: "import wasi:keyvalue/store@0.2.0-draft2; import wasi:keyvalue/atomics@0.2.0-draft2;",
         ..Wat::default()
     }
-    .build();
-    sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads")
+    .build()
 }
 
 fn run(plugin: &Plugin, name: &str) -> End {
@@ -127,4 +135,109 @@ fn a_catalog_is_read_without_the_capability() {
         sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads");
     assert_eq!(RUNTIME.block_on(plugin.declarations()), Ok(vec![]));
     assert!(matches!(run(&plugin, "test").outcome, Outcome::Failed(_)));
+}
+
+#[test]
+fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
+    // Sets the value under a key of one byte, of the size that the arguments say as a digit.
+    let set = "(call $set (local.get $bucket) (i32.const 5000) (i32.const 1) (i32.const 5010)
+        (i32.sub (i32.load8_u (local.get $args)) (i32.const 48)) (i32.const 48))
+      (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 48)) (i32.load8_u (i32.const 52)))))";
+    let plugin = keeper("b", set);
+    let set = |size: &str| {
+        let grants = Grants { keyvalue: Some(Quota { bytes: 6, keys: 1 }), ..Grants::default() };
+        let job = Job { grants: Arc::new(grants), ..job("thrifty", size) };
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+    };
+    // The bucket's name and the key have a byte each; an error of the case `other` is 1 + 2.
+    assert_eq!((set("5").as_str(), set("4").as_str(), set("5").as_str()), ("3", "0", "3"));
+    let counted = Job {
+        grants: Arc::new(Grants { keyvalue: Some(Quota { bytes: 4, keys: 9 }), ..Grants::default() }),
+        ..job("thrifty2", "{}")
+    };
+    let end = RUNTIME.block_on(keeper("b", COUNT).run(&counted, &tight(), Arc::new(())));
+    failed(end.outcome, FailureCode::Trapped);
+}
+
+/// Begins compare-and-swaps for ever, and keeps every handle.
+const HOARD: &str = "(loop $again
+    (call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
+    (if (i32.load8_u (i32.const 32)) (then (unreachable)))
+    (br $again)) (unreachable)";
+
+#[test]
+fn what_is_behind_handles_is_held_on_behalf_of_the_call() {
+    let fill = "(drop (memory.grow (i32.const 2)))
+      (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 8192) (i32.const 60000) (i32.const 32))
+      (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
+    let end = run(&keeper("default", fill), "hoarder");
+    assert!(end.spent.is_some_and(|spent| spent.bytes_out >= 60_003), "{:?}", end.spent);
+    assert_eq!(value(end.outcome), "0");
+    let limits = Limits { host_bytes: 1 << 20, ..tight() };
+    let end = RUNTIME.block_on(keeper("default", HOARD).run(&job("hoarder", "{}"), &limits, Arc::new(())));
+    let spent = end.spent.expect("it ran");
+    // The bucket, seventeen handles with what they saw, and the one that was too much.
+    assert_eq!(spent.host_calls, 1 + 18);
+    assert!(spent.peak_host_bytes > 17 * 60_000 && spent.peak_host_bytes <= 1 << 20, "{spent:?}");
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
+}
+
+/// Buckets on a disk that does not answer until it is told to.
+struct Stuck {
+    asked: Mutex<Sender<()>>,
+    answer: Mutex<Receiver<()>>,
+}
+
+impl Buckets for Stuck {
+    fn get(&self, _place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+        self.asked.lock().expect("no panic").send(()).expect("the test waits");
+        // Whoever was to answer is gone, too: the disk is back.
+        let _ = self.answer.lock().expect("no panic").recv();
+        Ok(None)
+    }
+
+    fn set(&self, place: Place<'_>, _value: &[u8], _quota: Quota) -> Result<(), BucketError> {
+        self.get(place).map(drop)
+    }
+
+    fn delete(&self, _place: Place<'_>) -> Result<(), BucketError> {
+        Ok(())
+    }
+
+    fn list(&self, _: &PluginName, _: &str, _: Option<&str>, _: usize) -> Result<Vec<String>, BucketError> {
+        Ok(vec![])
+    }
+
+    fn compare_and_swap(&self, _: Place<'_>, _: Option<&[u8]>, _: &[u8], _: Quota) -> Result<Swapped, BucketError> {
+        Ok(Swapped::Done)
+    }
+}
+
+#[test]
+fn a_stuck_disk_costs_the_call_that_waits_for_it_and_nobody_else() {
+    let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
+    let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
+    let settings = Settings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..Settings::default() };
+    let sandbox = Sandbox::new(settings).expect("a pool");
+    let component = keeping(
+        "default",
+        "(call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 5010) (i32.const 2) (i32.const 32)) (unreachable)",
+    );
+    let capabilities = Capabilities::of([Capability::KeyValue]);
+    let waits = sandbox.load(Digest::of(&component), &component, capabilities).expect("it loads");
+    let neighbour = load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
+
+    // One thread for all guests: a call that kept it would keep the neighbour from being served.
+    let runtime = guest_runtime(1).expect("a thread");
+    let limits = Limits { host_call_time: Span::from_millis(400), ..tight() };
+    let waiting = runtime.spawn(async move { waits.run(&job("test", "{}"), &limits, Arc::new(())).await });
+    is_asked.recv().expect("it asks");
+    let served = runtime.spawn(async move { neighbour.run(&job("test", "1"), &tight(), Arc::new(())).await });
+    assert_eq!(value(runtime.block_on(served).expect("no panic").outcome), "1");
+    assert!(!waiting.is_finished(), "the neighbour did not wait for the disk");
+    let end = runtime.block_on(waiting).expect("no panic");
+    assert!(end.wrote_keyvalue, "what it wrote may yet happen");
+    let message = failed(end.outcome, FailureCode::LimitExceeded);
+    assert!(message.contains("400 ms") && message.contains("`host_call_time`"), "{message}");
+    release.send(()).expect("the disk still waits");
 }

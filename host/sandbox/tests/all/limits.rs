@@ -21,7 +21,7 @@ fn grow(pages: u32) -> String {
 fn memory_grows_up_to_its_limit() {
     // The limit is 4 MiB, which is 64 pages; the guest begins with two.
     let end = run(&load(&guest(&grow(62))), &tight());
-    assert_eq!(end.spent.peak_memory, 4 << 20);
+    assert_eq!(end.spent.expect("it ran").peak_memory, 4 << 20);
     assert_eq!(value(end.outcome), "64");
     let message = failed(outcome(&guest(&grow(63))), FailureCode::OutOfMemory);
     assert!(message.contains("4 MiB") && message.contains("`memory`"), "{message}");
@@ -157,7 +157,7 @@ fn a_sleeping_guest_ends_at_its_deadline() {
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let end = run(&load(&wat.build()), &limits);
     failed(end.outcome, FailureCode::OutOfTime);
-    assert!(end.spent.time.as_millis() < 1_000, "{:?}", end.spent);
+    assert!(end.spent.is_some_and(|spent| spent.time.as_millis() < 1_000), "{:?}", end.spent);
 }
 
 #[test]
@@ -168,5 +168,60 @@ fn large_bulk_operations_are_stopped_in_time() {
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let end = run(&load(&guest(body)), &limits);
     failed(end.outcome, FailureCode::OutOfTime);
-    assert!(end.spent.time.as_millis() < 1_000, "{:?}", end.spent);
+    assert!(end.spent.is_some_and(|spent| spent.time.as_millis() < 1_000), "{:?}", end.spent);
+}
+
+/// Logs an empty line so many times, and copies memory as often, which is no call of a host function.
+fn logging(times: u32) -> Vec<u8> {
+    let body = format!(
+        "(local $n i32)
+         (loop $again
+           (call $log (i32.const 1) (i32.const 0) (i32.const 0))
+           (memory.copy (i32.const 4096) (i32.const 8192) (i32.const 1024))
+           (local.set $n (i32.add (local.get $n) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $n) (i32.const {times}))))
+         {ECHO}"
+    );
+    guest(&body)
+}
+
+#[test]
+fn host_calls_are_counted_and_limited() {
+    let limits = Limits { host_calls: 10, ..tight() };
+    let end = run(&load(&logging(10)), &limits);
+    assert_eq!(end.spent.expect("it ran").host_calls, 10);
+    assert_eq!(value(end.outcome), "{}");
+    let end = run(&load(&logging(11)), &limits);
+    assert_eq!(end.spent.expect("it has a receipt all the same").host_calls, 10, "the eleventh did nothing");
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
+}
+
+#[test]
+fn what_is_printed_is_held_and_what_is_held_is_limited() {
+    let packages = "package wasi:io@0.2.0 {
+        interface error { resource error; }
+        interface streams { use error.{error}; variant stream-error { last-operation-failed(error), closed }
+          resource output-stream { blocking-write-and-flush: func(contents: list<u8>) -> result<_, stream-error>; } } }
+      package wasi:cli@0.2.0 { interface stdout {
+        use wasi:io/streams@0.2.0.{output-stream}; get-stdout: func() -> output-stream; } }";
+    let wat = Wat {
+        imports: r#"(import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
+          (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+            (func $print (param i32 i32 i32 i32)))"#,
+        run: "(local $out i32)
+          (local.set $out (call $stdout))
+          (call $print (local.get $out) (i32.const 0) (i32.const 3000) (i32.const 32))
+          (call $print (local.get $out) (i32.const 0) (i32.const 3000) (i32.const 32))
+          (call $ok (local.get $args) (local.get $args_len))",
+        world: "import wasi:cli/stdout@0.2.0;",
+        packages,
+        ..Wat::default()
+    };
+    let plugin = load(&wat.build());
+    let end = run(&plugin, &Limits { host_bytes: 6000, ..tight() });
+    let spent = end.spent.expect("it ran");
+    assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6000, 3, 6002));
+    assert_eq!(value(end.outcome), "{}");
+    let message = failed(run(&plugin, &Limits { host_bytes: 5999, ..tight() }).outcome, FailureCode::LimitExceeded);
+    assert!(message.contains("5999 bytes") && message.contains("`host_bytes`"), "{message}");
 }

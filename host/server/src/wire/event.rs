@@ -6,7 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::turn::trusted;
-use super::{Approval, Content, Executor, Outcome, Rejection, Status, Suspension, TurnState, Verbatim, rfc3339};
+use super::{
+    Approval, Content, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, rfc3339,
+};
 
 /// One event: its name and time, and what is told of it beside them in the same object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -86,6 +88,8 @@ pub enum Detail {
         #[serde(skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
         content: Content,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        receipt: Option<Receipt>,
     },
     /// `turn.cancelled`
     Cancelled { turn: String, by: String },
@@ -169,7 +173,9 @@ impl Event {
                 let (tool, call) = (call.tool.to_string(), call.id.to_string());
                 (*at, Detail::Running { turn: id, call, tool, attempt: running.attempt })
             }
-            Fact::CallSettled { call: index, outcome, at } => (*at, settled(id, call(*index)?, outcome)),
+            Fact::CallSettled { call: index, outcome, receipt, at } => {
+                (*at, settled(id, call(*index)?, outcome, receipt.as_ref()))
+            }
             Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),
             Fact::TurnSettled { end, at } => {
                 let state = (&domain::TurnState::Ended(*end, *at)).into();
@@ -222,7 +228,7 @@ impl Event {
     }
 }
 
-fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome) -> Detail {
+fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt: Option<&domain::Receipt>) -> Detail {
     let ok = matches!(outcome, domain::Outcome::Ok { .. });
     Detail::Settled {
         turn,
@@ -232,5 +238,6 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome) -> Deta
         outcome: outcome.into(),
         trusted: trusted(call, Some(outcome)),
         content: outcome.into(),
+        receipt: receipt.map(Receipt::from),
     }
 }

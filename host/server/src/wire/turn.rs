@@ -4,7 +4,9 @@ use domain::TurnState as State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Approval, Executor, Outcome, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339};
+use super::{
+    Approval, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339,
+};
 
 /// A turn to submit, in toolgate's own form.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -113,6 +115,9 @@ pub struct Call {
     pub content: Option<Content>,
     /// How often it was dispatched.
     pub attempt: u32,
+    /// What its guest spent; absent where none ran to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
     /// Who approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
@@ -180,6 +185,7 @@ impl From<&domain::Call> for Call {
             trusted: trusted(call, outcome),
             content: outcome.map(Content::from),
             attempt: call.attempts,
+            receipt: call.receipt.as_ref().map(Receipt::from),
             approver: call.approver.as_ref().map(ToString::to_string),
             suspension: call.open().map(|open| open.id.to_string()),
         }

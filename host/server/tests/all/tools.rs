@@ -85,7 +85,7 @@ impl Tools for Shelf {
             run.report.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();
         }
-        End { outcome: Outcome::Ok { value: run.arguments, trusted: true }, wrote: false }
+        End { outcome: Outcome::Ok { value: run.arguments, trusted: true }, wrote: false, receipt: None }
     }
 }
 

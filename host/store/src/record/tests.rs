@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use domain::{
     Approval, CallId, CallIndex, ConversationId, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
-    Kind, OnExpiry, Outcome, OwnerId, Pinned, PluginChange, PluginName, PrincipalId, Recovery, Rejection, Resolution,
-    Running, Span, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Wait,
+    Kind, OnExpiry, Outcome, OwnerId, Pinned, PluginChange, PluginName, PrincipalId, Receipt, Recovery, Rejection,
+    Resolution, Running, Span, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Wait,
 };
 
 use super::*;
@@ -154,6 +154,20 @@ fn outcomes() -> Vec<Outcome> {
     others.into_iter().chain(failures).collect()
 }
 
+/// A call whose guest ran. Apart from those without a receipt, whose file is older.
+fn receipted(call: CallIndex) -> Event {
+    let receipt = Receipt {
+        micros: 12_345,
+        peak_memory: 1 << 20,
+        peak_host_bytes: 4096,
+        host_calls: 34,
+        bytes_in: 2,
+        bytes_out: u64::MAX,
+    };
+    let outcome = Outcome::Ok { value: json("1"), trusted: true };
+    Event::CallSettled { call, outcome, receipt: Some(receipt), at: at(6) }
+}
+
 /// Every event in every shape that it has, by the name of its file.
 fn events() -> Vec<(&'static str, Vec<Event>)> {
     let call = CallIndex(1);
@@ -180,8 +194,12 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         ("lease_extended", vec![Event::LeaseExtended { call, lease_end: at(5) }]),
         (
             "call_settled",
-            outcomes().into_iter().map(|outcome| Event::CallSettled { call, outcome, at: at(6) }).collect(),
+            outcomes()
+                .into_iter()
+                .map(|outcome| Event::CallSettled { call, outcome, receipt: None, at: at(6) })
+                .collect(),
         ),
+        ("call_settled_with_receipt", vec![receipted(call)]),
         ("turn_cancelled", vec![Event::TurnCancelled { by: principal("ann"), at: at(7) }]),
         (
             "turn_settled",
@@ -203,7 +221,8 @@ fn file_of(event: &Event) -> &'static str {
         Event::SuspensionExpired { .. } => "suspension_expired",
         Event::CallStarted { .. } => "call_started",
         Event::LeaseExtended { .. } => "lease_extended",
-        Event::CallSettled { .. } => "call_settled",
+        Event::CallSettled { receipt: None, .. } => "call_settled",
+        Event::CallSettled { receipt: Some(_), .. } => "call_settled_with_receipt",
         Event::TurnCancelled { .. } => "turn_cancelled",
         Event::TurnSettled { .. } => "turn_settled",
     }

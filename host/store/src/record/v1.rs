@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use domain::{
     Approval, CallId, CallIndex, ConversationId, Digest, Event, Executor, Failure, FailureCode, Json, Outcome, OwnerId,
-    Pinned, PluginName, PrincipalId, Recovery, Rejection, Resolution, Running, Span, Suspension, SuspensionId,
+    Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span, Suspension, SuspensionId,
     Timestamp, TurnEnd, TurnId, Wait,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -47,6 +47,7 @@ described! {
     Running as RunningV1,
     Outcome as OutcomeV1,
     Failure as FailureV1,
+    Receipt as ReceiptV1,
     FailureCode as FailureCodeV1,
 }
 
@@ -133,6 +134,8 @@ enum EventV1 {
         call: CallIndex,
         #[serde(with = "field")]
         outcome: Outcome,
+        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+        receipt: Option<Receipt>,
         #[serde(with = "field")]
         at: Timestamp,
     },
@@ -260,6 +263,17 @@ enum OutcomeV1 {
     Unavailable,
     Invalidated,
     InDoubt,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Receipt", deny_unknown_fields)]
+struct ReceiptV1 {
+    micros: u64,
+    peak_memory: u64,
+    peak_host_bytes: u64,
+    host_calls: u64,
+    bytes_in: u64,
+    bytes_out: u64,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,6 +1,10 @@
 //! The plugins' data: what a bucket does, and that nobody reaches another's.
 
-use crate::store::{self, KeyValue, KeyValueError, LARGEST_VALUE, Settings};
+use std::thread;
+
+use crate::store::{self, KeyValue, KeyValueError, LARGEST_VALUE, Quota, Settings};
+
+const ANY: Quota = Quota::UNBOUNDED;
 
 fn on_both(check: impl Fn(KeyValue)) {
     check(KeyValue::in_memory());
@@ -13,8 +17,8 @@ fn on_both(check: impl Fn(KeyValue)) {
 fn a_bucket_holds_what_was_set() {
     on_both(|data| {
         assert_eq!(data.get("p", "b", b"k").unwrap(), None);
-        data.set("p", "b", b"k", b"1").unwrap();
-        data.set("p", "b", b"k", b"2").unwrap();
+        data.set("p", "b", b"k", b"1", ANY).unwrap();
+        data.set("p", "b", b"k", b"2", ANY).unwrap();
         assert_eq!(data.get("p", "b", b"k").unwrap().as_deref(), Some(b"2".as_slice()));
         data.delete("p", "b", b"k").unwrap();
         data.delete("p", "b", b"k").unwrap();
@@ -25,8 +29,9 @@ fn a_bucket_holds_what_was_set() {
 #[test]
 fn a_swap_happens_only_from_what_was_expected() {
     on_both(|data| {
-        let swap =
-            |expected: Option<&[u8]>, new: Option<&[u8]>| data.compare_and_swap("p", "b", b"k", expected, new).unwrap();
+        let swap = |expected: Option<&[u8]>, new: Option<&[u8]>| {
+            data.compare_and_swap("p", "b", b"k", expected, new, ANY).unwrap().is_ok()
+        };
         assert!(!swap(Some(b"1"), Some(b"2")));
         assert!(swap(None, Some(b"1")));
         assert!(!swap(None, Some(b"2")));
@@ -49,7 +54,7 @@ fn no_choice_of_names_reaches_another_namespace() {
             ("a", "\0\x01b", "c"),
         ];
         for (number, (namespace, bucket, key)) in ways.iter().enumerate() {
-            data.set(namespace, bucket, key.as_bytes(), &[number as u8]).unwrap();
+            data.set(namespace, bucket, key.as_bytes(), &[number as u8], ANY).unwrap();
         }
         for (number, (namespace, bucket, key)) in ways.iter().enumerate() {
             assert_eq!(data.get(namespace, bucket, key.as_bytes()).unwrap(), Some(vec![number as u8]));
@@ -64,8 +69,8 @@ fn no_choice_of_names_reaches_another_namespace() {
 fn a_listing_comes_in_pages_of_one_prefix() {
     on_both(|data| {
         for number in 0..25 {
-            data.set("p", "b", format!("user/{number:02}").as_bytes(), b"").unwrap();
-            data.set("p", "b", format!("zone/{number:02}").as_bytes(), b"").unwrap();
+            data.set("p", "b", format!("user/{number:02}").as_bytes(), b"", ANY).unwrap();
+            data.set("p", "b", format!("zone/{number:02}").as_bytes(), b"", ANY).unwrap();
         }
         let (mut keys, mut cursor) = (Vec::new(), None::<Vec<u8>>);
         loop {
@@ -90,12 +95,96 @@ fn a_listing_comes_in_pages_of_one_prefix() {
 fn what_is_too_large_is_refused_and_says_by_how_much() {
     on_both(|data| {
         let value = vec![0; LARGEST_VALUE + 1];
-        data.set("p", "b", b"k", &value[1..]).unwrap();
-        let refused = data.set("p", "b", b"k", &value).unwrap_err();
+        data.set("p", "b", b"k", &value[1..], ANY).unwrap();
+        let refused = data.set("p", "b", b"k", &value, ANY).unwrap_err();
         assert_eq!(refused.to_string(), "the value has 65537 bytes; the limit is 65536");
         let long = "x".repeat(2000);
         for refused in [data.get(&long, "b", b"k"), data.get("p", &long, b"k"), data.get("p", "b", long.as_bytes())] {
             assert!(matches!(refused, Err(KeyValueError::TooLarge { .. })));
         }
     });
+}
+
+/// What became of a write: nothing, or the unit that there is no room in.
+fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
+    match done {
+        Ok(()) => None,
+        Err(KeyValueError::Full { unit, .. }) => Some(unit),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_namespace_keeps_what_its_quota_has_room_for_and_not_a_byte_more() {
+    on_both(|data| {
+        let quota = Quota { bytes: 20, keys: 3 };
+        let set = |key: &str, size: usize| room(data.set("p", "b", key.as_bytes(), &vec![7; size], quota));
+        // An entry costs its bucket's name, its key and its value.
+        assert_eq!(set("one", 8), None);
+        assert_eq!(set("two", 5), Some("bytes"));
+        assert_eq!(set("two", 4), None);
+        assert_eq!(data.get("p", "b", b"one").unwrap().map(|value| value.len()), Some(8));
+        assert_eq!(set("one", 9), Some("bytes"), "growing costs the difference");
+        assert_eq!(set("one", 0), None);
+        assert_eq!(room(data.set("p", "c", b"3", b"", quota)), None, "all buckets count together");
+        assert_eq!(room(data.set("p", "c", b"4", b"", quota)), Some("keys"));
+        assert_eq!(room(data.set("other", "c", b"4", b"", quota)), None, "others have their own");
+        data.delete("p", "c", b"3").unwrap();
+        data.delete("p", "c", b"3").unwrap();
+        assert_eq!(room(data.set("p", "c", b"4", b"", quota)), None, "deleting makes room, once");
+        assert_eq!(room(data.set("p", "c", b"5", b"", quota)), Some("keys"));
+        let refused = data.set("p", "c", b"5", b"", quota).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "no room: with this the plugin would keep 4 keys and it may keep 3 (grant `keyvalue.keys`); delete something first"
+        );
+
+        let swap = |seen: Option<&[u8]>, new: Option<&[u8]>| data.compare_and_swap("p", "c", b"5", seen, new, quota);
+        assert!(matches!(swap(None, Some(b"x")), Err(KeyValueError::Full { unit: "keys", .. })));
+        assert_eq!(swap(Some(b"y"), Some(b"x")).unwrap(), Err(None), "what is stale is not held against the quota");
+        assert_eq!(data.get("p", "c", b"5").unwrap(), None);
+
+        // An operator lowers the quota: nothing grows, and everything may shrink.
+        let less = Quota { bytes: 1, keys: 1 };
+        assert_eq!(room(data.set("p", "b", b"two", b"four", less)), None);
+        assert_eq!(room(data.set("p", "b", b"two", b"fiver", less)), Some("bytes"));
+        assert_eq!(room(data.set("p", "b", b"two", b"", less)), None);
+    });
+}
+
+#[test]
+fn writers_in_a_race_share_one_quota() {
+    on_both(|data| {
+        let quota = Quota { bytes: u64::MAX, keys: 100 };
+        let wrote: usize = thread::scope(|threads| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer| {
+                    let data = data.clone();
+                    threads.spawn(move || {
+                        let key = |n| format!("{writer}-{n}").into_bytes();
+                        (0..50).filter(|n| room(data.set("p", "b", &key(*n), b"", quota)).is_none()).count()
+                    })
+                })
+                .collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+        });
+        assert_eq!(wrote, 100);
+        assert_eq!(data.list("p", "b", b"", None, 1_000).unwrap().keys.len(), 100);
+    });
+}
+
+#[test]
+fn what_is_used_is_known_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let quota = Quota { bytes: 12, keys: 10 };
+    let write = |key: &[u8]| {
+        let store = store::open(folder.path(), &Settings::default()).unwrap();
+        // Two handles of one store count together.
+        room(store.key_value().set("p", "b", key, b"1234", quota))
+            .or_else(|| room(store.key_value().set("p", "b", key, b"1234", quota)))
+    };
+    assert_eq!(write(b"1"), None);
+    assert_eq!(write(b"2"), None);
+    assert_eq!(write(b"3"), Some("bytes"));
+    assert_eq!(write(b"2"), None);
 }

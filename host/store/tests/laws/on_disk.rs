@@ -7,7 +7,7 @@ use std::path::Path;
 use dispatch::ports::{Commit, Facts, Feed, Filter, Index, Position, Store};
 
 use crate::given::{self, commit, conversation, due, large_fact, principal, turn, with};
-use crate::store::{OpenError, Settings, SledStore, open};
+use crate::store::{OpenError, Quota, Settings, SledStore, open};
 
 fn opened(folder: &Path) -> SledStore {
     open(folder, &Settings::default()).unwrap()
@@ -37,7 +37,7 @@ async fn a_store_remembers_everything() {
     let store = opened(folder.path());
     let first = store.append(with(commit(1, 0, 1), index)).await.unwrap();
     let second = store.record(given::plugin(1)).await.unwrap();
-    store.key_value().set("p", "b", b"k", b"v").unwrap();
+    store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
     store.sync().await.unwrap();
     store.started(given::start(1)).await.unwrap();
     let head = store.head().await.unwrap();
@@ -70,7 +70,7 @@ async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() 
         store.append(Commit { events: vec![large_fact(number.into(), size)], ..commit(1, number, 0) }).await.unwrap();
     }
     for number in 0..200_u32 {
-        store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10]).unwrap();
+        store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10], Quota::UNBOUNDED).unwrap();
     }
     // The same content again is the same file.
     store.append(Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
@@ -194,7 +194,7 @@ async fn an_export_holds_every_record_as_a_line_of_json() {
     store.append(Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
     store.record(given::plugin(1)).await.unwrap();
     store.started(given::start(1)).await.unwrap();
-    store.key_value().set("p", "b", b"k", b"v").unwrap();
+    store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
     let mut out = Vec::new();
     assert_eq!(store.export(&mut out).unwrap(), 10);
     let kinds: Vec<String> = std::str::from_utf8(&out)

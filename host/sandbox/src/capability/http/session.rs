@@ -95,6 +95,11 @@ impl Session {
         Self { context, requests: Requests { open, left, log } }
     }
 
+    /// What its requests sent, and what their answers brought.
+    pub(crate) fn passed(&self) -> (usize, usize) {
+        self.requests.open.as_ref().map_or((0, 0), |open| open.shared.traffic.passed())
+    }
+
     /// What the implementation of `wasi:http` works with.
     pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
         WasiHttpCtxView { hooks: &mut self.requests, table, ctx: &mut self.context }

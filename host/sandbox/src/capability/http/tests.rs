@@ -132,7 +132,10 @@ impl Setup {
         let vault = Vault::of(&job);
         let placeholder = vault.placeholders().next().map(|(_, placeholder)| placeholder.to_owned());
         let terms = Terms::new(Some(&client), &job, &vault, &self.limits);
-        let session = Session::new(Some(terms), Log::new(lines.clone(), 1 << 20));
+        let session = Session::new(
+            Some(terms),
+            Log::new(lines.clone(), 1 << 20, crate::spending::Held::new(0), crate::spending::Traffic::default()),
+        );
         World { runtime, session, names: Arc::default(), lines, placeholder }
     }
 }

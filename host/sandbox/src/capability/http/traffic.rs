@@ -15,16 +15,27 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(super) struct Traffic {
     sent_left: AtomicUsize,
     received_left: AtomicUsize,
+    most: (usize, usize),
 }
 
 impl Traffic {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { sent_left: AtomicUsize::new(limits.http_sent), received_left: AtomicUsize::new(limits.http_received) }
+        Self {
+            sent_left: AtomicUsize::new(limits.http_sent),
+            received_left: AtomicUsize::new(limits.http_received),
+            most: (limits.http_sent, limits.http_received),
+        }
     }
 
     /// Counts bytes that were received or unpacked. `false` if they are too many.
     pub(super) fn receive(&self, bytes: usize) -> bool {
         take(&self.received_left, bytes) == bytes
+    }
+
+    /// What was sent and what was received.
+    pub(super) fn passed(&self) -> (usize, usize) {
+        let left = (self.sent_left(), self.received_left.load(Ordering::Relaxed));
+        (self.most.0.saturating_sub(left.0), self.most.1.saturating_sub(left.1))
     }
 
     /// How much may still be sent.

@@ -5,7 +5,7 @@
 wasmtime::component::bindgen!({
     path: "../../wit/v0.1/deps/keyvalue",
     world: "imports",
-    imports: { default: trappable },
+    imports: { default: async | trappable },
     with: {
         "wasi:keyvalue/store.bucket": super::host::Bucket,
         "wasi:keyvalue/atomics.cas": super::host::Cas,

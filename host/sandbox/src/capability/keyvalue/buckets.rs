@@ -2,6 +2,8 @@
 
 use domain::PluginName;
 
+use super::Quota;
+
 /// One entry of one bucket of one plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place<'a> {
@@ -33,9 +35,12 @@ pub enum BucketError {
     Fault(String),
 }
 
-/// Keeps the buckets of plugins. Called from a guest's thread while the guest waits, so an implementation answers from
-/// memory and makes its writes durable later: the call's [`End`](crate::End) says that it wrote, and whoever records the
-/// outcome sees to it that they are on disk first.
+/// Keeps the buckets of plugins. Called from threads that may block; what takes longer than the limit `host_call_time` costs
+/// the call that waits for it, and nobody else. Writes may become durable later: the call's [`End`](crate::End) says that it
+/// wrote, and whoever records the outcome sees to it that they are on disk first.
+///
+/// A write is within the plugin's quota, exactly, however many come at once: an implementation keeps count. One that needs no
+/// more room than what it replaces is always taken.
 pub trait Buckets: Send + Sync {
     /// The value, if there is one.
     ///
@@ -46,8 +51,8 @@ pub trait Buckets: Send + Sync {
     /// Stores a value of at most 64 KiB.
     ///
     /// # Errors
-    /// As [`BucketError`] says; a full bucket is [`BucketError::Refused`].
-    fn set(&self, place: Place<'_>, value: &[u8]) -> Result<(), BucketError>;
+    /// As [`BucketError`] says; a full quota is [`BucketError::Refused`].
+    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError>;
 
     /// Removes a value; nothing happens if there is none.
     ///
@@ -72,18 +77,24 @@ pub trait Buckets: Send + Sync {
     ///
     /// # Errors
     /// As [`BucketError`] says.
-    fn compare_and_swap(&self, place: Place<'_>, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError>;
+    fn compare_and_swap(
+        &self,
+        place: Place<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: Quota,
+    ) -> Result<Swapped, BucketError>;
 
     /// Adds to a number in one step and returns the sum. Numbers are kept as decimal text, as wasmtime's own
     /// implementation of the interface keeps them; an absent one is 0.
     ///
     /// # Errors
     /// As [`BucketError`] says; a value that is no number, and a sum beyond 64 bits, are [`BucketError::Refused`].
-    fn increment(&self, place: Place<'_>, delta: i64) -> Result<i64, BucketError> {
+    fn increment(&self, place: Place<'_>, delta: i64, quota: Quota) -> Result<i64, BucketError> {
         let mut seen = self.get(place)?;
         loop {
             let sum = add(seen.as_deref(), delta)?;
-            match self.compare_and_swap(place, seen.as_deref(), sum.to_string().as_bytes())? {
+            match self.compare_and_swap(place, seen.as_deref(), sum.to_string().as_bytes(), quota)? {
                 Swapped::Done => return Ok(sum),
                 // Whoever was faster has come further by that, so this ends.
                 Swapped::Stale(now) => seen = now,

@@ -6,14 +6,16 @@ use wasmtime::component::Resource;
 
 use super::bindings::wasi::keyvalue::store::{Error, KeyResponse};
 use super::bindings::wasi::keyvalue::{atomics, batch, store};
-use super::{BucketError, MAX_KEYS, Session, Swapped, is_bucket_name};
+use super::{Access, BucketError, MAX_KEY, MAX_KEYS, Swapped, is_bucket_name};
 use crate::ending::Stop;
 use crate::guest::Guest;
+use crate::spending::{Charge, Held};
 
 /// A bucket that a guest has opened.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Bucket {
     name: String,
+    _held: Charge,
 }
 
 /// A compare-and-swap that a guest has begun.
@@ -22,6 +24,17 @@ pub struct Cas {
     bucket: String,
     key: String,
     seen: Option<Vec<u8>>,
+    _held: Charge,
+}
+
+/// What a handle costs besides the texts and values behind it: its place in the table, and their headers.
+const HANDLE: usize = 256;
+
+impl Cas {
+    fn new(held: &Held, bucket: String, key: String, seen: Option<Vec<u8>>) -> std::result::Result<Self, Stop> {
+        let size = HANDLE + bucket.len() + key.len() + seen.as_ref().map_or(0, Vec::len);
+        Ok(Self { _held: held.charge(size)?, bucket, key, seen })
+    }
 }
 
 /// The answer of a host function: what the guest is told, or the end of the call.
@@ -39,80 +52,111 @@ impl From<BucketError> for Error {
     }
 }
 
+/// Whether an access changes what is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Read,
+    Write,
+}
+
 impl Guest {
-    /// Does something with an open bucket, or denies it.
-    fn with_bucket<T>(
+    /// Does something with an open bucket where a thread may block, or denies it.
+    async fn with_bucket<T: Send + 'static>(
         &mut self,
         bucket: &Resource<Bucket>,
-        act: impl FnOnce(&mut Session, &str) -> std::result::Result<T, BucketError>,
+        act: Act,
+        work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
     ) -> Answer<T> {
-        let bucket = self.table.get(bucket)?;
+        let name = self.table.get(bucket)?.name.clone();
         let Some(session) = &mut self.keyvalue else {
             return Ok(Err(Error::AccessDenied));
         };
-        Ok(act(session, &bucket.name).map_err(Error::from))
+        // Said before it is done: a write whose end nobody waits for may still happen.
+        session.wrote |= act == Act::Write;
+        let access = session.access.clone();
+        let done = self.blocking.run(ACCESS, move || work(&access, &name)).await?;
+        Ok(done.map_err(Error::from))
     }
 }
 
+/// What is said of an access that took too long.
+const ACCESS: &str = "reach its key-value data";
+
 impl store::Host for Guest {
-    fn open(&mut self, name: String) -> Answer<Resource<Bucket>> {
+    async fn open(&mut self, name: String) -> Answer<Resource<Bucket>> {
         if self.keyvalue.is_none() {
             return Ok(Err(Error::AccessDenied));
         }
         if !is_bucket_name(&name) {
             return Ok(Err(Error::NoSuchStore));
         }
-        Ok(Ok(self.table.push(Bucket { name })?))
+        let held = self.held.charge(HANDLE + name.len())?;
+        Ok(Ok(self.table.push(Bucket { name, _held: held })?))
     }
 }
 
 impl store::HostBucket for Guest {
-    fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
-        self.with_bucket(&bucket, |session, name| session.get(name, &key))
+    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
+        let value = self.with_bucket(&bucket, Act::Read, move |access, name| access.get(name, &key)).await?;
+        if let Ok(Some(value)) = &value {
+            self.traffic.into_guest(value.len());
+        }
+        Ok(value)
     }
 
-    fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
-        self.with_bucket(&bucket, |session, name| session.set(name, &key, &value))
+    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
+        self.traffic.out_of_guest(key.len() + value.len());
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.set(name, &key, &value)).await
     }
 
-    fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
-        self.with_bucket(&bucket, |session, name| session.delete(name, &key))
+    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.delete(name, &key)).await
     }
 
-    fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
-        self.with_bucket(&bucket, |session, name| session.get(name, &key).map(|value| value.is_some()))
+    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
+        let look = move |access: &Access, name: &str| access.get(name, &key).map(|value| value.is_some());
+        self.with_bucket(&bucket, Act::Read, look).await
     }
 
     /// The cursor is the last key of the page before, which a guest may as well make up: it selects among its own keys.
-    fn list_keys(&mut self, bucket: Resource<Bucket>, cursor: Option<String>) -> Answer<KeyResponse> {
-        self.with_bucket(&bucket, |session, name| {
-            let (keys, more) = session.list(name, cursor.as_deref())?;
+    async fn list_keys(&mut self, bucket: Resource<Bucket>, cursor: Option<String>) -> Answer<KeyResponse> {
+        // A page is at most so many keys at their longest: charged before it is built.
+        let _held = self.held.charge(MAX_KEYS * MAX_KEY)?;
+        let list = move |access: &Access, name: &str| access.list(name, cursor.as_deref());
+        let listed = self.with_bucket(&bucket, Act::Read, list).await?;
+        Ok(listed.map(|(keys, more)| {
+            self.traffic.into_guest(keys.iter().map(String::len).sum());
             let cursor = if more { keys.last().cloned() } else { None };
-            Ok(KeyResponse { keys, cursor })
-        })
+            KeyResponse { keys, cursor }
+        }))
     }
 
-    fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
+    async fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
         self.table.delete(bucket)?;
         Ok(())
     }
 }
 
 impl atomics::Host for Guest {
-    fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
-        self.with_bucket(&bucket, |session, name| session.increment(name, &key, delta))
+    async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.increment(name, &key, delta)).await
     }
 
-    fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
-        let Cas { bucket, key, seen } = self.table.delete(cas)?;
+    async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
+        let Cas { bucket, key, seen, _held } = self.table.delete(cas)?;
         let Some(session) = &mut self.keyvalue else {
             return Ok(Err(atomics::CasError::StoreError(Error::AccessDenied)));
         };
-        match session.swap(&bucket, &key, seen.as_deref(), &value) {
+        session.wrote = true;
+        let access = session.access.clone();
+        self.traffic.out_of_guest(key.len() + value.len());
+        let swap = move || (access.swap(&bucket, &key, seen.as_deref(), &value), bucket, key);
+        let (swapped, bucket, key) = self.blocking.run(ACCESS, swap).await?;
+        match swapped {
             Ok(Swapped::Done) => Ok(Ok(())),
             Ok(Swapped::Stale(seen)) => {
-                let renewed = self.table.push(Cas { bucket, key, seen })?;
-                Ok(Err(atomics::CasError::CasFailed(renewed)))
+                let renewed = Cas::new(&self.held, bucket, key, seen)?;
+                Ok(Err(atomics::CasError::CasFailed(self.table.push(renewed)?)))
             }
             Err(error) => Ok(Err(atomics::CasError::StoreError(error.into()))),
         }
@@ -120,45 +164,72 @@ impl atomics::Host for Guest {
 }
 
 impl atomics::HostCas for Guest {
-    fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
-        let begun = self.with_bucket(&bucket, |session, name| {
-            Ok(Cas { seen: session.get(name, &key)?, bucket: name.to_owned(), key })
-        })?;
-        match begun {
-            Ok(cas) => Ok(Ok(self.table.push(cas)?)),
+    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
+        let begin = move |access: &Access, name: &str| Ok((access.get(name, &key)?, name.to_owned(), key));
+        match self.with_bucket(&bucket, Act::Read, begin).await? {
+            Ok((seen, bucket, key)) => {
+                let begun = Cas::new(&self.held, bucket, key, seen)?;
+                Ok(Ok(self.table.push(begun)?))
+            }
             Err(error) => Ok(Err(error)),
         }
     }
 
-    fn current(&mut self, cas: Resource<Cas>) -> Answer<Option<Vec<u8>>> {
-        Ok(Ok(self.table.get(&cas)?.seen.clone()))
+    async fn current(&mut self, cas: Resource<Cas>) -> Answer<Option<Vec<u8>>> {
+        let seen = self.table.get(&cas)?.seen.clone();
+        self.traffic.into_guest(seen.as_ref().map_or(0, Vec::len));
+        Ok(Ok(seen))
     }
 
-    fn drop(&mut self, cas: Resource<Cas>) -> Result<()> {
+    async fn drop(&mut self, cas: Resource<Cas>) -> Result<()> {
         self.table.delete(cas)?;
         Ok(())
     }
 }
 
 impl batch::Host for Guest {
-    fn get_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<Vec<Option<(String, Vec<u8>)>>> {
+    async fn get_many(
+        &mut self,
+        bucket: Resource<Bucket>,
+        keys: Vec<String>,
+    ) -> Answer<Vec<Option<(String, Vec<u8>)>>> {
         check_batch(keys.len())?;
-        self.with_bucket(&bucket, |session, name| {
-            let pair = |key: String| Ok(session.get(name, &key)?.map(|value| (key, value)));
-            keys.into_iter().map(pair).collect()
-        })
+        // Kept until the answer is whole: how large it gets depends on what is there.
+        let mut held = self.held.charge(0)?;
+        let get = move |access: &Access, name: &str| {
+            let mut pairs = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = access.get(name, &key)?;
+                if let Err(stop) = held.grow(value.as_ref().map_or(0, Vec::len)) {
+                    return Ok(Err(stop));
+                }
+                pairs.push(value.map(|value| (key, value)));
+            }
+            Ok(Ok((pairs, held)))
+        };
+        match self.with_bucket(&bucket, Act::Read, get).await? {
+            Ok(answer) => {
+                let (pairs, _held) = answer?;
+                self.traffic.into_guest(pairs.iter().flatten().map(|(key, value)| key.len() + value.len()).sum());
+                Ok(Ok(pairs))
+            }
+            Err(error) => Ok(Err(error)),
+        }
     }
 
-    fn set_many(&mut self, bucket: Resource<Bucket>, entries: Vec<(String, Vec<u8>)>) -> Answer<()> {
+    /// What was set before an entry that is refused stays set, as the interface says.
+    async fn set_many(&mut self, bucket: Resource<Bucket>, entries: Vec<(String, Vec<u8>)>) -> Answer<()> {
         check_batch(entries.len())?;
-        self.with_bucket(&bucket, |session, name| {
-            entries.iter().try_for_each(|(key, value)| session.set(name, key, value))
-        })
+        self.traffic.out_of_guest(entries.iter().map(|(key, value)| key.len() + value.len()).sum());
+        let set =
+            move |access: &Access, name: &str| entries.iter().try_for_each(|(key, value)| access.set(name, key, value));
+        self.with_bucket(&bucket, Act::Write, set).await
     }
 
-    fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
+    async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
         check_batch(keys.len())?;
-        self.with_bucket(&bucket, |session, name| keys.iter().try_for_each(|key| session.delete(name, key)))
+        let delete = move |access: &Access, name: &str| keys.iter().try_for_each(|key| access.delete(name, key));
+        self.with_bucket(&bucket, Act::Write, delete).await
     }
 }
 

@@ -6,41 +6,47 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::PluginName;
 
-use super::{BucketError, Buckets, Place, Swapped};
+use super::{BucketError, Buckets, Place, Quota, Swapped};
 
 /// Buckets that are gone with the process.
-#[derive(Debug)]
-pub struct MemoryBuckets {
-    entries: Mutex<BTreeMap<Key, Vec<u8>>>,
-    most: usize,
-}
+#[derive(Debug, Default)]
+pub struct MemoryBuckets(Mutex<Kept>);
 
 type Key = (PluginName, String, String);
 
-impl Default for MemoryBuckets {
-    /// Room for 100,000 entries.
-    fn default() -> Self {
-        Self::with_room(100_000)
-    }
+#[derive(Debug, Default)]
+struct Kept {
+    entries: BTreeMap<Key, Vec<u8>>,
+    /// What each plugin uses of its quota.
+    used: BTreeMap<PluginName, Quota>,
 }
 
 impl MemoryBuckets {
-    /// Room for so many entries of all plugins together.
-    #[must_use]
-    pub fn with_room(entries: usize) -> Self {
-        Self { entries: Mutex::default(), most: entries }
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Every change is a removal or an insertion and its count, between which nothing panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<Key, Vec<u8>>> {
-        // Every change is a single insertion or removal, so a panic elsewhere leaves nothing half done.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn insert(&self, entries: &mut BTreeMap<Key, Vec<u8>>, key: Key, value: &[u8]) -> Result<(), BucketError> {
-        if entries.len() >= self.most && !entries.contains_key(&key) {
-            return Err(BucketError::Refused(format!("the store is full: it has room for {} entries", self.most)));
+impl Kept {
+    fn put(&mut self, key: Key, value: Option<&[u8]>, quota: Quota) -> Result<(), BucketError> {
+        let cost = |value: Option<&[u8]>| value.map_or(0, |value| (key.1.len() + key.2.len() + value.len()) as u64);
+        let used = self.used.entry(key.0.clone()).or_insert(Quota { bytes: 0, keys: 0 });
+        let old = self.entries.get(&key);
+        let bytes = used.bytes - cost(old.map(Vec::as_slice)) + cost(value);
+        let keys = used.keys - u64::from(old.is_some()) + u64::from(value.is_some());
+        let full = |would: u64, had: u64, may: u64| would > may && would > had;
+        if full(bytes, used.bytes, quota.bytes) || full(keys, used.keys, quota.keys) {
+            return Err(BucketError::Refused(format!(
+                "no room: the plugin may keep {} bytes under {} keys (grant `keyvalue`)",
+                quota.bytes, quota.keys
+            )));
         }
-        entries.insert(key, value.to_vec());
+        *used = Quota { bytes, keys };
+        match value {
+            Some(value) => self.entries.insert(key, value.to_vec()),
+            None => self.entries.remove(&key),
+        };
         Ok(())
     }
 }
@@ -51,16 +57,15 @@ fn key(place: Place<'_>) -> Key {
 
 impl Buckets for MemoryBuckets {
     fn get(&self, place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
-        Ok(self.entries().get(&key(place)).cloned())
+        Ok(self.kept().entries.get(&key(place)).cloned())
     }
 
-    fn set(&self, place: Place<'_>, value: &[u8]) -> Result<(), BucketError> {
-        self.insert(&mut self.entries(), key(place), value)
+    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError> {
+        self.kept().put(key(place), Some(value), quota)
     }
 
     fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
-        self.entries().remove(&key(place));
-        Ok(())
+        self.kept().put(key(place), None, Quota { bytes: u64::MAX, keys: u64::MAX })
     }
 
     fn list(
@@ -72,21 +77,28 @@ impl Buckets for MemoryBuckets {
     ) -> Result<Vec<String>, BucketError> {
         let from = (plugin.clone(), bucket.to_owned(), after.unwrap_or_default().to_owned());
         // Keys are never empty, so starting behind the empty one is starting at the first.
-        let entries = self.entries();
-        let mine = entries
+        let kept = self.kept();
+        let mine = kept
+            .entries
             .range((Bound::Excluded(from), Bound::Unbounded))
             .take_while(|((owner, name, _), _)| owner == plugin && name == bucket);
         Ok(mine.take(limit).map(|((_, _, key), _)| key.clone()).collect())
     }
 
-    fn compare_and_swap(&self, place: Place<'_>, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
-        let mut entries = self.entries();
+    fn compare_and_swap(
+        &self,
+        place: Place<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: Quota,
+    ) -> Result<Swapped, BucketError> {
+        let mut kept = self.kept();
         let key = key(place);
-        let now = entries.get(&key);
+        let now = kept.entries.get(&key);
         if now.map(Vec::as_slice) != seen {
             return Ok(Swapped::Stale(now.cloned()));
         }
-        self.insert(&mut entries, key, value)?;
+        kept.put(key, Some(value), quota)?;
         Ok(Swapped::Done)
     }
 }
@@ -95,12 +107,14 @@ impl Buckets for MemoryBuckets {
 mod tests {
     use super::*;
 
+    const ANY: Quota = Quota { bytes: u64::MAX, keys: u64::MAX };
+
     #[test]
     fn plugins_and_buckets_are_kept_apart() {
         let buckets = MemoryBuckets::default();
         let (one, two) = (PluginName::new("one").expect("a name"), PluginName::new("two").expect("a name"));
         let at = |plugin, bucket, key| Place { plugin, bucket, key };
-        buckets.set(at(&one, "default", "k"), b"1").expect("there is room");
+        buckets.set(at(&one, "default", "k"), b"1", ANY).expect("there is room");
         assert_eq!(buckets.get(at(&two, "default", "k")), Ok(None));
         assert_eq!(buckets.get(at(&one, "other", "k")), Ok(None));
         assert_eq!(buckets.list(&two, "default", None, 10), Ok(vec![]));
@@ -110,25 +124,35 @@ mod tests {
 
     #[test]
     fn a_number_is_added_to_and_nothing_else_is() {
-        let buckets = MemoryBuckets::with_room(2);
+        let buckets = MemoryBuckets::default();
         let plugin = PluginName::new("one").expect("a name");
         let place = Place { plugin: &plugin, bucket: "default", key: "n" };
-        assert_eq!(buckets.increment(place, 5), Ok(5));
-        assert_eq!(buckets.increment(place, -7), Ok(-2));
-        assert!(buckets.increment(place, i64::MIN).is_err());
-        buckets.set(place, b"five").expect("there is room");
-        assert!(buckets.increment(place, 1).is_err());
+        assert_eq!(buckets.increment(place, 5, ANY), Ok(5));
+        assert_eq!(buckets.increment(place, -7, ANY), Ok(-2));
+        assert!(buckets.increment(place, i64::MIN, ANY).is_err());
+        buckets.set(place, b"five", ANY).expect("there is room");
+        assert!(buckets.increment(place, 1, ANY).is_err());
     }
 
     #[test]
-    fn a_full_store_refuses_new_keys_and_takes_changes() {
-        let buckets = MemoryBuckets::with_room(1);
-        let plugin = PluginName::new("one").expect("a name");
-        let place = |key| Place { plugin: &plugin, bucket: "default", key };
-        assert_eq!(buckets.set(place("a"), b"1"), Ok(()));
-        assert!(buckets.set(place("b"), b"1").is_err());
-        assert_eq!(buckets.set(place("a"), b"2"), Ok(()));
-        assert_eq!(buckets.compare_and_swap(place("a"), Some(b"1"), b"3"), Ok(Swapped::Stale(Some(b"2".to_vec()))));
-        assert_eq!(buckets.compare_and_swap(place("a"), Some(b"2"), b"3"), Ok(Swapped::Done));
+    fn a_full_quota_refuses_new_keys_and_takes_changes() {
+        let buckets = MemoryBuckets::default();
+        let (one, two) = (PluginName::new("one").expect("a name"), PluginName::new("two").expect("a name"));
+        let place = |key| Place { plugin: &one, bucket: "b", key };
+        let quota = Quota { bytes: 4, keys: 1 };
+        assert_eq!(buckets.set(place("a"), b"1", quota), Ok(()));
+        assert!(buckets.set(place("b"), b"", quota).is_err());
+        assert_eq!(buckets.set(Place { plugin: &two, ..place("b") }, b"1", quota), Ok(()));
+        assert_eq!(buckets.set(place("a"), b"12", quota), Ok(()));
+        assert!(buckets.set(place("a"), b"123", quota).is_err());
+        assert_eq!(
+            buckets.compare_and_swap(place("a"), Some(b"1"), b"3", quota),
+            Ok(Swapped::Stale(Some(b"12".to_vec())))
+        );
+        assert!(buckets.compare_and_swap(place("a"), Some(b"12"), b"345", quota).is_err());
+        assert_eq!(buckets.compare_and_swap(place("a"), Some(b"12"), b"3", quota), Ok(Swapped::Done));
+        assert_eq!(buckets.delete(place("a")), Ok(()));
+        assert_eq!(buckets.set(place("b"), b"", quota), Ok(()));
+        assert!(buckets.increment(place("n"), 1, quota).is_err());
     }
 }

@@ -150,7 +150,10 @@ fn requests_beyond_those_at_once_wait_for_their_turn() {
 #[test]
 fn without_a_call_everything_is_denied() {
     let lines = Arc::new(Lines::default());
-    let mut session = Session::new(None, Log::new(lines.clone(), 1_000));
+    let mut session = Session::new(
+        None,
+        Log::new(lines.clone(), 1_000, crate::spending::Held::new(0), crate::spending::Traffic::default()),
+    );
     let sending = session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(()))));
     let answer = futures::FutureExt::now_or_never(Box::into_pin(sending)).expect("at once");
     assert!(matches!(answer, Err(Error::HttpRequestDenied)));

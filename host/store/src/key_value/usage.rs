@@ -1,0 +1,90 @@
+//! What each namespace uses, counted once and kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Backend, KeyValueError, LENGTH, Quota, named};
+
+/// What namespaces use, of those that were written to since the start.
+#[derive(Clone, Default)]
+pub(super) struct Usages(Arc<Mutex<HashMap<String, Arc<Mutex<Option<Usage>>>>>>);
+
+/// What one namespace uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// Bytes of every key that do not count: the namespace's own name and the lengths of names.
+    own: u64,
+    bytes: u64,
+    keys: u64,
+}
+
+impl Usages {
+    /// Writes to a namespace while nobody else does. A write that fails of the store leaves open what it did, so the
+    /// namespace is counted anew before the next one.
+    pub(super) fn write<T>(
+        &self,
+        backend: &Backend,
+        namespace: &str,
+        write: impl FnOnce(&mut Usage) -> Result<T, KeyValueError>,
+    ) -> Result<T, KeyValueError> {
+        let usage = locked(&self.0).entry(namespace.to_owned()).or_default().clone();
+        let mut known = locked(&usage);
+        let mut usage = match known.take() {
+            Some(usage) => usage,
+            None => Usage::count(backend, namespace)?,
+        };
+        let before = usage;
+        let done = write(&mut usage);
+        *known = match &done {
+            Ok(_) => Some(usage),
+            Err(KeyValueError::TooLarge { .. } | KeyValueError::Full { .. }) => Some(before),
+            Err(KeyValueError::Fault(_)) => None,
+        };
+        done
+    }
+}
+
+impl Usage {
+    fn count(backend: &Backend, namespace: &str) -> Result<Self, KeyValueError> {
+        let mut prefix = Vec::new();
+        named(namespace, &mut prefix);
+        let mut usage = Self { own: (prefix.len() + LENGTH) as u64, bytes: 0, keys: 0 };
+        backend.each(&prefix, |key, value| {
+            usage.bytes += usage.size(key, value);
+            usage.keys += 1;
+        })?;
+        Ok(usage)
+    }
+
+    /// Counts an entry that changes, unless the quota has no room for it. What needs no more than before always has room:
+    /// an operator may lower a quota, and a plugin must still be able to shrink.
+    pub(super) fn change(
+        &mut self,
+        key: &[u8],
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        quota: Quota,
+    ) -> Result<(), KeyValueError> {
+        let size = |value: Option<&[u8]>| value.map_or(0, |value| self.size(key, value));
+        let bytes = self.bytes.saturating_sub(size(old)) + size(new);
+        let keys = self.keys.saturating_sub(u64::from(old.is_some())) + u64::from(new.is_some());
+        for (unit, had, would, may) in
+            [("bytes", self.bytes, bytes, quota.bytes), ("keys", self.keys, keys, quota.keys)]
+        {
+            if would > may && would > had {
+                return Err(KeyValueError::Full { unit, would, may });
+            }
+        }
+        (self.bytes, self.keys) = (bytes, keys);
+        Ok(())
+    }
+
+    fn size(&self, key: &[u8], value: &[u8]) -> u64 {
+        (key.len() as u64).saturating_sub(self.own) + value.len() as u64
+    }
+}
+
+/// A count that a panic interrupted is not there any more, and is made anew.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
