@@ -64,7 +64,7 @@ fn limited() -> [(&'static str, Hit); 9] {
         },
         // These end no call: what is beyond them is dropped and counted, or waits. Each has a test of its own below.
         goes_on: {
-            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time,
+            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             http_requests, http_concurrent, http_time, http_sent, http_received,
         },
     }

@@ -38,6 +38,8 @@ pub struct Limits {
     pub host_calls: u64,
     /// How long one host function may take, except for those whose purpose is to wait.
     pub host_call_time: Span,
+    /// What the call writes to files; each new name counts as 4 KiB.
+    pub files_written: usize,
     /// Requests over HTTP.
     pub http_requests: u32,
     /// Requests over HTTP at once.
@@ -70,6 +72,7 @@ impl Default for Limits {
             host_bytes: 16 << 20,
             host_calls: 1_000_000,
             host_call_time: Span::from_secs(10),
+            files_written: 64 << 20,
             http_requests: 64,
             http_concurrent: 8,
             http_time: Span::from_secs(20),

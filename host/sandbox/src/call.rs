@@ -90,7 +90,11 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let guest = Guest::new(&sandbox.outside, Some(job), job.streaming, limits, sink);
     let mut store = store(&sandbox.engine, guest, watch, limits);
     store.data().traffic.into_guest(size);
-    let answer = bounded(plugin.exports().run(plugin.pre(), &mut store, job), watch).await;
+    let carried_out = async {
+        store.data_mut().open_folders().await?;
+        plugin.exports().run(plugin.pre(), &mut store, job).await
+    };
+    let answer = bounded(carried_out, watch).await;
     store.data_mut().finish();
     let vault = store.data().vault.clone();
     let outcome = match answer {

@@ -105,6 +105,13 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Whether a call with these grants does the same when it is carried out again from what its host functions returned. What
+    /// happens to real files is not among that, so such a call may not suspend inside.
+    #[must_use]
+    pub fn is_replayable(&self) -> bool {
+        self.folders.is_empty()
+    }
+
     /// The capabilities of which something is granted.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {

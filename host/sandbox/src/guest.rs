@@ -12,6 +12,8 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::blocking::Blocking;
 use crate::call::{Job, Spent};
+use crate::capability::Grants;
+use crate::capability::filesystem::Files;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::secrets::{Masking, Vault};
@@ -40,6 +42,8 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) random: random::Guests,
     pub(crate) keyvalue: Option<keyvalue::Session>,
+    pub(crate) grants: Option<Arc<Grants>>,
+    pub(crate) files: Files,
     pub(crate) vault: Vault,
     http: Option<Box<http::Session>>,
     http_terms: Option<Box<http::Terms>>,
@@ -79,6 +83,8 @@ impl Guest {
             table,
             random: random::Guests(Arc::clone(&outside.random)),
             keyvalue: outside.keyvalue.as_ref().zip(job).and_then(session),
+            grants: job.map(|job| Arc::clone(&job.grants)),
+            files: Files::new(limits.files_written),
             vault,
             http: None,
             http_terms: terms,

@@ -51,6 +51,7 @@ const CATALOG: Limits = Limits {
     host_bytes: 1 << 20,
     host_calls: 100_000,
     host_call_time: Span::from_secs(1),
+    files_written: 0,
     http_requests: 0,
     http_concurrent: 0,
     http_time: Span::from_secs(1),

@@ -12,6 +12,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use crate::abi::{self, Exports};
 use crate::blocking::PLACES;
 use crate::cache::Cache;
+use crate::capability::config;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::{Capabilities, Capability};
@@ -181,7 +182,7 @@ impl Sandbox {
                 // The interface is everybody's.
                 Capability::Filesystem => {}
                 Capability::Http => http::link(&mut linker).map_err(failed)?,
-                Capability::Config => {}
+                Capability::Config => config::link(&mut linker).map_err(failed)?,
             }
         }
         linker.instantiate_pre(component).map_err(unfit)

@@ -11,12 +11,12 @@ use bytes::Bytes;
 use wasmtime::component::{HasData, HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream, WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
-use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
-use wasmtime_wasi::p2::bindings::{LinkOptions, cli, clocks, filesystem, io, random, sockets};
+use wasmtime_wasi::p2::bindings::{LinkOptions, cli, clocks, io, random, sockets};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{WasiCtx, WasiView as _};
 
+use crate::capability::filesystem;
 use crate::clock::{self, Clock};
 use crate::guest::Guest;
 use crate::random::Guests;
@@ -53,8 +53,7 @@ pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
     cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
     cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, |guest| guest.called().cli())?;
-    filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.called().filesystem())?;
-    filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, |guest| guest.called().filesystem())?;
+    filesystem::link(linker)?;
     let options = LinkOptions::default();
     sockets::network::add_to_linker::<_, WasiSockets>(linker, &(&options).into(), |guest| guest.called().sockets())?;
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, |guest| guest.called().sockets())?;

@@ -6,6 +6,7 @@
 
 mod cache;
 mod calls;
+mod files;
 mod guests;
 mod keyvalue;
 mod limits;

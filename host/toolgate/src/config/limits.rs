@@ -42,6 +42,8 @@ pub struct LimitsTable {
     pub host_calls: Option<NonZeroU64>,
     /// How long one host function may take, in milliseconds. Default: 10000.
     pub host_call_ms: Option<NonZeroU64>,
+    /// What one call writes to files; each new name counts as 4096. Default: 67108864, 64 MiB.
+    pub files_written_bytes: Option<usize>,
     /// Requests over HTTP of one call. Default: 64.
     pub http_requests: Option<u32>,
     /// Requests over HTTP of one call at once. Default: 8.
@@ -83,6 +85,7 @@ impl LimitsTable {
             host_bytes: size(self.host_bytes, others.host_bytes),
             host_calls: self.host_calls.map_or(others.host_calls, NonZeroU64::get),
             host_call_time: span(self.host_call_ms, others.host_call_time),
+            files_written: self.files_written_bytes.unwrap_or(others.files_written),
             http_requests: self.http_requests.unwrap_or(others.http_requests),
             http_concurrent: self.http_concurrent.map_or(others.http_concurrent, NonZeroU32::get),
             http_time: span(self.http_ms, others.http_time),

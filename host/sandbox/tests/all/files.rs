@@ -1,0 +1,155 @@
+//! Folders are what was granted and nothing beside it; values are the plugin's own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::{Digest, FailureCode, Limits};
+use toolgate_sandbox::{
+    Capabilities, Capability, End, Folder, Grants, HostPattern, Job, Plugin, Secret, SecretPlace, SecretValue,
+};
+
+use crate::guests::Wat;
+use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
+
+/// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1 and the
+/// number of the error.
+fn filer(run: &str) -> Plugin {
+    let items = "(global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0))
+      (func $open (param $path i32) (param $len i32) (param $how i32) (param $flags i32) (result i32)
+        (call $open_at (global.get $dir) (i32.const 1) (local.get $path) (local.get $len) (local.get $how) (local.get $flags) (i32.const 32))
+        (global.set $file (i32.load (i32.const 36)))
+        (if (result i32) (i32.load8_u (i32.const 32))
+          (then (i32.add (i32.const 1) (i32.load8_u (i32.const 36)))) (else (i32.const 0))))";
+    let run = format!(
+        "(call $folders (i32.const 32))
+         (if (i32.load (i32.const 36)) (then (global.set $dir (i32.load (i32.load (i32.const 32))))))
+         {run}"
+    );
+    let wat = Wat {
+        run: &run,
+        items,
+        imports: r#"
+          (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $folders (param i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.open-at" (func $open_at (param i32 i32 i32 i32 i32 i32 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.write" (func $write (param i32 i32 i32 i64 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read-directory" (func $list (param i32 i32)))"#,
+        world: "import wasi:filesystem/preopens@0.2.12; import wasi:filesystem/types@0.2.12;",
+        ..Wat::default()
+    };
+    load(&wat.build())
+}
+
+fn run(plugin: &Plugin, folder: Option<(&Path, bool)>, path: &str, limits: &Limits) -> End {
+    let folders = folder.map(|(path, write)| Folder { path: path.to_owned(), at: "/data".into(), write });
+    let grants = Grants { folders: folders.into_iter().collect(), ..Grants::default() };
+    let job = Job { grants: Arc::new(grants), ..job("filer", path) };
+    RUNTIME.block_on(plugin.run(&job, limits, Arc::new(())))
+}
+
+/// Opens the path for reading, or makes it.
+fn opens(how: u32, flags: u32) -> Plugin {
+    filer(&format!(
+        "(call $ok_number (i64.extend_i32_u (call $open (local.get $args) (local.get $args_len) (i32.const {how}) (i32.const {flags}))))"
+    ))
+}
+
+#[test]
+fn a_folder_is_reached_and_nothing_outside_of_it() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (inside, outside) = (place.path().join("in"), place.path().join("secret"));
+    std::fs::create_dir(&inside).expect("a folder");
+    std::fs::write(&outside, "secret").expect("a file");
+    std::fs::write(inside.join("file"), "data").expect("a file");
+    std::os::unix::fs::symlink("../secret", inside.join("out")).expect("a link");
+    std::os::unix::fs::symlink("file", inside.join("within")).expect("a link");
+    let made = std::process::Command::new("mkfifo").arg(inside.join("pipe")).status().expect("mkfifo runs");
+    assert!(made.success());
+    let (read, make) = (opens(0, 1), opens(1, 2));
+    const DENIED: &str = "32";
+    for (path, may_write, reading, making) in [
+        ("file", false, "0", DENIED),
+        ("within", false, "0", DENIED),
+        ("new", false, "21", DENIED),
+        ("../secret", true, DENIED, DENIED),
+        ("out", true, DENIED, DENIED),
+        ("/etc/passwd", true, DENIED, DENIED),
+        // Opening a pipe that nobody writes to would wait for ever.
+        ("pipe", true, DENIED, DENIED),
+        ("new", true, "21", "0"),
+    ] {
+        let told = |plugin| value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
+        assert_eq!((told(&read).as_str(), told(&make).as_str()), (reading, making), "{path}, writing: {may_write}");
+    }
+    assert_eq!(std::fs::read(&outside).expect("it is there"), b"secret");
+    let folders = filer("(call $ok_number (i64.extend_i32_u (i32.load (i32.const 36))))");
+    assert_eq!(value(run(&folders, None, "", &tight()).outcome), "0", "without a grant there is none");
+    let gone = run(&folders, Some((&place.path().join("gone"), false)), "", &tight());
+    failed(gone.outcome, FailureCode::HostFault);
+}
+
+#[test]
+fn what_is_written_to_files_is_limited() {
+    let place = tempfile::tempdir().expect("a folder");
+    let plugin = filer(
+        "(if (call $open (local.get $args) (local.get $args_len) (i32.const 1) (i32.const 2)) (then (unreachable)))
+         (call $write (global.get $file) (i32.const 0) (i32.const 5000) (i64.const 0) (i32.const 48))
+         (call $ok_number (i64.load (i32.const 56)))",
+    );
+    let limits = |files_written| Limits { files_written, ..tight() };
+    let end = run(&plugin, Some((place.path(), true)), "a", &limits(4096 + 5000));
+    assert!(end.spent.is_some_and(|spent| spent.bytes_out >= 5000), "{:?}", end.spent);
+    assert_eq!(value(end.outcome), "5000");
+    let over = run(&plugin, Some((place.path(), true)), "b", &limits(4096 + 4999));
+    assert!(failed(over.outcome, FailureCode::LimitExceeded).contains("`files_written`"));
+    assert_eq!(std::fs::read(place.path().join("b")).expect("it was made"), b"");
+}
+
+#[test]
+fn a_listing_is_held_on_behalf_of_the_call() {
+    let place = tempfile::tempdir().expect("a folder");
+    for n in 0..100 {
+        std::fs::write(place.path().join(format!("{n:0100}")), "").expect("a file");
+    }
+    let plugin = filer(
+        "(call $list (global.get $dir) (i32.const 32)) (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))",
+    );
+    let list = |host_bytes| run(&plugin, Some((place.path(), false)), "", &Limits { host_bytes, ..tight() });
+    assert_eq!(value(list(1 << 20).outcome), "0");
+    assert!(failed(list(10_000).outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
+}
+
+#[test]
+fn a_plugin_is_given_its_values_and_what_stands_for_its_secrets() {
+    let wat = Wat {
+        run: "(call $get (local.get $args) (local.get $args_len) (i32.const 32))
+          (if (i32.load8_u (i32.const 32)) (then (unreachable)))
+          (if (i32.eqz (i32.load8_u (i32.const 36))) (then (return (call $ok_number (i64.const 0)))))
+          (i32.store8 (i32.const 4096) (i32.const 34))
+          (memory.copy (i32.const 4097) (i32.load (i32.const 40)) (i32.load (i32.const 44)))
+          (i32.store8 (i32.add (i32.const 4097) (i32.load (i32.const 44))) (i32.const 34))
+          (call $ok (i32.const 4096) (i32.add (i32.const 2) (i32.load (i32.const 44))))",
+        imports: r#"(import "wasi:config/store@0.2.0-rc.1" "get" (func $get (param i32 i32 i32)))"#,
+        world: "import wasi:config/store@0.2.0-rc.1;",
+        ..Wat::default()
+    };
+    let component = wat.build();
+    let plugin =
+        sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::Config])).expect("it loads");
+    let secret = Secret {
+        name: "token".into(),
+        value: SecretValue::new("hunter2hunter2").expect("long enough"),
+        hosts: vec!["example.com".parse::<HostPattern>().expect("a host")],
+        places: vec![SecretPlace::Header("authorization".into())],
+    };
+    let config = [("greeting".to_owned(), "hello".to_owned())].into();
+    let grants = Arc::new(Grants { config: Some(config), secrets: vec![secret], ..Grants::default() });
+    let get = |name: &str, grants: &Arc<Grants>| {
+        let job = Job { grants: grants.clone(), ..job("test", name) };
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+    };
+    assert_eq!(get("greeting", &grants), "\"hello\"");
+    assert_eq!(get("other", &grants), "0");
+    let placeholder = get("token", &grants);
+    assert!(placeholder.starts_with("\"toolgate-secret-") && !placeholder.contains("hunter2"), "{placeholder}");
+    assert_eq!(get("greeting", &Arc::default()), "0", "another plugin's values are not there");
+}
