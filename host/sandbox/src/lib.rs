@@ -29,8 +29,8 @@ mod plugin;
 mod random;
 mod report;
 mod sandbox;
-mod spending;
 pub mod section;
+mod spending;
 mod wasi;
 
 pub use abi::{AbiVersion, Declared};
