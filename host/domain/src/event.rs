@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Rejection,
-    Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt,
+    Rejection, Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
 };
 
 /// How a turn ended.
