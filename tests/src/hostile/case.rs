@@ -32,6 +32,8 @@ struct Written {
     arguments: Option<String>,
     world: Option<String>,
     catalog: Option<String>,
+    guest: Option<String>,
+    tool: Option<String>,
     generate: Option<Generate>,
     #[serde(default)]
     step: Vec<Step>,
@@ -82,6 +84,8 @@ pub enum Attack {
     },
     /// Declarations that the fixture makes.
     Catalog(serde_json::Value),
+    /// A component of `tests/illegal` or `plugins` that does what its arguments say, and its tool.
+    Guest(String, String),
     /// Bytes too many to be kept in a file.
     Generate(Generate),
     /// Requests at the host's doors, and the declarations of the plugin that they are about, if there is one.
@@ -126,7 +130,10 @@ impl Case {
     /// The name of its tool.
     #[must_use]
     pub fn tool_name(&self) -> String {
-        self.plugin_name().replace('-', "_")
+        match &self.attack {
+            Attack::Guest(_, tool) => tool.clone(),
+            _ => self.plugin_name().replace('-', "_"),
+        }
     }
 }
 
@@ -140,24 +147,21 @@ impl Written {
         let catalog = self.catalog.map(|text| json(&repeated(&text).replace("$tool", &tool))).transpose()?;
         let world = self.world.unwrap_or_default();
         ensure!(world.is_empty() || body.is_some(), "only a module has a `world`");
-        let attack = match (body, catalog, self.generate, self.step, self.proven_by) {
-            (Some(text), None, None, steps, proven) if steps.is_empty() && proven.is_empty() => {
-                Attack::Text { text, world }
-            }
-            (None, Some(catalog), None, steps, proven) if steps.is_empty() && proven.is_empty() => {
-                Attack::Catalog(catalog)
-            }
-            (None, None, Some(generate), steps, proven) if steps.is_empty() && proven.is_empty() => {
-                Attack::Generate(generate)
-            }
-            (None, catalog, None, steps, proven) if !steps.is_empty() && proven.is_empty() => {
-                Attack::Steps(steps, catalog)
-            }
-            (None, None, None, steps, proven) if steps.is_empty() && !proven.is_empty() => {
-                Attack::Proven(proven.iter().map(|test| pointed(test)).collect::<Result<_>>()?)
-            }
-            _ => bail!("a case has a module, or one of `catalog`, `generate`, `step` and `proven_by`"),
-        };
+        ensure!(self.guest.is_some() == self.tool.is_some(), "a `guest` and its `tool` come together");
+        let mut made: Vec<Attack> = body.map(|text| Attack::Text { text, world }).into_iter().collect();
+        made.extend(self.generate.map(Attack::Generate));
+        made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
+        if !self.proven_by.is_empty() {
+            made.push(Attack::Proven(self.proven_by.iter().map(|test| pointed(test)).collect::<Result<_>>()?));
+        }
+        if self.step.is_empty() {
+            made.extend(catalog.map(Attack::Catalog));
+        } else {
+            made.push(Attack::Steps(self.step, catalog));
+        }
+        let attack = made.pop().filter(|_| made.is_empty());
+        let attack =
+            attack.context("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `proven_by`")?;
         let expected = Expected::parse(&attack, self.expect)?;
         let mut plugin = self.plugin;
         if !self.limits.is_empty() {

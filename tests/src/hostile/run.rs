@@ -10,7 +10,7 @@ use super::case::{Attack, Case, Expected};
 use super::neighbour::{self, Latency, Neighbour};
 use super::resident::Resident;
 use super::{guest, steps};
-use crate::guests::fixture;
+use crate::guests::{fixture, illegal};
 use crate::host::{Host, Setup};
 use crate::http::{Answer, Client, told};
 
@@ -99,16 +99,17 @@ impl Field {
         let attack = Prepared::new(&case)?;
         let resident = Resident::watch(self.host.process())?;
         let round = std::cell::Cell::new(0);
-        let ((), during) = self.neighbour.during(effort.calls, || {
+        let attacked = self.neighbour.during(effort.calls, || {
             round.set(round.get() + 1);
             attack.carry_out(self, &case, round.get())
-        })?;
+        });
         self.neighbour.call(3).context("after the attack")?;
         let grew = resident.growth()?;
         if attack.is_loaded() {
-            // A plugin that was refused, or that a step has removed, is not there.
+            // A plugin that was refused is not there.
             let _ = self.host.admin.delete(&format!("/v1/plugins/{}", case.plugin_name()));
         }
+        let ((), during) = attacked?;
         let measured = Measured { case, during, grew };
         let (grown, most) = (measured.grew_mib(), measured.case.memory_mib);
         ensure!(grown <= most, "the host grew by {grown} MiB, and {most} MiB is the bound");
@@ -125,6 +126,7 @@ pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
     Ok(Some(match &case.attack {
         Attack::Text { text, world } => guest::component(text, world, &case.tool_name())?,
         Attack::Catalog(tools) => fixture(tools),
+        Attack::Guest(guest, _) => illegal(guest),
         Attack::Generate(generate) => generate.component(&case.tool_name())?,
         Attack::Steps(..) | Attack::Proven(_) => return Ok(None),
     }))
