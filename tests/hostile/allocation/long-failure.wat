@@ -1,6 +1,6 @@
 ;; attack = 'A failure whose message has 6 MiB, which a model would have to read.'
 ;; expect = 'failed(tool_failed)'
-;; says = '(cut)'
+;; says = 'bytes more'
 ;; at_once = 4
 
 (func $run (param i32 i32) (result i32)

@@ -21,6 +21,9 @@ use crate::http::Client;
 /// How long an answer to bytes is waited for. Only a host that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A body below this is sent again when the connection broke; the host may refuse a larger one without reading it.
+const KEPT: usize = 64 << 10;
+
 /// One step; exactly one of the verbs is there.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -184,7 +187,9 @@ impl Step {
         let kind = if self.catalog.is_some() { "application/wasm" } else { "application/json" };
         let mut headers: Vec<(&str, &str)> = if body.is_empty() { vec![] } else { vec![("content-type", kind)] };
         headers.extend(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        match by.send(method, path, &headers, &body) {
+        let send = || by.send(method, path, &headers, &body);
+        // A connection that was kept may have been closed by the host a moment ago, which says nothing about the request.
+        match send().or_else(|error| if body.len() < KEPT { send() } else { Err(error) }) {
             Ok(answer) => Ok((i32::from(answer.status), answer.text)),
             // A host that has refused a body need not read it.
             Err(ureq::Error::Io(_)) => Ok((0, String::new())),
