@@ -21,10 +21,11 @@ use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::told;
 
 /// Rules that no component breaks by itself: they are about files and settings, and have tests of their own below, in
-/// `folder` or in `tests/grants.rs`.
-const NOT_OF_COMPONENTS: [LoadRule; 5] = [
+/// `folder`, in `compiling.rs` or in `tests/grants.rs`.
+const NOT_OF_COMPONENTS: [LoadRule; 6] = [
     LoadRule::PluginName,
     LoadRule::ComponentFile,
+    LoadRule::CompileCost,
     LoadRule::Settings,
     LoadRule::NeedsReview,
     LoadRule::DeclarationMissing,

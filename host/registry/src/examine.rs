@@ -234,7 +234,7 @@ impl Question<'_> {
         declaration: Option<&Declaration>,
         findings: &mut Findings,
     ) -> io::Result<Asked> {
-        let guest = match guests.load(self.component, self.bytes, capabilities) {
+        let guest = match guests.make(self.component, self.bytes, capabilities) {
             Ok(guest) => guest,
             Err(error) => {
                 refuse(error, findings)?;
@@ -310,6 +310,15 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         }
         LoadError::NotAPlugin => (LoadRule::UnknownInterface, "build it against a world of toolgate:plugin"),
         LoadError::Version { .. } => (LoadRule::UnknownInterface, "build it against a version that this host speaks"),
+        LoadError::Structure(_) => {
+            (LoadRule::ComponentStructure, "leave out what it does not use, or make several plugins of it")
+        }
+        LoadError::Costs(_) => {
+            let remedy =
+                "make it smaller, or have the operator raise the bound in the table `[compile]` of toolgate.toml";
+            (LoadRule::CompileCost, remedy)
+        }
+        LoadError::Crashed(_) => (LoadRule::InvalidComponent, "build it with another version or other settings"),
         LoadError::Compile(_) => (LoadRule::InvalidComponent, "build it for wasm32-wasip2, without further proposals"),
         LoadError::Link(_) => (LoadRule::InvalidComponent, "build it against the interface as it was released"),
     };

@@ -13,6 +13,10 @@ pub enum LoadRule {
     ComponentFile,
     /// The bytes are a component that the engine takes.
     InvalidComponent,
+    /// The component has the shape of something that a toolchain made.
+    ComponentStructure,
+    /// The component compiles within the operator's bounds.
+    CompileCost,
     /// The component is written against a version of the interface that this host knows.
     UnknownInterface,
     /// Everything that the component imports exists and was granted to it.
@@ -81,10 +85,12 @@ pub enum LoadRule {
 
 impl LoadRule {
     /// Every rule with its name.
-    pub const ALL: [(Self, &'static str); 35] = [
+    pub const ALL: [(Self, &'static str); 37] = [
         (Self::PluginName, "plugin-name"),
         (Self::ComponentFile, "component-file"),
         (Self::InvalidComponent, "invalid-component"),
+        (Self::ComponentStructure, "component-structure"),
+        (Self::CompileCost, "compile-cost"),
         (Self::UnknownInterface, "unknown-interface"),
         (Self::ImportNotGranted, "import-not-granted"),
         (Self::NeedsReview, "needs-review"),

@@ -1,5 +1,7 @@
 //! What the registry needs of a sandbox: a seam, so that its own tests need neither an engine nor components.
 
+use std::collections::HashSet;
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -14,6 +16,23 @@ pub(crate) trait Guests: Send + Sync + 'static {
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError>;
     /// Compiles and links a component, or takes its compiled code from a cache. Keeps its thread meanwhile.
     fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
+    /// Forgets the compiled code of every component that is not in the set, and says how many files that were.
+    fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
+}
+
+impl dyn Guests {
+    /// What [`Guests::load`] does. What stands between a stranger's bytes and the thread that watches the folder are parsers,
+    /// and a compiler where it is not a process of its own. Should one panic, that is a finding about the component; nothing
+    /// of a load that did not end is kept.
+    pub(crate) fn make(
+        &self,
+        digest: Digest,
+        bytes: &[u8],
+        capabilities: Capabilities,
+    ) -> Result<Arc<dyn Guest>, LoadError> {
+        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, capabilities)));
+        loaded.unwrap_or_else(|_| Err(LoadError::Crashed("it panicked".to_owned())))
+    }
 }
 
 /// What a component says of itself.
@@ -57,11 +76,11 @@ impl Guests for Sandbox {
     }
 
     fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
-        // What stands between a stranger's bytes and the thread that watches the folder is a compiler. Should it panic, that
-        // is a finding about the component; nothing of a load that did not end is kept.
-        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, capabilities)));
-        let plugin = loaded.unwrap_or_else(|_| Err(LoadError::Compile("the compiler panicked".to_owned())))?;
-        Ok(Arc::new(plugin))
+        Ok(Arc::new(self.load(digest, bytes, capabilities)?))
+    }
+
+    fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
+        self.retain(kept)
     }
 }
 

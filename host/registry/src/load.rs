@@ -117,6 +117,7 @@ impl Shared {
         kept.extend(&live);
         *recent = live;
         self.catalog.rcu(|catalog| catalog.retaining(&kept));
+        self.guests.retain(&kept)?;
         self.components.retain(&kept)
     }
 

@@ -106,7 +106,7 @@ async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a
 fn awaken(shared: &Shared, digest: Digest, capabilities: sandbox::Capabilities) -> Result<Arc<dyn Guest>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.guests.load(digest, &bytes, capabilities).map_err(|error| {
+    shared.guests.make(digest, &bytes, capabilities).map_err(|error| {
         // It could be loaded when the call was submitted, so an operator took a grant back, or the host is another one.
         let message = format!("the tool's component can no longer be loaded: {error}");
         Outcome::Failed(Failure::new(FailureCode::HostFault, message))

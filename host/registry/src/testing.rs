@@ -1,5 +1,7 @@
 //! A sandbox of paper: a component is a JSON text that says what it would do, and everything that is asked of it is counted.
 
+use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,6 +27,8 @@ use crate::{Registry, Settings};
 pub(crate) struct Paper {
     pub(crate) loads: AtomicUsize,
     pub(crate) asked: Arc<AtomicUsize>,
+    /// The components whose compiled code was kept last.
+    pub(crate) kept: Mutex<HashSet<Digest>>,
 }
 
 struct PaperGuest {
@@ -67,12 +71,18 @@ impl Guests for Paper {
     fn load(&self, _digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let component = read(bytes)?;
+        assert!(component["compiler"] != "panics", "as a compiler may");
         let lacking = |import: &ForeignImport| import.needs.is_none_or(|needs| !capabilities.holds(needs));
         let imports: Vec<_> = beyond(&component).into_iter().filter(lacking).collect();
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
         Ok(Arc::new(PaperGuest { component, asked: self.asked.clone() }))
+    }
+
+    fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
+        self.kept.lock().expect("unpoisoned").clone_from(kept);
+        Ok(0)
     }
 }
 

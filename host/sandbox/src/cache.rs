@@ -6,12 +6,13 @@
 //! foreign, or written by another version is compiled anew. A cache that cannot be read or written costs time and nothing
 //! else.
 
-mod code;
+pub(crate) mod code;
 mod key;
 
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +32,17 @@ pub(crate) struct Cache {
     key: Key,
     /// What of the host decides whether code fits: the first part of each file's name.
     engine: String,
+    /// The bytes that all files together may have.
+    most: u64,
     written: AtomicU64,
 }
 
+/// How the name of a file begins that is being written; the number of the host's process follows.
+const DRAFT: &str = "draft-";
+
 impl Cache {
     /// Opens the folder, making it and its key where they are missing.
-    pub(crate) fn open(folder: &Path, engine: &Engine) -> anyhow::Result<Self> {
+    pub(crate) fn open(folder: &Path, engine: &Engine, most: u64) -> anyhow::Result<Self> {
         let in_folder = || format!("could not set up the folder of compiled code at {}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(in_folder)?;
         // It may have been there before, with the rights of whoever made it.
@@ -46,7 +52,7 @@ impl Cache {
         CONFIGURATION.hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
-        Ok(Self { folder: folder.to_owned(), key, engine, written: AtomicU64::new(0) })
+        Ok(Self { folder: folder.to_owned(), key, engine, most, written: AtomicU64::new(0) })
     }
 
     /// The compiled code of a component, if there is a file for it that this host wrote.
@@ -66,23 +72,65 @@ impl Cache {
     }
 
     /// Keeps compiled code. That it could not be kept is no reason not to run it.
-    pub(crate) fn put(&self, digest: Digest, component: &Component) {
-        let written = component
-            .serialize()
-            .map_err(|error| anyhow::anyhow!("{error:#}"))
-            .and_then(|code| self.write(digest, &code));
-        if let Err(error) = written {
+    pub(crate) fn put(&self, digest: Digest, code: &[u8]) {
+        if let Err(error) = self.write(digest, code).and_then(|()| Ok(self.shrink(digest)?)) {
             tracing::warn!(%digest, error = format!("{error:#}"), "compiled code could not be kept");
         }
+    }
+
+    /// Removes the code of every component that is not in the set, of other versions of the engine, and what hosts that
+    /// were killed had begun to write. Says how many files that were.
+    pub(crate) fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
+        let kept: HashSet<String> = kept.iter().map(|digest| self.name(*digest)).collect();
+        let ours = format!("{DRAFT}{}-", std::process::id());
+        let mut removed = 0;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let stale = match name.strip_suffix(".cwasm") {
+                Some(_) => !kept.contains(name),
+                None => name.starts_with(DRAFT) && !name.starts_with(&ours),
+            };
+            if stale {
+                fs::remove_file(entry.path())?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes the oldest code until what is left is no more than there may be. What was just written stays.
+    fn shrink(&self, written: Digest) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            // A file that is gone by now needs no room.
+            let Ok(metadata) = path.metadata() else { continue };
+            if path.extension().is_some_and(|end| end == "cwasm") {
+                files.push((metadata.modified()?, metadata.len(), path));
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+        let newest = self.path(written);
+        for (_, size, path) in files.into_iter().filter(|(_, _, path)| *path != newest) {
+            if total <= self.most {
+                break;
+            }
+            fs::remove_file(&path)?;
+            total = total.saturating_sub(size);
+        }
+        Ok(())
     }
 
     /// Writes under another name first, so that a reader sees the whole file or none. It is not synced: what a power
     /// failure damages does not open.
     fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let draft = self.folder.join(format!("draft-{}-{number}", std::process::id()));
+        let draft = self.folder.join(format!("{DRAFT}{}-{number}", std::process::id()));
         let tag = self.key.seal(&self.name(digest), code);
-        let write = || -> std::io::Result<()> {
+        let write = || -> io::Result<()> {
             let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
             file.write_all(code)?;
             file.write_all(&tag)?;

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails};
 
-use crate::clock;
+use crate::{clock, features};
 
 /// Counted up whenever code compiled under an older configuration may no longer be used; part of the cache's key.
-pub(crate) const CONFIGURATION: u32 = 1;
+pub(crate) const CONFIGURATION: u32 = 2;
 
 /// What the stack of a guest's own frames may take.
 pub(crate) const WASM_STACK: usize = 512 << 10;
@@ -36,22 +36,31 @@ const ELEMENTS_PER_TABLE: usize = 100_000;
 /// Public so that a benchmark can compare with bare wasmtime under the very same settings.
 #[must_use]
 pub fn engine_config(pool: u32) -> Config {
-    let mut config = Config::new();
+    let mut config = code_config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
     config
-        .wasm_component_model(true)
+}
+
+/// The part of the configuration that compiled code depends on. The environment has no say in it: the compiler may be a
+/// process of its own, and both must come to the same.
+fn code_config() -> Config {
+    let mut config = Config::new();
+    features::decide(&mut config);
+    config
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .concurrency_support(false)
         .epoch_interruption(true)
         .consume_fuel(false)
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(1 << 20)
         .memory_init_cow(true)
-        .cranelift_nan_canonicalization(true)
-        .relaxed_simd_deterministic(true)
-        .wasm_relaxed_simd(false)
-        .wasm_memory64(false)
-        .wasm_multi_memory(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
+        .cranelift_nan_canonicalization(true);
     config
+}
+
+/// An engine that compiles for the others and runs nothing: it has no pool.
+pub(crate) fn compiler() -> anyhow::Result<Engine> {
+    Engine::new(&code_config()).map_err(|error| anyhow::anyhow!("{error:#}"))
 }
 
 /// `pagemap_scan` stays off and is said so: wasmtime 48.0.8 does not reset dirty pages that were swapped out, so a guest
@@ -139,4 +148,23 @@ pub fn guest_runtime(threads: usize) -> std::io::Result<tokio::runtime::Runtime>
         .global_queue_interval(1)
         .enable_time()
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+    use super::*;
+
+    fn fingerprint(engine: &Engine) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn what_the_compiler_makes_fits_the_engine_that_runs_it() {
+        let (compiles, runs) = (compiler().expect("an engine"), engine(1).expect("an engine"));
+        assert_eq!(fingerprint(&compiles), fingerprint(&runs));
+    }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! bytes ─ Sandbox::load ─► Plugin ─ declarations ─► what it says of its tools
 //!           inspect           └──── run(job) ─────► End { outcome, spent }
-//!           cache or compile        one Store, one instance, then thrown away
+//!           cache, or structure     one Store, one instance, then thrown away
 //!           link what is granted
 //! ```
 //!
@@ -18,8 +18,10 @@ mod cache;
 mod call;
 mod capability;
 mod clock;
+mod compile;
 mod ending;
 mod engine;
+mod features;
 mod guest;
 mod inspect;
 mod json;
@@ -31,6 +33,7 @@ mod report;
 mod sandbox;
 pub mod section;
 mod spending;
+mod structure;
 mod wasi;
 
 pub use abi::{AbiVersion, Declared};
@@ -44,6 +47,7 @@ pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota
 pub use capability::secrets::{InvalidSecret, LEAST_SECRET, MOST_SECRET, Secret, SecretPlace, SecretValue};
 pub use capability::{Capabilities, Capability, Grants};
 pub use clock::{Clock, SystemClock};
+pub use compile::{ChildCompiler, CompileBounds, CompileCost, Compiler, compile_child};
 pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;
 pub use load::{ForeignImport, LoadError};
@@ -51,3 +55,4 @@ pub use plugin::Plugin;
 pub use random::{Random, SystemRandom};
 pub use report::{Level, Sink, Update};
 pub use sandbox::{Sandbox, Settings};
+pub use structure::StructureBound;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::abi::AbiVersion;
 use crate::capability::Capability;
+use crate::compile::CompileCost;
+use crate::structure::StructureBound;
 
 /// Why a component was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,15 @@ pub enum LoadError {
     /// It imports what it was not granted.
     #[error("imports outside of its grants: {}", list(.0))]
     Imports(Vec<ForeignImport>),
+    /// It has more of something than what a toolchain makes of a tool.
+    #[error("it has more than {} {}", .0.most, .0.what)]
+    Structure(StructureBound),
+    /// Compiling it costs too much.
+    #[error("compiling it {0}")]
+    Costs(CompileCost),
+    /// It brought the compiler down.
+    #[error("the compiler crashed on it: {0}")]
+    Crashed(String),
     /// It was refused by the compiler: it is not valid, or uses what this host does not support.
     #[error("cannot be compiled: {0}")]
     Compile(String),

@@ -1,5 +1,6 @@
 //! The sandbox: the engine and what every guest shares of it, which is nothing that a guest could change.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +12,13 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
 use crate::blocking::PLACES;
-use crate::cache::Cache;
+use crate::cache::{Cache, code};
 use crate::capability::config;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::{Capabilities, Capability};
 use crate::clock::{Clock, SystemClock};
+use crate::compile::{self, Children, Compiler};
 use crate::ending::excerpt;
 use crate::engine::{self, Ticker};
 use crate::guest::{Guest, Outside};
@@ -24,13 +26,17 @@ use crate::inspect::Interface;
 use crate::load::LoadError;
 use crate::plugin::Plugin;
 use crate::random::{Random, SystemRandom};
-use crate::wasi;
+use crate::{structure, wasi};
 
 /// How a sandbox is set up.
 pub struct Settings {
     /// A folder for compiled code that belongs to this host alone, made if it is missing. Without one, code is compiled at
     /// each start.
     pub cache: Option<PathBuf>,
+    /// Bytes of compiled code that are kept; beyond, the oldest goes.
+    pub cache_bytes: u64,
+    /// Where components are compiled.
+    pub compiler: Compiler,
     /// Instances at once; more wait. Reserves address space, about 9 GiB each, and no memory.
     pub pool: u32,
     /// The largest component that is taken, in bytes.
@@ -49,6 +55,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cache: None,
+            cache_bytes: 4 << 30,
+            compiler: Compiler::default(),
             pool: 1000,
             max_component: 64 << 20,
             keyvalue: None,
@@ -71,6 +79,8 @@ pub(crate) struct Shared {
     places: Arc<Semaphore>,
     linker: Linker<Guest>,
     cache: Option<Cache>,
+    /// `None`: components are compiled in this process.
+    children: Option<Children>,
     max_component: usize,
     _ticker: Ticker,
 }
@@ -95,7 +105,12 @@ impl Sandbox {
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
-        let cache = settings.cache.map(|folder| Cache::open(&folder, &engine)).transpose()?;
+        let most = settings.cache_bytes;
+        let cache = settings.cache.map(|folder| Cache::open(&folder, &engine, most)).transpose()?;
+        let children = match settings.compiler {
+            Compiler::InProcess => None,
+            Compiler::Child(compiler) => Some(Children::new(compiler)),
+        };
         let pool = settings.pool as usize;
         let places = Arc::new(Semaphore::new(pool));
         let watched = Arc::clone(&places);
@@ -112,6 +127,7 @@ impl Sandbox {
             places,
             linker,
             cache,
+            children,
             max_component: settings.max_component,
         })))
     }
@@ -155,16 +171,32 @@ impl Sandbox {
         Ok(Plugin::new(digest, interface.has_server, exports, pre, Arc::clone(&self.0)))
     }
 
+    /// Forgets the compiled code of every component that is not in the set, and of other versions of the engine. Says how
+    /// many files that were.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or changed.
+    pub fn retain(&self, kept: &HashSet<Digest>) -> std::io::Result<usize> {
+        self.0.cache.as_ref().map_or(Ok(0), |cache| cache.retain(kept))
+    }
+
     /// Compiled code, from the cache where it has it.
     fn component(&self, digest: Digest, bytes: &[u8]) -> Result<Component, LoadError> {
         let shared = &self.0;
         if let Some(component) = shared.cache.as_ref().and_then(|cache| cache.get(&shared.engine, digest)) {
             return Ok(component);
         }
-        let component = Component::from_binary(&shared.engine, bytes)
-            .map_err(|error| LoadError::Compile(excerpt(&format!("{error:#}"))))?;
+        structure::check(bytes)?;
+        let compiled = match &shared.children {
+            Some(children) => children.compile(bytes)?,
+            None => compile::here(&shared.engine, bytes)?,
+        };
+        let component = code::load(&shared.engine, &compiled)
+            // Compilers here make what this engine takes, so what is wrong is that it needs more memories, tables or
+            // instances than the pool has for one component.
+            .map_err(|why| LoadError::Compile(excerpt(&why)))?;
         if let Some(cache) = &shared.cache {
-            cache.put(digest, &component);
+            cache.put(digest, &compiled);
         }
         Ok(component)
     }

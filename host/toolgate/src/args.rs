@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use host::{Call, Check, Config, Export, Serve};
+pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
 pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
 pub(crate) use make::{New, Token, TokenCommand};
 
@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Token(Token),
     Config(Config),
     Export(Export),
+    #[command(hide = true)]
+    CompileComponent(CompileComponent),
 }
 
 impl Command {

@@ -17,6 +17,9 @@ mod submit;
 mod token;
 mod tools;
 
+use anyhow::Context as _;
+use toolgate::CompilerProgram;
+
 use crate::args::Command;
 use crate::report::Report;
 use crate::terminal::Terminal;
@@ -42,5 +45,12 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
         Command::Token(args) => token::run(args.command, terminal),
         Command::Config(args) => config::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
+        // It ends in `main`, before there is a log.
+        Command::CompileComponent(_) => Ok(()),
     }
+}
+
+/// This binary, run again as the compiler.
+fn compiler() -> anyhow::Result<CompilerProgram> {
+    CompilerProgram::itself(["compile-component"]).context("cannot find out which program this is")
 }

@@ -4,6 +4,7 @@
 //! Paths in it are relative to the file. What is given on the command line stands over it.
 
 mod check;
+mod compile;
 mod door;
 mod error;
 mod grants;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Rule, Rules, Span, ToolName};
 pub use door::DoorTable;
 pub use error::ConfigError;
@@ -86,6 +88,8 @@ pub struct Config {
     /// Whether a component has to carry its declaration in a section (`toolgate pack`), so that nothing of it runs before it
     /// was judged. Default: false.
     pub require_declaration: bool,
+    /// What one component may cost before anything of it runs.
+    pub compile: CompileTable,
     /// What one call of a guest may spend.
     pub limits: LimitsTable,
     /// What one principal may have at the host at once.

@@ -12,6 +12,7 @@ use tokio::runtime;
 use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
+use crate::compiler::CompilerProgram;
 use crate::config::{Config, Grant};
 use crate::folder::Claim;
 use crate::record::Actors;
@@ -119,6 +120,7 @@ pub struct Builder {
     plugins: Option<PathBuf>,
     data: Option<PathBuf>,
     memory: bool,
+    compiler: Option<CompilerProgram>,
 }
 
 impl Builder {
@@ -150,6 +152,18 @@ impl Builder {
         self
     }
 
+    /// Compiles components with this program, in a process of its own for each, within the bounds of the configuration's
+    /// table `[compile]`.
+    ///
+    /// Without one they are compiled in this process, and nothing bounds the time and the memory that a component makes the
+    /// compiler spend: good for components that somebody vouches for. A program that was not made to be run again can name
+    /// `toolgate-compiler`, which is built with the crate `toolgate-sandbox`.
+    #[must_use]
+    pub fn compiler(mut self, compiler: CompilerProgram) -> Self {
+        self.compiler = Some(compiler);
+        self
+    }
+
     /// Lets callers answer for their own calls: right where the program that submits also asks the person.
     #[must_use]
     pub fn approve_own_calls(mut self) -> Self {
@@ -169,9 +183,9 @@ impl Builder {
     /// # Errors
     /// [`OpenError`].
     pub async fn open(self) -> Result<Host, OpenError> {
-        let Self { config, plugins, data, memory } = self;
+        let Self { config, plugins, data, memory, compiler } = self;
         let plugins = plugins.or_else(|| config.plugins.clone());
         let data = data.or_else(|| config.data.clone());
-        wire_up(Plan { config, plugins, data, memory }).await
+        wire_up(Plan { config, plugins, data, memory, compiler }).await
     }
 }

@@ -18,6 +18,7 @@
 
 mod buckets;
 mod clock;
+mod compiler;
 pub mod config;
 pub mod doors;
 mod folder;
@@ -27,6 +28,7 @@ pub mod tokens;
 mod wire_up;
 
 pub use clock::{WallClock, mint};
+pub use compiler::CompilerProgram;
 pub use dispatch::{
     Answer, CallRequest, Error, Follower, Handle, Item, Live, PendingItem, ProviderResult, Submitted, TurnRequest,
     Until,
@@ -34,4 +36,5 @@ pub use dispatch::{
 pub use domain;
 pub use folder::private as private_folder;
 pub use host::{Builder, Host};
+pub use sandbox::compile_child;
 pub use wire_up::{OpenError, checking_sandbox};

@@ -11,7 +11,7 @@ mod wire;
 
 use std::process::ExitCode;
 
-use args::Toolgate;
+use args::{Command, Toolgate};
 use clap::Parser as _;
 use terminal::Terminal;
 
@@ -20,6 +20,11 @@ const ADDRESS_FILE: &str = "address";
 
 fn main() -> ExitCode {
     let Toolgate { command, log, log_format } = Toolgate::parse();
+    let command = match command {
+        // A process of its own, which reads what a stranger wrote: nothing else of the host is set up in it.
+        Command::CompileComponent(compile) => return toolgate::compile_child(compile.bounds),
+        command => command,
+    };
     let terminal = Terminal::new();
     let done = log::to_stderr(log.as_deref().unwrap_or(command.log()), log_format)
         .and_then(|()| commands::run(command, &terminal));

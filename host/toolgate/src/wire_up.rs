@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
+use crate::compiler::{CompilerProgram, compiler};
 use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
 use crate::host::{Host, Running};
@@ -66,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) data: Option<PathBuf>,
     /// Whether turns end with the host.
     pub(crate) memory: bool,
+    /// What compiles components; without one, this process does.
+    pub(crate) compiler: Option<CompilerProgram>,
 }
 
 /// Builds a host and starts it. Recovers what a killed one left.
@@ -83,7 +86,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     // On the host's own runtime: that of guests has no I/O.
     let http = HttpClient::new(Handle::current(), Arc::new(SystemResolver::default()), &[]);
     let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
-    let sandbox = sandbox(plan.config.pool, Some(&data), StoredBuckets(key_value), Some(http))?;
+    let sandbox = sandbox(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http))?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let secrets = plan.config.secrets()?;
@@ -133,20 +136,23 @@ fn granted(settings: &registry::Settings) -> Vec<String> {
 ///
 /// # Errors
 /// [`OpenError::Sandbox`].
-pub fn checking_sandbox(pool: Option<NonZeroU32>) -> Result<Sandbox, OpenError> {
-    sandbox(pool, None, StoredBuckets(KeyValue::in_memory()), None)
+pub fn checking_sandbox(config: &Config, compiler: Option<CompilerProgram>) -> Result<Sandbox, OpenError> {
+    sandbox(config, compiler, None, StoredBuckets(KeyValue::in_memory()), None)
 }
 
 /// A sandbox with its code kept in the data folder, if there is one.
 fn sandbox(
-    pool: Option<NonZeroU32>,
+    config: &Config,
+    program: Option<CompilerProgram>,
     data: Option<&Path>,
     buckets: StoredBuckets,
     http: Option<HttpClient>,
 ) -> Result<Sandbox, OpenError> {
     let settings = sandbox::Settings {
         cache: data.map(|data| data.join("compiled")),
-        pool: pool.map_or(POOL, NonZeroU32::get),
+        compiler: compiler(program, &config.compile),
+        max_component: config.compile.component(),
+        pool: config.pool.map_or(POOL, NonZeroU32::get),
         keyvalue: Some(Arc::new(buckets)),
         http,
         ..sandbox::Settings::default()

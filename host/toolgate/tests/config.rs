@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `limits`, `quota`, `door`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `compile`, `limits`, `quota`, `door`, `plugin`, `policy`
             did you mean `plugins`?"#]],
     );
     check(
@@ -180,4 +180,19 @@ fn the_schema_knows_every_key_and_no_other() {
             "{key}"
         );
     }
+}
+
+#[test]
+fn what_compiling_may_cost_is_bounded_as_it_is_written() {
+    let bounds = |text: &str| Config::parse(text, Path::new("")).expect("fine").compile;
+    let default = bounds("");
+    assert_eq!(default.bounds(), sandbox::CompileBounds::default());
+    assert_eq!(default.component(), 64 << 20);
+    let own = bounds("[compile]\ntime_ms = 5\nmemory_bytes = 6\noutput_bytes = 7\ncomponent_bytes = 8");
+    let expected = sandbox::CompileBounds { time: std::time::Duration::from_millis(5), memory: 6, output: 7 };
+    assert_eq!((own.bounds(), own.component()), (expected, 8));
+    check(
+        "[compile]\ncomponent_bytes = 67108865",
+        &expect!["toolgate.toml:2:19: a component has at most 67108864 bytes"],
+    );
 }

@@ -89,6 +89,11 @@ pub(crate) fn rows() -> Vec<Row> {
         row("no component", b"no component".to_vec(), &["invalid-component"]),
         row("half a component", illegal("fixture")[..5000].to_vec(), &["invalid-component"]),
         row("a module", b"\0asm\x01\0\0\0".to_vec(), &["invalid-component"]),
+        row(
+            "a flood of custom sections",
+            [illegal("fixture"), [0, 1, 0].repeat(3_000)].concat(),
+            &["component-structure"],
+        ),
         row("an interface of the future", newer, &["unknown-interface"]),
         row("a server tool without a function", patched(&illegal("declare"), &json!([{}])), &["no-server"]),
         row("an import that exists nowhere", illegal("intruder"), &["import-not-granted"]),

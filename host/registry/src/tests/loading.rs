@@ -141,6 +141,18 @@ fn components_are_kept_for_as_long_as_somebody_needs_them() {
     assert_eq!(collect(&[]), 1);
     assert!(world.registry.pinned(old_digest, "old").is_none());
     assert!(world.registry.pinned(new_digest, "new").is_some());
+    let kept = world.paper.kept.lock().expect("unpoisoned").clone();
+    assert_eq!(kept, HashSet::from([new_digest]), "compiled code goes with its component");
+}
+
+#[test]
+fn a_compiler_that_panics_is_a_finding_about_the_component() {
+    let world = World::new();
+    let bytes = json!({"compiler": "panics", "tools": []}).to_string();
+    let expected = "the compiler crashed on it: it panicked; build it with another version or other settings";
+    assert_eq!(findings(world.load("bomb", bytes.as_bytes())), [expected]);
+    world.load("tool", &one("tool")).expect("the next one loads");
+    assert_eq!(world.tools(), ["tool"]);
 }
 
 #[test]

@@ -3,11 +3,16 @@
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Loads compiled code that the caller has authenticated. The engine still refuses what another version or configuration
-/// of it has made.
+/// Loads compiled code that the caller has authenticated, or that a compiler which it has started itself has just given it.
+/// The engine still refuses what another version or configuration of it has made.
+///
+/// What this trusts is the compiler: machine code runs with the rights of the host, wherever it was made. A process of its
+/// own keeps a compiler from spending too much, from crashing the host and from reading its memory and files; it is no
+/// defence against one that a component has taken over, because the code that such a compiler hands out is believed.
 #[expect(unsafe_code, reason = "loading compiled code is trusting it, and this is where the trust is stated")]
-pub(super) fn load(engine: &Engine, authenticated: &[u8]) -> Result<Component, String> {
-    // SAFETY: `Cache::get` passes bytes in memory whose tag it has verified under the host's own key, so they are what
-    // `Component::serialize` gave this host, and nobody can change them between that check and this call.
-    unsafe { Component::deserialize(engine, authenticated) }.map_err(|error| format!("{error:#}"))
+pub(crate) fn load(engine: &Engine, trusted: &[u8]) -> Result<Component, String> {
+    // SAFETY: the bytes are in memory, where nobody can change them meanwhile, and they are what `precompile_component`
+    // made: `Cache::get` passes bytes whose tag it has verified under the host's own key, and `Sandbox::component` what it
+    // compiled itself or read from the pipe of a child that runs the host's own program.
+    unsafe { Component::deserialize(engine, trusted) }.map_err(|error| format!("{error:#}"))
 }

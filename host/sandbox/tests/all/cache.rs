@@ -111,3 +111,53 @@ fn without_its_key_a_cache_is_worthless_and_harmless() {
         assert!(fs::read(file).expect("it is there") != good, "sealed under another key now");
     }
 }
+
+#[test]
+fn code_of_what_nobody_needs_and_of_other_engines_is_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = open(folder.path());
+    let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
+    works(&host, &echo);
+    host.load(Digest::of(&crash), &crash, Capabilities::default()).expect("it loads");
+    let [one, _] = &code(folder.path())[..] else { panic!("two files") };
+    let name = one.file_name().expect("a name").to_str().expect("text");
+    let foreign = folder.path().join(name.replace(&name[..16], "0123456789abcdef"));
+    fs::copy(one, foreign).expect("we may");
+    fs::write(folder.path().join("draft-1-0"), "half").expect("we may");
+    fs::write(folder.path().join("notes"), "not ours").expect("we may");
+
+    let kept = [Digest::of(&echo)].into();
+    assert_eq!(host.retain(&kept).expect("it may"), 3, "the other component, the other engine, the draft");
+    let [file] = &code(folder.path())[..] else { panic!("one file") };
+    assert!(file.to_str().expect("text").contains(&Digest::of(&echo).hex()));
+    assert!(folder.path().join("key").exists() && folder.path().join("notes").exists());
+    assert_eq!(host.retain(&kept).expect("it may"), 0);
+    works(&host, &echo);
+}
+
+#[test]
+fn the_oldest_code_makes_room_for_the_newest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings =
+        |cache_bytes| Settings { cache: Some(folder.path().to_owned()), cache_bytes, pool: 2, ..Settings::default() };
+    let bodies = ["(i32.const 0)", "(i32.const 1)", "(i32.const 2)"].map(guest);
+    let load = |cache_bytes, body: &[u8]| {
+        let host = Sandbox::new(settings(cache_bytes)).expect("a sandbox");
+        host.load(Digest::of(body), body, Capabilities::default()).expect("it loads");
+        let files = code(folder.path());
+        files.iter().map(|file| fs::metadata(file).expect("it exists").len()).collect::<Vec<_>>()
+    };
+    let one = load(u64::MAX, &bodies[0])[0];
+    assert_eq!(load(u64::MAX, &bodies[1]).len(), 2);
+    let oldest = fs::File::options().write(true).open(
+        code(folder.path())
+            .iter()
+            .find(|file| file.to_str().expect("text").contains(&Digest::of(&bodies[1]).hex()))
+            .expect("kept"),
+    );
+    oldest.expect("ours").set_modified(std::time::UNIX_EPOCH).expect("we may");
+    assert_eq!(load(2 * one + one / 2, &bodies[2]).len(), 2);
+    let left: Vec<_> = code(folder.path()).iter().map(|file| file.to_str().expect("text").to_owned()).collect();
+    assert!(!left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())), "the oldest is gone: {left:?}");
+    assert_eq!(load(1, &bodies[1]).len(), 1, "what was just compiled is kept in any case");
+}

@@ -108,6 +108,12 @@ pub(crate) fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Vec<u8> 
     component
 }
 
+/// Adds a section to a component.
+pub(crate) fn with_section(mut component: Vec<u8>, id: u8, body: &[u8]) -> Vec<u8> {
+    section(&mut component, id, body);
+    component
+}
+
 fn count_modules(component: &[u8]) -> u8 {
     let outer = wat::parse_bytes(component).expect("binary stays as it is");
     let (mut rest, mut count) = (&outer[8..], 0);

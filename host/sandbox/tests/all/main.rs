@@ -6,6 +6,8 @@
 
 mod cache;
 mod calls;
+mod compiler;
+mod features;
 mod files;
 mod guests;
 mod keyvalue;

@@ -1,5 +1,6 @@
 //! Commands that work on plugins and data themselves, without a host that runs.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -111,4 +112,12 @@ pub(crate) struct Config {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) data: Data,
+}
+
+/// Compile one component, from standard input to standard output: what a host runs this binary for.
+#[derive(Debug, Args)]
+pub(crate) struct CompileComponent {
+    /// Within these bounds
+    #[arg(value_name = "NUMBER")]
+    pub(crate) bounds: Vec<OsString>,
 }

@@ -18,8 +18,10 @@ use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
 pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
-    let config = Config::read(args.config.as_deref())?;
-    let sandbox = toolgate::checking_sandbox(NonZeroU32::new(4)).map_err(anyhow::Error::from)?;
+    let mut config = Config::read(args.config.as_deref())?;
+    // One guest at a time is all that this sandbox will ever run.
+    config.pool = NonZeroU32::new(4);
+    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?;
     let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
     let mut refused = false;
     for file in &args.files {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use domain::Digest;
 use registry::{PackError, Registry};
-use toolgate::config::manifest;
+use toolgate::config::{Config, manifest};
 
 use crate::args::Pack;
 use crate::report::{Exit, Report};
@@ -15,7 +15,9 @@ use crate::terminal::{Ink, Terminal};
 pub(super) fn run(args: &Pack, terminal: &Terminal) -> Result<(), Report> {
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-    let sandbox = toolgate::checking_sandbox(NonZeroU32::new(4)).map_err(anyhow::Error::from)?;
+    let mut config = Config::default();
+    config.pool = NonZeroU32::new(4);
+    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?;
     let packed = Registry::pack(&sandbox, &bytes, manifest).map_err(|error| refused(&args.file, &error))?;
     let out = args.out.as_deref().unwrap_or(&args.file);
     write(out, &packed.bytes).with_context(|| format!("cannot write {}", out.display()))?;

@@ -48,7 +48,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let listener = TcpListener::bind(listen).await.map_err(|error| busy(listen, &error))?;
     let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
-    let builder = Host::builder().config(config);
+    let builder = Host::builder().config(config).compiler(super::compiler()?);
     let builder = if args.memory { builder.memory() } else { builder };
     let host = builder.open().await.map_err(anyhow::Error::from)?;
     let tokens = Tokens::open(&data)?;

@@ -1,0 +1,200 @@
+//! The host's side: starts a child, feeds it, and waits no longer and reads no more than it said it would.
+
+use std::io::{self, Read, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::child::{self, MAGIC};
+use super::{ChildCompiler, CompileCost};
+use crate::ending::excerpt;
+use crate::load::LoadError;
+
+/// Compilations at once; more wait. One may be that of a plugin that is loaded, and one that of a call.
+const AT_ONCE: usize = 2;
+
+/// What is read of what a child says.
+const MAX_WORDS: u64 = 8 << 10;
+
+/// How long a child whose output has ended may take to end itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often is looked whether it has.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Starts children, a few at once.
+pub(crate) struct Children {
+    compiler: ChildCompiler,
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// What became of a child.
+struct Ended {
+    output: Vec<u8>,
+    words: Vec<u8>,
+    /// `None`: it was stopped because its time was over.
+    status: Option<ExitStatus>,
+}
+
+impl Children {
+    /// None has started.
+    pub(crate) fn new(compiler: ChildCompiler) -> Self {
+        Self { compiler, running: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// Compiles a component in a child. Keeps its thread meanwhile, and before that for as long as others compile.
+    pub(crate) fn compile(&self, component: &[u8]) -> Result<Vec<u8>, LoadError> {
+        let _turn = self.turn();
+        let ended = self.run(component).context("the compiler could not be run").map_err(LoadError::Host)?;
+        self.judge(ended)
+    }
+
+    fn turn(&self) -> Turn<'_> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.ended.wait_while(running, |running| *running >= AT_ONCE);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Turn(self)
+    }
+
+    fn run(&self, component: &[u8]) -> anyhow::Result<Ended> {
+        let mut child = self.spawn()?;
+        let pid = Pid::from_child(&child);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let bounds = self.compiler.bounds;
+        std::thread::scope(|scope| {
+            // Whatever becomes of this function, the threads below end, because the child does.
+            let mut child = Reaped { child, pid };
+            let feed = move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(component));
+            std::thread::Builder::new().name("toolgate-feed".into()).spawn_scoped(scope, feed)?;
+            let listen = move || read(stderr, MAX_WORDS);
+            let words = std::thread::Builder::new().name("toolgate-words".into()).spawn_scoped(scope, listen)?;
+            let (sender, receiver) = mpsc::channel();
+            let most = bounds.output.saturating_add(2 * MAGIC.len() as u64).saturating_add(1);
+            let take = move || sender.send(read(stdout, most));
+            std::thread::Builder::new().name("toolgate-code".into()).spawn_scoped(scope, take)?;
+            let output = match receiver.recv_timeout(bounds.time) {
+                Ok(output) => output?,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Ok(Ended { output: Vec::new(), words: Vec::new(), status: None });
+                }
+            };
+            let status = child.end()?;
+            let words = words.join().map_err(|_| io::Error::other("a reader panicked"))??;
+            Ok(Ended { output, words, status: Some(status) })
+        })
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let ChildCompiler { program, arguments, bounds } = &self.compiler;
+        Command::new(program)
+            .arg0("toolgate-compiler")
+            .args(arguments)
+            .args(child::words(bounds))
+            .env_clear()
+            .env("RAYON_NUM_THREADS", child::THREADS.to_string())
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // So that all of it can be stopped, and none of it by what is typed at the host's terminal.
+            .process_group(0)
+            .spawn()
+    }
+
+    fn judge(&self, ended: Ended) -> Result<Vec<u8>, LoadError> {
+        let bounds = self.compiler.bounds;
+        let Ended { output, words, status } = ended;
+        let costs = |cost| Err(LoadError::Costs(cost));
+        let said = excerpt(String::from_utf8_lossy(&words).trim());
+        let Some(status) = status else { return costs(CompileCost::Time(bounds.time)) };
+        let ran_out = said.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
+        if ran_out || status.signal() == Some(Signal::KILL.as_raw()) {
+            return costs(CompileCost::Memory(bounds.memory));
+        }
+        if status.signal() == Some(Signal::XCPU.as_raw()) {
+            return costs(CompileCost::Time(bounds.time));
+        }
+        match status.code().and_then(|code| u8::try_from(code).ok()) {
+            Some(0) => code(output, bounds.output),
+            Some(child::REFUSED) => Err(LoadError::Compile(said)),
+            Some(child::TOO_MUCH_CODE) => costs(CompileCost::Output(bounds.output)),
+            Some(child::FAILED) => Err(LoadError::Host(anyhow::anyhow!("the compiler says: {said}"))),
+            _ => {
+                Err(LoadError::Crashed(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }))
+            }
+        }
+    }
+}
+
+/// The code in what a child has written.
+fn code(mut output: Vec<u8>, most: u64) -> Result<Vec<u8>, LoadError> {
+    let head = 2 * MAGIC.len();
+    let length =
+        output.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk::<8>()).map(|text| u64::from_le_bytes(*text));
+    match length {
+        Some(length) if length > most => Err(LoadError::Costs(CompileCost::Output(most))),
+        Some(length) if length == (output.len() - head) as u64 => {
+            output.drain(..head);
+            Ok(output)
+        }
+        _ => Err(LoadError::Crashed("what it wrote is not what it should write".into())),
+    }
+}
+
+fn read(from: Option<impl Read>, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.map_or(Ok(0), |from| from.take(most).read_to_end(&mut bytes))?;
+    Ok(bytes)
+}
+
+/// One of the few compilations that go on.
+struct Turn<'a>(&'a Children);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_one();
+    }
+}
+
+/// A child that does not outlive this.
+struct Reaped {
+    child: Child,
+    pid: Pid,
+}
+
+impl Reaped {
+    /// How it ended, or was made to.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        let looks = GRACE.as_millis() / LOOK.as_millis();
+        for _ in 0..looks {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.stop()
+    }
+
+    fn stop(&mut self) -> io::Result<ExitStatus> {
+        // While it was not waited for, its id and that of its group are nobody else's.
+        if self.child.try_wait()?.is_none() {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+        self.child.wait()
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop() {
+            tracing::error!(%error, "a compiler could not be stopped");
+        }
+    }
+}

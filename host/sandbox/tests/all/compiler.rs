@@ -1,0 +1,126 @@
+//! Components are compiled in a process of its own, and whatever that costs or does is said of the component.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use domain::Digest;
+use toolgate_sandbox::{
+    Capabilities, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Plugin, Sandbox, Settings,
+};
+
+use crate::guests::{guest, with_modules, with_section};
+use crate::world::{run, tight, value};
+
+const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
+
+fn ours(bounds: CompileBounds) -> ChildCompiler {
+    ChildCompiler { program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate-compiler")), arguments: Vec::new(), bounds }
+}
+
+/// A script in the place of the compiler.
+fn script(text: &str, time: Duration) -> ChildCompiler {
+    let bounds = CompileBounds { time, output: 1000, ..CompileBounds::default() };
+    let arguments = ["-c", text, "compiler"].map(Into::into).to_vec();
+    ChildCompiler { program: "/bin/sh".into(), arguments, bounds }
+}
+
+fn sandbox(compiler: ChildCompiler, cache: Option<&Path>) -> Sandbox {
+    let cache = cache.map(Path::to_owned);
+    Sandbox::new(Settings { compiler: Compiler::Child(compiler), cache, pool: 2, ..Settings::default() })
+        .expect("a sandbox")
+}
+
+fn load(sandbox: &Sandbox, component: &[u8]) -> Result<Plugin, LoadError> {
+    sandbox.load(Digest::of(component), component, Capabilities::default())
+}
+
+fn refused(compiler: ChildCompiler, component: &[u8]) -> LoadError {
+    load(&sandbox(compiler, None), component).expect_err("refused")
+}
+
+/// A component with functions that take long to compile: straight lines in which everything depends on everything.
+fn bomb(functions: usize) -> Vec<u8> {
+    let line = "(local.set 0 (i64.rotl (i64.add (local.get 0) (local.get 1)) (local.get 2)))
+      (local.set 1 (i64.xor (local.get 1) (local.get 0))) (local.set 2 (i64.mul (local.get 2) (local.get 1)))";
+    let function = format!("(func (param i64 i64 i64) {})", line.repeat(20_000));
+    with_modules(guest(ECHO), &[&format!("(module {})", function.repeat(functions))])
+}
+
+#[test]
+fn what_a_child_compiles_runs_and_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    let plugin = load(&sandbox(ours(CompileBounds::default()), Some(folder.path())), &component).expect("it loads");
+    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+
+    // What is kept needs no compiler any more.
+    let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
+    let plugin = load(&sandbox(missing.clone(), Some(folder.path())), &component).expect("it is kept");
+    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert!(matches!(refused(missing, &component), LoadError::Host(_)), "no compiler is the host's fault");
+}
+
+#[test]
+fn what_is_not_valid_is_refused_with_the_reason() {
+    let relaxed = "(drop (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0))) (i32.const 0)";
+    let LoadError::Compile(why) = refused(ours(CompileBounds::default()), &guest(relaxed)) else { panic!() };
+    assert!(why.contains("relaxed SIMD"), "{why}");
+}
+
+#[test]
+fn compiling_costs_no_more_than_it_may() {
+    let bounds = CompileBounds::default();
+    let bomb = bomb(6);
+    let costs = |bounds, component: &[u8]| match refused(ours(bounds), component) {
+        LoadError::Costs(cost) => cost,
+        other => panic!("refused otherwise: {other}"),
+    };
+    let time = Duration::from_millis(300);
+    assert_eq!(costs(CompileBounds { time, ..bounds }, &bomb), CompileCost::Time(time));
+    let memory = 32 << 20;
+    assert_eq!(costs(CompileBounds { memory, ..bounds }, &bomb), CompileCost::Memory(memory));
+    let output = 1_000;
+    assert_eq!(costs(CompileBounds { output, ..bounds }, &guest(ECHO)), CompileCost::Output(output));
+}
+
+#[test]
+fn a_structure_that_is_no_tool_s_is_refused_before_anything_is_started() {
+    let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
+    let flooded = (0..2_001).fold(guest(ECHO), |component, _| with_section(component, 0, &[0]));
+    let LoadError::Structure(bound) = refused(missing, &flooded) else { panic!("refused otherwise") };
+    assert_eq!(bound.what, "custom sections");
+}
+
+#[test]
+fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
+    let component = guest(ECHO);
+    let minute = Duration::from_secs(60);
+    let refuse = |text: &str, time| refused(script(text, time), &component);
+    assert!(matches!(refuse("cat >/dev/null; kill -SEGV $$", minute), LoadError::Crashed(why) if why.contains("11")));
+    assert!(matches!(refuse("cat >/dev/null; exit 101", minute), LoadError::Crashed(_)));
+    assert!(matches!(refuse("cat >/dev/null; echo nonsense", minute), LoadError::Crashed(_)));
+    assert!(matches!(refuse("exit 0", minute), LoadError::Crashed(_)), "it did not even read");
+    assert!(matches!(refuse("cat >/dev/null; kill -XCPU $$", minute), LoadError::Costs(CompileCost::Time(_))));
+    assert!(matches!(refuse("cat >/dev/null; kill -KILL $$", minute), LoadError::Costs(CompileCost::Memory(_))));
+    assert!(matches!(refuse("cat >/dev/null; echo why >&2; exit 4", minute), LoadError::Host(_)));
+    // It writes for ever, to either side, and is read for as long as is allowed.
+    assert!(matches!(refuse("cat >/dev/null; exec yes", minute), LoadError::Crashed(_)));
+    assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
+    let soon = Duration::from_millis(200);
+    assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Time(_))));
+    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Time(_))), "with all it started");
+}
+
+#[test]
+fn a_child_knows_nothing_of_its_host() {
+    let said = |text: &str| match refused(
+        script(&format!("cat >/dev/null; {text} >&2; exit 3"), Duration::from_secs(60)),
+        &guest(ECHO),
+    ) {
+        LoadError::Compile(said) => said,
+        other => panic!("refused otherwise: {other}"),
+    };
+    assert_eq!(said("pwd"), "/");
+    let environment = said("env");
+    assert!(environment.contains("RAYON_NUM_THREADS=2") && !environment.contains("CARGO"), "{environment}");
+}

@@ -1,0 +1,126 @@
+//! Components that cost the compiler more than the operator allows: each is refused by name, and the host answers meanwhile.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::fs;
+use std::thread;
+
+use serde_json::{Value, json};
+use toolgate_tests::guests::{fixture, plugin};
+use toolgate_tests::host::{Host, Setup};
+
+/// A component that is legal but for this core module inside.
+fn with_module(text: &str) -> Vec<u8> {
+    let module = wat::parse_str(text).unwrap();
+    let mut component = fixture(&json!([{"name": "bomb"}]));
+    component.push(1);
+    let mut size = module.len();
+    while size >= 0x80 {
+        component.push((size & 0x7f) as u8 | 0x80);
+        size >>= 7;
+    }
+    component.push(size as u8);
+    component.extend(module);
+    component
+}
+
+/// So many functions that take long to compile: straight lines in which everything depends on everything.
+fn bomb(functions: usize) -> Vec<u8> {
+    let line = "(local.set 0 (i64.rotl (i64.add (local.get 0) (local.get 1)) (local.get 2)))
+      (local.set 1 (i64.xor (local.get 1) (local.get 0))) (local.set 2 (i64.mul (local.get 2) (local.get 1)))";
+    let function = format!("(func (param i64 i64 i64) {})", line.repeat(20_000));
+    with_module(&format!("(module {})", function.repeat(functions)))
+}
+
+/// The first finding about a component that is refused.
+fn finding(host: &Host, name: &str, component: &[u8]) -> Value {
+    host.admin.put(&format!("/v1/plugins/{name}"), component).problem(422, "plugin-refused")["findings"][0].clone()
+}
+
+#[test]
+fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
+    let host = Setup::with(&["lab"]).tables("[compile]\ntime_ms = 2500").start();
+    let (bomb, flood) = (bomb(30), with_module(&format!("(module {})", "(func)".repeat(100_000))));
+    let answered = thread::scope(|scope| {
+        let refused = scope.spawn(|| finding(&host, "bomb", &bomb));
+        let mut answered = 0;
+        while !refused.is_finished() {
+            let id = format!("call-{answered}");
+            let calls = json!([{"id": id, "tool": "echo", "arguments": {"value": answered}}]);
+            let turn = host.agent.submit("meanwhile", calls);
+            assert_eq!(turn["calls"][0]["outcome"], "ok", "{turn:#}");
+            answered += 1;
+        }
+        let refused = refused.join().unwrap();
+        assert_eq!(refused["rule"], "compile-cost", "{refused:#}");
+        assert!(refused["message"].as_str().unwrap().contains("takes longer than 2500 ms"), "{refused:#}");
+        assert!(refused["remedy"].as_str().unwrap().contains("[compile]"), "{refused:#}");
+        answered
+    });
+    assert!(answered > 0, "calls ended while the bomb was compiled");
+    let refused = finding(&host, "flood", &flood);
+    assert_eq!(refused["rule"], "component-structure", "{refused:#}");
+    assert!(refused["message"].as_str().unwrap().contains("functions"), "{refused:#}");
+}
+
+#[test]
+fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_that_name() {
+    let host = Setup::default().tables("[compile]\nmemory_bytes = 40_000_000").start();
+    let refused = finding(&host, "bomb", &bomb(6));
+    assert_eq!(refused["rule"], "compile-cost", "{refused:#}");
+    assert!(refused["message"].as_str().unwrap().contains("memory_bytes"), "{refused:#}");
+
+    let host = Setup::default().tables("[compile]\noutput_bytes = 20_000\ncomponent_bytes = 1_000_000").start();
+    let refused = finding(&host, "lab", &plugin("lab"));
+    assert!(refused["message"].as_str().unwrap().contains("output_bytes"), "{refused:#}");
+    let large = with_module(&format!("(module (memory 20) (data (i32.const 0) \"{}\"))", "x".repeat(1_000_000)));
+    assert_eq!(finding(&host, "large", &large)["rule"], "component-file");
+}
+
+#[test]
+fn check_compiles_under_the_same_bounds() {
+    let host = Setup::default().tables("[compile]\noutput_bytes = 20_000").prepare();
+    fs::write(host.folder().join("lab.wasm"), plugin("lab")).unwrap();
+    let said = host.cli(None, &["check", "lab.wasm", "--config", "toolgate.toml"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("[compile-cost]"), "{said:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_compiler_does_not_outlive_its_host() {
+    let mut host = Setup::default().start();
+    let parent = host.process();
+    host.drop_in("bomb", &bomb(30));
+    let compilers = loop {
+        let children = children(parent);
+        if !children.is_empty() {
+            break children;
+        }
+        thread::yield_now();
+    };
+    host.kill();
+    for compiler in compilers {
+        while is_alive(compiler) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// What a process has started.
+fn children(parent: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    entries.filter(|id| status(*id).is_some_and(|(_, of)| of == parent)).collect()
+}
+
+/// Whether a process runs. One that nobody waits for is a name and nothing else.
+fn is_alive(id: u32) -> bool {
+    status(id).is_some_and(|(state, _)| state != 'Z' && state != 'X')
+}
+
+/// The state of a process, and what started it: the two words after its name.
+fn status(id: u32) -> Option<(char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
