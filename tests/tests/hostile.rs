@@ -68,17 +68,11 @@ fn what_is_proven_elsewhere_is() {
 
 #[test]
 fn the_list_of_what_is_covered_names_cases_that_exist() {
-    let all: Vec<String> = CLASSES
-        .iter()
-        .flat_map(|class| {
-            hostile::cases(class).unwrap().into_iter().map(|case| format!("{}/{}", class.name, case.name))
-        })
-        .collect();
     let list = fs::read_to_string(hostile::folder().join("COVERAGE.md")).unwrap();
     let named =
         list.split('`').skip(1).step_by(2).filter(|word| {
             word.split_once('/').is_some_and(|(class, _)| CLASSES.iter().any(|known| known.name == class))
         });
-    let missing: Vec<_> = named.filter(|name| !all.iter().any(|case| case == name)).collect();
+    let missing: Vec<_> = named.filter(|name| !hostile::folder().join(name).is_file()).collect();
     assert!(missing.is_empty(), "there are no cases {missing:?}");
 }
