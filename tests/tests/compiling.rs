@@ -66,7 +66,7 @@ fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
 #[test]
 fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_that_name() {
     let host = Setup::default().tables("[compile]\nmemory_bytes = 40_000_000").start();
-    let refused = finding(&host, "bomb", &bomb(6));
+    let refused = finding(&host, "bomb", &bomb(30));
     assert_eq!(refused["rule"], "compile-cost", "{refused:#}");
     assert!(refused["message"].as_str().unwrap().contains("memory_bytes"), "{refused:#}");
 
