@@ -176,7 +176,7 @@ pub struct PluginEvent {
     pub at: Timestamp,
     /// Who did it; `None` for what changed in the folder, which is nobody's doing that the host knows.
     pub by: Option<PrincipalId>,
-    /// What the operator granted it at that moment, one grant each, in words for people.
+    /// What it may use, or might have if it was refused: granted to it and wanted by it, one grant each, in words for people.
     pub grants: Vec<String>,
 }
 

@@ -279,13 +279,23 @@ fn apart(granted: &Grants) -> Vec<Grants> {
 /// Grants in words for people, one each: no value of the configuration, and of a secret its name alone.
 #[must_use]
 pub fn words(grants: &Grants) -> Vec<String> {
+    in_words(grants, |_| String::new())
+}
+
+/// The same for the audit: values of the configuration are told apart there, by their digests.
+#[must_use]
+pub fn recorded(grants: &Grants) -> Vec<String> {
+    in_words(grants, |value| format!(" = {}", Digest::of(value)))
+}
+
+fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
     let keyvalue =
         grants.keyvalue.iter().map(|Quota { bytes, keys }| format!("keyvalue: up to {bytes} bytes in {keys} keys"));
     let http = grants.http.iter().map(|rule| match rule.reach {
         Reach::Public => format!("http: {rule}"),
         Reach::Private => format!("http: {rule}, private addresses too"),
     });
-    let config = grants.config.iter().flatten().map(|(name, _)| format!("config: {name}"));
+    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", told(value)));
     let folders = grants.folders.iter().map(|Folder { path, at, write }| {
         let access = if *write { "read and write" } else { "read only" };
         format!("folder: {at}, {access}, which is {}", path.display())

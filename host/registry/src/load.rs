@@ -81,15 +81,15 @@ impl Shared {
         loading.insert(digest);
         self.rejected().remove(plugin);
         let tools = names(&component);
-        self.tell(plugin, digest, PluginChange::Loaded { tools: tools.clone() });
+        self.tell(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
         Ok(Loaded { component: digest, tools, changed: true })
     }
 
     /// Remembers and tells that a component was refused.
     pub(crate) fn reject(&self, plugin: &PluginName, digest: Digest, findings: Vec<Finding>, access: Option<Access>) {
         let sentences = findings.iter().map(ToString::to_string).collect();
-        self.rejected().insert(plugin.clone(), Refused { component: digest, findings, access });
-        self.tell(plugin, digest, PluginChange::Rejected { findings: sentences });
+        self.rejected().insert(plugin.clone(), Refused { component: digest, findings, access: access.clone() });
+        self.tell(plugin, digest, PluginChange::Rejected { findings: sentences }, access.as_ref());
     }
 
     /// Takes a plugin out of the catalog. Says whether it was live.
@@ -98,7 +98,7 @@ impl Shared {
         self.rejected().remove(plugin);
         let Some(live) = self.catalog.load().plugin(plugin).cloned() else { return false };
         self.catalog.rcu(|catalog| catalog.without(plugin));
-        self.tell(plugin, live.digest, PluginChange::Unloaded);
+        self.tell(plugin, live.digest, PluginChange::Unloaded, None);
         true
     }
 

@@ -13,6 +13,7 @@ use sandbox::Sandbox;
 use crate::catalog::Catalog;
 use crate::components::Components;
 use crate::examine::{self, Question};
+use crate::grants;
 use crate::guests::Guests;
 use crate::load::{Loaded, NotLoaded};
 use crate::places::Places;
@@ -249,18 +250,15 @@ impl Shared {
         lock(&self.places).entry(plugin.clone()).or_insert_with(places).clone()
     }
 
-    /// Tells what became of a plugin.
-    pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange) {
+    /// Tells what became of a plugin, and what it may use, or might have if it was refused.
+    pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange, access: Option<&Access>) {
         match &change {
             PluginChange::Rejected { findings } => tracing::warn!(%plugin, %component, ?findings, "plugin rejected"),
             PluginChange::Loaded { tools } => tracing::info!(%plugin, %component, ?tools, "plugin loaded"),
             PluginChange::Unloaded => tracing::info!(%plugin, %component, "plugin unloaded"),
         }
         let at = self.clock.now();
-        let grants = match &change {
-            PluginChange::Loaded { .. } | PluginChange::Rejected { .. } => self.settings.grants(plugin).words(),
-            PluginChange::Unloaded => Vec::new(),
-        };
+        let grants = access.map_or_else(Vec::new, |access| grants::recorded(&access.effective));
         // Who did it is known where the doors are, not here.
         (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at, by: None, grants });
     }

@@ -9,7 +9,6 @@ pub(crate) mod filesystem;
 pub(crate) mod http;
 pub(crate) mod keyvalue;
 pub(crate) mod secrets;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;

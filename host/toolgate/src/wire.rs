@@ -114,6 +114,7 @@ pub(crate) struct AuditEntry {
     pub(crate) subject: Option<String>,
     pub(crate) component: Option<String>,
     pub(crate) turn: Option<String>,
+    pub(crate) conversation: Option<String>,
     pub(crate) suspension: Option<String>,
     pub(crate) answer: Option<String>,
     pub(crate) attempt: Option<u32>,

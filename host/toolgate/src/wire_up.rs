@@ -1,5 +1,6 @@
 //! Builds a host: which store, which sandbox, which threads. The only place that chooses.
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use dispatch::ports::{Clock, Store};
 use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
-use registry::Registry;
+use registry::{Holder, PluginSettings, Registry};
 use sandbox::{HttpClient, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime::Handle;
@@ -125,11 +126,20 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     Ok(Host { handle, registry, store, actors, data, running })
 }
 
-/// What the operator grants, one line for each grant of each plugin.
+/// What the operator grants, and to which components: lines with the name of the plugin, sorted.
 fn granted(settings: &registry::Settings) -> Vec<String> {
-    let of =
-        |name: &PluginName, words: Vec<String>| words.into_iter().map(|words| format!("{name}: {words}")).collect();
-    settings.plugins.iter().flat_map(|(name, plugin)| -> Vec<String> { of(name, plugin.grants.words()) }).collect()
+    let plugins: BTreeMap<_, _> = settings.plugins.iter().collect();
+    let of = |(name, plugin): (&PluginName, &PluginSettings)| -> Vec<String> {
+        let mut lines = registry::grants::recorded(&plugin.grants);
+        if !lines.is_empty() {
+            match &plugin.holder {
+                Holder::AnyComponent => lines.push("to any component".to_owned()),
+                Holder::Components(some) => lines.extend(some.iter().map(|digest| format!("to component {digest}"))),
+            }
+        }
+        lines.iter().map(|line| format!("{name}: {line}")).collect()
+    };
+    plugins.into_iter().flat_map(of).collect()
 }
 
 /// A sandbox that is set up as a host's is and keeps nothing, for checking components.

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
+mod audit;
 mod hostile;
 mod making;
 mod offline;
@@ -39,7 +40,15 @@ fn masked(text: &str) -> String {
         masked.push_str(mask(word));
         rest = after;
     }
-    masked
+    masked.split_inclusive('\n').map(untimed).collect()
+}
+
+/// A receipt without the time that the call took.
+fn untimed(line: &str) -> String {
+    match line.split_once(", ").filter(|(_, spent)| spent.contains(" host calls, ")) {
+        Some((time, spent)) => format!("{}SPENT, {spent}", &time[..time.len() - time.trim_start().len()]),
+        None => line.to_owned(),
+    }
 }
 
 fn mask(word: &str) -> &str {
@@ -118,25 +127,26 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
         &host.cli(Some(&host.agent), &submit),
         0,
         &expect![[r#"
-        turn_ID  open  in c
-          call_1  text_stats  ok
-              {"text":"to be or not"}
-           => {"ok":true,"result":{"words":4,"unique_words":4,"sentences":1,"lines":1,"characters":12,"words_per_sentence":4.0,"reading_minutes":0.02,"top_words":[{"word":"be","count":1},{"word":"not","count":1},{"word":"or","count":1},{"word":"to","count":1}]}}
-          call_2  gated_echo  awaiting
-              {"value":"hi"}
+            turn_ID  open  in c
+              call_1  text_stats  ok
+                  {"text":"to be or not"}
+               => {"ok":true,"result":{"words":4,"unique_words":4,"sentences":1,"lines":1,"characters":12,"words_per_sentence":4.0,"reading_minutes":0.02,"top_words":[{"word":"be","count":1},{"word":"not","count":1},{"word":"or","count":1},{"word":"to","count":1}]}}
+                  SPENT, 128 KiB, 0 host calls, 23 B in, 227 B out
+              call_2  gated_echo  awaiting
+                  {"value":"hi"}
 
-        Waiting:
-        susp_ID  approval  gated_echo (lab)
-          | Echo hi?
-          arguments   {"value":"hi"}
-          editable    "all"
-          asked by    agent, call call_2
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          expires     TIME, then error
-          answer with toolgate approve susp_ID
-          answer with toolgate deny susp_ID --comment 'why not'
-    "#]],
+            Waiting:
+            susp_ID  approval  gated_echo (lab)
+              | Echo hi?
+              arguments   {"value":"hi"}
+              editable    "all"
+              asked by    agent, call call_2
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              expires     TIME, then error
+              answer with toolgate approve susp_ID
+              answer with toolgate deny susp_ID --comment 'why not'
+        "#]],
     );
     check(
         &host.cli(Some(&host.approver), &["pending"]),
@@ -239,14 +249,16 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
         &host.cli(Some(&host.agent), &words),
         0,
         &expect![[r#"
-        turn_ID  settled  in c
-          call_1  text_stats  ok
-              {"text":"to be or not"}
-           => {"ok":true,"result":{"words":4,"unique_words":4,"sentences":1,"lines":1,"characters":12,"words_per_sentence":4.0,"reading_minutes":0.02,"top_words":[{"word":"be","count":1},{"word":"not","count":1},{"word":"or","count":1},{"word":"to","count":1}]}}
-          call_2  gated_echo  ok, approved by alice
-              {"value":"ho"}
-           => {"ok":true,"result":"ho"}
-    "#]],
+            turn_ID  settled  in c
+              call_1  text_stats  ok
+                  {"text":"to be or not"}
+               => {"ok":true,"result":{"words":4,"unique_words":4,"sentences":1,"lines":1,"characters":12,"words_per_sentence":4.0,"reading_minutes":0.02,"top_words":[{"word":"be","count":1},{"word":"not","count":1},{"word":"or","count":1},{"word":"to","count":1}]}}
+                  SPENT, 128 KiB, 0 host calls, 23 B in, 227 B out
+              call_2  gated_echo  ok, approved by alice
+                  {"value":"ho"}
+               => {"ok":true,"result":"ho"}
+                  SPENT, 128 KiB, 0 host calls, 14 B in, 4 B out
+        "#]],
     );
     let words = ["submit", "answer.json", "--conversation", "c", "--format", "openai"];
     check(

@@ -174,7 +174,10 @@ impl Walk {
     pub fn new(anchors: Vec<Anchor>) -> Self {
         let mut walk = Self { head: Head::START, anchors };
         // An empty store has a head, too, and it may have been written down.
-        walk.anchors.retain(|anchor| anchor.hash != Head::START.hash);
+        let is_start = |anchor: &Anchor| {
+            anchor.hash == Head::START.hash && anchor.position.is_none_or(|at| at == Head::START.position)
+        };
+        walk.anchors.retain(|anchor| !is_start(anchor));
         walk
     }
 
@@ -345,6 +348,8 @@ mod tests {
             "position 3: it is missing: the audit ends before position 3, which was written down elsewhere"
         );
         assert!(walk(cut, cut[1].head, &[&hash]).is_err());
+        let zeros = format!("3:{}", Head::START.hash);
+        assert_eq!(walk(&links, head, &[&zeros]).unwrap_err().at, Position(3), "only the start has the hash of zeros");
         for text in ["", "x", "3:", "-1:sha256:00", &format!("x:{hash}"), &format!("99999999999999999999:{hash}")] {
             assert_eq!(text.parse::<Anchor>(), Err(ParseAnchorError), "{text}");
         }

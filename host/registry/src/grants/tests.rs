@@ -231,6 +231,9 @@ fn words_show_no_value() {
         ..Grants::default()
     };
     assert_eq!(words(&granted), ["config: region", "secret: token, to a.example, in header:x-key"]);
+    let digest = Digest::of("a value of the operator");
+    let recorded = recorded(&granted);
+    assert_eq!(recorded, [format!("config: region = {digest}"), "secret: token, to a.example, in header:x-key".into()]);
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn lines(entry: &AuditEntry) -> String {
         ("call ", &entry.call),
         // A turn is named where no call of it is.
         ("", if entry.call.is_none() { &entry.turn } else { &None }),
+        ("in ", if entry.call.is_none() { &entry.conversation } else { &None }),
         ("", &entry.suspension),
         ("attempt ", &attempt),
         ("", &entry.outcome),
