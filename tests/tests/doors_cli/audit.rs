@@ -58,54 +58,58 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
         &host.cli(None, &["audit"]),
         0,
         &expect![[r#"
-        1  TIME  system  host.started  toolgate 0.1.0
-            granted: ledger: keyvalue: 16777216 bytes, 100000 keys
-            granted: lab: keyvalue: 16777216 bytes, 100000 keys
-        1  TIME  system  grants.changed
-            granted: ledger: keyvalue: 16777216 bytes, 100000 keys
-            granted: lab: keyvalue: 16777216 bytes, 100000 keys
-        2  TIME  system  plugin.loaded  lab  component sha256:DIGEST
-            tool: echo
-            tool: gated_echo
-            tool: count
-            tool: gated_count
-            tool: identity
-            tool: clock
-            tool: random
-            tool: fail
-            tool: unavailable
-            tool: invalid
-            tool: panic
-            tool: bad_result
-            tool: not_json
-            tool: spin
-            tool: sleep
-            tool: flood
-            tool: grow
-            tool: recurse
-            tool: chatter
-            tool: stdout
-            tool: handles
-            tool: entropy
-            granted: keyvalue: 16777216 bytes, 100000 keys
-        3  TIME  agent  turn.started  turn_ID
-        3  TIME  agent  call.requested  gated_echo  call a  component sha256:DIGEST
-        3  TIME  agent  call.requested  gated_echo  call d  component sha256:DIGEST
-        3  TIME  agent  call.requested  fail  call f  component sha256:DIGEST
-        3  TIME  agent  call.requested  unheard_of  call u
-        3  TIME  system  call.started  fail  call f  attempt 1  component sha256:DIGEST
-        3  TIME  system  call.settled  unheard_of  call u  failed  unknown_tool
-        4  TIME  system  call.settled  fail  call f  attempt 1  failed  tool_failed  component sha256:DIGEST
-        5  TIME  alice  deny  gated_echo  call d  susp_ID  component sha256:DIGEST  "not two"
-        5  TIME  system  call.settled  gated_echo  call d  denied  component sha256:DIGEST
-        6  TIME  alice  approve  gated_echo  call a  susp_ID  component sha256:DIGEST
-        6  TIME  system  call.started  gated_echo  call a  attempt 1  component sha256:DIGEST
-        7  TIME  system  call.settled  gated_echo  call a  attempt 1  ok  component sha256:DIGEST
-        7  TIME  system  turn.settled  turn_ID  settled
-        8  TIME  root  plugin.rejected  bad  component sha256:DIGEST
-            finding: tool ask: a human tool cannot be requires-approval: approving a question is circular; declare its approval `auto`, and let people decline with one of its `responses`
-        9  TIME  root  plugin.unloaded  lab  component sha256:DIGEST
-    "#]],
+            1  TIME  system  host.started  toolgate 0.1.0
+                granted: lab: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: lab: to any component
+                granted: ledger: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: ledger: to any component
+            1  TIME  system  grants.changed
+                granted: lab: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: lab: to any component
+                granted: ledger: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: ledger: to any component
+            2  TIME  system  plugin.loaded  lab  component sha256:DIGEST
+                tool: echo
+                tool: gated_echo
+                tool: count
+                tool: gated_count
+                tool: identity
+                tool: clock
+                tool: random
+                tool: fail
+                tool: unavailable
+                tool: invalid
+                tool: panic
+                tool: bad_result
+                tool: not_json
+                tool: spin
+                tool: sleep
+                tool: flood
+                tool: grow
+                tool: recurse
+                tool: chatter
+                tool: stdout
+                tool: handles
+                tool: entropy
+                granted: keyvalue: up to 16777216 bytes in 100000 keys
+            3  TIME  agent  turn.started  turn_ID  in c
+            3  TIME  agent  call.requested  gated_echo  call a  component sha256:DIGEST
+            3  TIME  agent  call.requested  gated_echo  call d  component sha256:DIGEST
+            3  TIME  agent  call.requested  fail  call f  component sha256:DIGEST
+            3  TIME  agent  call.requested  unheard_of  call u
+            3  TIME  system  call.started  fail  call f  attempt 1  component sha256:DIGEST
+            3  TIME  system  call.settled  unheard_of  call u  failed  unknown_tool
+            4  TIME  system  call.settled  fail  call f  attempt 1  failed  tool_failed  component sha256:DIGEST
+            5  TIME  alice  deny  gated_echo  call d  susp_ID  component sha256:DIGEST  "not two"
+            5  TIME  system  call.settled  gated_echo  call d  denied  component sha256:DIGEST
+            6  TIME  alice  approve  gated_echo  call a  susp_ID  component sha256:DIGEST
+            6  TIME  system  call.started  gated_echo  call a  attempt 1  component sha256:DIGEST
+            7  TIME  system  call.settled  gated_echo  call a  attempt 1  ok  component sha256:DIGEST
+            7  TIME  system  turn.settled  turn_ID  in c  settled
+            8  TIME  root  plugin.rejected  bad  component sha256:DIGEST
+                finding: tool ask: a human tool cannot be requires-approval: approving a question is circular; declare its approval `auto`, and let people decline with one of its `responses`
+            9  TIME  root  plugin.unloaded  lab  component sha256:DIGEST
+        "#]],
     );
     let of_turn = turn["turn"].as_str().unwrap();
     check(
@@ -163,13 +167,15 @@ fn every_change_of_what_is_granted_is_told_at_the_next_start() {
         &host.cli(None, &["audit", "--action", "grants.changed"]),
         0,
         &expect![[r#"
-        1  TIME  system  grants.changed
-            granted: lab: keyvalue: 16777216 bytes, 100000 keys
-            granted: ledger: keyvalue: 16777216 bytes, 100000 keys
-        3  TIME  system  grants.changed
-            granted: lab: config: a = sha256:DIGEST
-            revoked: lab: keyvalue: 16777216 bytes, 100000 keys
-    "#]],
+            1  TIME  system  grants.changed
+                granted: lab: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: lab: to any component
+                granted: ledger: keyvalue: up to 16777216 bytes in 100000 keys
+                granted: ledger: to any component
+            4  TIME  system  grants.changed
+                granted: lab: config: a = sha256:DIGEST
+                revoked: lab: keyvalue: up to 16777216 bytes in 100000 keys
+        "#]],
     );
 }
 
