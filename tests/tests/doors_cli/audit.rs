@@ -22,6 +22,15 @@ fn logged(host: &Host) -> Vec<String> {
     heads.map(head).collect()
 }
 
+/// Waits until so many entries say this: what became of a plugin is written down a moment after it did.
+fn written(host: &Host, action: &str, times: usize) {
+    let says = || {
+        let page = host.admin.get(&format!("/v1/audit?action={action}")).ok(200);
+        page["entries"].as_array().unwrap().len() == times
+    };
+    assert!((0..10_000).any(|_| says()), "the audit does not have {action} {times} times");
+}
+
 fn stop(host: &mut Host) {
     let asked = std::process::Command::new("kill").args(["-TERM", &host.process().to_string()]).status().unwrap();
     assert!(asked.success());
@@ -32,6 +41,7 @@ fn stop(host: &mut Host) {
 #[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
 fn the_audit_says_who_did_what_and_with_which_grants() {
     let host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
+    written(&host, "plugin.loaded", 1);
     let calls = json!([
         {"id": "a", "tool": "gated_echo", "arguments": {"value": 1}},
         {"id": "d", "tool": "gated_echo", "arguments": {"value": 2}},
@@ -53,6 +63,7 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
     let bytes = fixture(&json!([{"name": "ask", "executor": "human", "approval": "requires-approval"}]));
     assert_eq!(host.admin.put("/v1/plugins/bad", &bytes).status, 422);
     let _ = host.admin.delete("/v1/plugins/lab").ok(200);
+    written(&host, "plugin.unloaded", 1);
 
     check(
         &host.cli(None, &["audit"]),
@@ -151,7 +162,9 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
 #[test]
 fn every_change_of_what_is_granted_is_told_at_the_next_start() {
     let mut host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
+    written(&host, "plugin.loaded", 1);
     host.restart();
+    written(&host, "plugin.loaded", 2);
     let config = host.folder().join("toolgate.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(
@@ -172,7 +185,7 @@ fn every_change_of_what_is_granted_is_told_at_the_next_start() {
                 granted: lab: to any component
                 granted: ledger: keyvalue: up to 16777216 bytes in 100000 keys
                 granted: ledger: to any component
-            4  TIME  system  grants.changed
+            5  TIME  system  grants.changed
                 granted: lab: config: a = sha256:DIGEST
                 revoked: lab: keyvalue: up to 16777216 bytes in 100000 keys
         "#]],

@@ -123,13 +123,13 @@ impl World {
     pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
-        let minted = AtomicU64::new(1);
+        let minted = AtomicU64::new(2);
         let host = Host::start(Parts {
             store: Arc::new(store::MemoryStore::new()),
             tools: shelf.clone(),
             clock: clock.clone(),
             guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(0),
+            owner: OwnerId::from_bits(1),
             mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules: Rules::default(),
             bounds: Bounds::default(),
