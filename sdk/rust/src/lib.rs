@@ -29,11 +29,15 @@
 //! options of gated tools appear on gated tools only, and so on; [`testing::check`] finds the rest in a unit test.
 
 mod call;
+#[cfg(feature = "config")]
+pub mod config;
 mod declare;
 mod failure;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod guest;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "keyvalue")]
 pub mod keyvalue;
 mod options;

@@ -6,6 +6,10 @@ use std::panic::{self, AssertUnwindSafe};
 
 use serde_json::{Value, json};
 
+#[cfg(feature = "config")]
+use crate::config::values;
+#[cfg(feature = "http")]
+use crate::http::{self, answers};
 #[cfg(feature = "keyvalue")]
 use crate::keyvalue::memory::{Killed, Memory};
 use crate::{Call, Failure, Level, Outlet, Request, Tools};
@@ -21,6 +25,10 @@ pub struct Attempt {
     request: Request,
     #[cfg(feature = "keyvalue")]
     memory: Memory,
+    #[cfg(feature = "http")]
+    answers: Option<answers::Answers>,
+    #[cfg(feature = "config")]
+    values: values::Values,
 }
 
 /// What came of an attempt.
@@ -60,6 +68,10 @@ impl Attempt {
             request,
             #[cfg(feature = "keyvalue")]
             memory: Memory::new(),
+            #[cfg(feature = "http")]
+            answers: None,
+            #[cfg(feature = "config")]
+            values: values::Values::new(),
         }
     }
 
@@ -88,12 +100,33 @@ impl Attempt {
         self
     }
 
+    /// With this function answering the requests that it sends; without, all of them are denied.
+    #[cfg(feature = "http")]
+    pub fn answers(
+        mut self,
+        answers: impl Fn(&http::Request) -> Result<http::Response, http::Error> + 'static,
+    ) -> Self {
+        self.answers = Some(std::rc::Rc::new(answers));
+        self
+    }
+
+    /// With this value configured.
+    #[cfg(feature = "config")]
+    pub fn config(mut self, name: &str, value: &str) -> Self {
+        self.values.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// Runs it to its end.
     pub fn run(&self, tools: &Tools) -> Run {
+        let call = || self.run_here(tools);
         #[cfg(feature = "keyvalue")]
-        return self.memory.during(|| self.run_here(tools));
-        #[cfg(not(feature = "keyvalue"))]
-        self.run_here(tools)
+        let call = || self.memory.during(call);
+        #[cfg(feature = "http")]
+        let call = || answers::during(self.answers.clone(), call);
+        #[cfg(feature = "config")]
+        let call = || values::during(self.values.clone(), call);
+        call()
     }
 
     /// Runs it to its end, or gives `None` when [`Memory::kill_after`] killed it on the way.

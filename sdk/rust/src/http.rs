@@ -1,0 +1,183 @@
+//! Requests over HTTP: wasi:http of the host, or the answers of [`Attempt::answers`](crate::testing::Attempt::answers) in a
+//! test.
+//!
+//! The operator decides what a plugin may reach, and the host adds an `Idempotency-Key` to every request that changes
+//! something. Redirects are not followed: a 3xx is an answer like any other. Where a key or token belongs, put the
+//! placeholder that [`config::get`](crate::config::get) gives for the secret: the host puts the secret in its place.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Failure;
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod answers;
+#[cfg(not(target_family = "wasm"))]
+use answers as backend;
+#[cfg(target_family = "wasm")]
+mod wasi;
+#[cfg(target_family = "wasm")]
+use wasi as backend;
+
+/// Why there is no answer.
+///
+/// No `std::error::Error`, so that under `?` it becomes [`Failure::Unavailable`] where trying again may help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The URL, a header or the body cannot be sent.
+    Invalid(String),
+    /// The host does not allow it; the call's log says what would have to be granted.
+    Denied(String),
+    /// It was sent, or tried, and brought no answer.
+    Unreachable(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(why) => write!(f, "the request cannot be sent: {why}"),
+            Self::Denied(why) => write!(f, "the host does not allow the request: {why}"),
+            Self::Unreachable(why) => write!(f, "the request brought no answer: {why}"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unreachable(_) => Self::Unavailable(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The method, in upper case.
+    pub method: String,
+    /// The whole URL, its query included.
+    pub url: String,
+    /// The headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, if there is one.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// A request of any method.
+    pub fn new(method: &str, url: impl Into<String>) -> Self {
+        Self { method: method.to_owned(), url: url.into(), headers: Vec::new(), body: None }
+    }
+
+    /// A GET request.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self::new("GET", url)
+    }
+
+    /// A POST request.
+    pub fn post(url: impl Into<String>) -> Self {
+        Self::new("POST", url)
+    }
+
+    /// With one more header.
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// With this body, of this media type.
+    pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self.header("content-type", media_type)
+    }
+
+    /// With this value as a body of JSON.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the value has no JSON form.
+    pub fn json(self, value: &impl Serialize) -> Result<Self, Error> {
+        let body = serde_json::to_vec(value).map_err(|error| Error::Invalid(error.to_string()))?;
+        Ok(self.body("application/json", body))
+    }
+
+    /// Sends it and reads the whole answer, whatever its status.
+    ///
+    /// # Errors
+    /// [`Error`]; an answer that says no is none.
+    pub fn send(&self) -> Result<Response, Error> {
+        backend::send(self)
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers, in order, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The first header of this name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Itself, if its status says that the request succeeded (2xx).
+    ///
+    /// # Errors
+    /// A failure that says which status it was; `Unavailable` where trying again may help (429 and 5xx).
+    pub fn successful(self) -> Result<Self, Failure> {
+        let message = format!("the server answered with status {}", self.status);
+        match self.status {
+            200..=299 => Ok(self),
+            429 | 500..=599 => Err(Failure::Unavailable(message)),
+            _ => Err(Failure::Failed(message)),
+        }
+    }
+
+    /// The body as text, with what is no UTF-8 replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body, read as JSON.
+    ///
+    /// # Errors
+    /// `Failed` when it is no `T`.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::Failed(format!("the server's answer is not what was expected: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_trying_again_may_help() {
+        let answer = |status| Response { status, headers: Vec::new(), body: b"[1]".to_vec() };
+        assert_eq!(answer(204).successful().map(|answer| answer.status), Ok(204));
+        for (status, helps) in [(301, false), (404, false), (429, true), (503, true)] {
+            let failure = answer(status).successful().expect_err("no success");
+            assert_eq!(matches!(failure, Failure::Unavailable(_)), helps, "{status}");
+        }
+        assert_eq!(answer(200).json::<Vec<u8>>(), Ok(vec![1]));
+        assert!(answer(200).json::<String>().is_err());
+    }
+
+    #[test]
+    fn a_body_brings_its_media_type() {
+        let request = Request::post("https://h/").header("x", "y").json(&[1]).expect("JSON");
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(request.headers, [header("x", "y"), header("content-type", "application/json")]);
+        assert_eq!(request.body, Some(b"[1]".to_vec()));
+    }
+}
