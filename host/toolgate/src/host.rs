@@ -36,7 +36,8 @@ pub struct Host {
 pub(crate) struct Running {
     pub(crate) _core: dispatch::Host,
     pub(crate) tasks: Vec<JoinHandle<()>>,
-    pub(crate) guests: Option<runtime::Runtime>,
+    pub(crate) guests: Background,
+    pub(crate) _sending: Background,
     pub(crate) _claim: Claim,
     pub(crate) _temporary: Option<tempfile::TempDir>,
 }
@@ -70,7 +71,7 @@ impl Host {
     /// [`Handle::submit_here`], and spares two hops between threads for each.
     #[must_use]
     pub fn guests(&self) -> Option<&runtime::Handle> {
-        self.running.guests.as_ref().map(runtime::Runtime::handle)
+        self.running.guests.0.as_ref().map(runtime::Runtime::handle)
     }
 
     /// A principal with every role but that of answering for itself: the program that embeds the host, by any name.
@@ -106,9 +107,24 @@ impl Drop for Running {
         for task in &self.tasks {
             task.abort();
         }
-        // Waiting for guests here could take as long as they like, and is not allowed in async code.
-        if let Some(guests) = self.guests.take() {
-            guests.shutdown_background();
+    }
+}
+
+/// Threads for one purpose. Nobody waits for their end: that could take as long as a guest likes, and is not allowed in
+/// async code.
+pub(crate) struct Background(Option<runtime::Runtime>);
+
+impl Background {
+    /// Threads that end with what is returned.
+    pub(crate) fn new(runtime: runtime::Runtime) -> Self {
+        Self(Some(runtime))
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
         }
     }
 }

@@ -11,14 +11,14 @@ use domain::{OwnerId, PluginName};
 use registry::{Holder, PluginSettings, Registry};
 use sandbox::{HttpClient, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
-use tokio::runtime::Handle;
+use tokio::runtime;
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
 use crate::compiler::{CompilerProgram, compiler};
 use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
-use crate::host::{Host, Running};
+use crate::host::{Background, Host, Running};
 use crate::record::{self, Actors};
 
 /// Guests at once, if nobody says otherwise.
@@ -84,8 +84,12 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (store, key_value) = open_store(plan.memory, data.join("store")).await?;
-    // On the host's own runtime: that of guests has no I/O.
-    let http = HttpClient::new(Handle::current(), Arc::new(SystemResolver::default()), &[]);
+    // Apart from the doors: what strangers' servers answer is unpacked and searched there. That of guests has no I/O.
+    let sending =
+        runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
+    let sending = sending.map_err(OpenError::Threads)?;
+    let http = HttpClient::new(sending.handle().clone(), Arc::new(SystemResolver::default()), &[]);
+    let sending = Background::new(sending);
     let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
     let sandbox = sandbox(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http))?;
 
@@ -122,7 +126,14 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(told, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
-    let running = Running { _core: core, tasks, guests: Some(guests), _claim: claim, _temporary: temporary };
+    let running = Running {
+        _core: core,
+        tasks,
+        guests: Background::new(guests),
+        _sending: sending,
+        _claim: claim,
+        _temporary: temporary,
+    };
     Ok(Host { handle, registry, store, actors, data, running })
 }
 

@@ -57,8 +57,11 @@ const OWN_4: [Block4; 4] = [
 const OWN_6: [Block6; 2] = [(Ipv6Addr::LOCALHOST, 128), (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7)];
 
 /// Metadata of clouds under unique local addresses.
-const METADATA_6: [Block6; 2] =
-    [(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32), (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32)];
+const METADATA_6: [Block6; 3] = [
+    (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32),
+];
 
 /// Whether an address is one of the public internet, and of nothing else by any reading of it.
 #[must_use]
@@ -165,6 +168,7 @@ mod tests {
             ("192.0.0.192", false, false),
             ("fd00:ec2::254", false, false),
             ("fd20:ce::254", false, false),
+            ("fd00:42::42", false, false),
             ("fe80::1", false, false),
             ("fec0::1", false, false),
             ("ff02::1", false, false),

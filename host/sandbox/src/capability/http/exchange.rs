@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -22,7 +22,7 @@ use super::coding::{Coding, Unpacker};
 use super::resolve::{Unreachable, resolve};
 use super::session::Shared;
 use super::traffic::{Counted, Over};
-use super::{Reach, Scheme};
+use super::{Reach, Scheme, is_public};
 use crate::capability::secrets::{Destination, Misplaced};
 use crate::ending::excerpt;
 use crate::report::Level;
@@ -119,9 +119,15 @@ impl Exchange {
         // Without a body its description is of one that another request would bring: HEAD.
         let bodiless = method == Method::HEAD || hyper::body::Body::is_end_stream(&body);
         let coding = if bodiless { Coding::Plain } else { Coding::of(&head.headers) };
-        if coding == Coding::Foreign && !call.vault.is_empty() {
-            let why = "the answer is packed in a way in which the host cannot look for secrets";
-            return Err(Failed::new(Error::HttpResponseContentCoding(None), why));
+        if !call.vault.is_empty() {
+            if coding == Coding::Foreign || is_unsearchable(&head) {
+                let why = "the answer comes in a form in which the host cannot look for secrets";
+                return Err(Failed::new(Error::HttpResponseContentCoding(None), why));
+            }
+            // They are of the answer as it was sent, and tell how long a secret is that was masked in it.
+            if !bodiless {
+                OF_THE_BODY.iter().for_each(|name| drop(head.headers.remove(name)));
+            }
         }
         coding.undo(&mut head.headers);
         mask(&call, &mut head.headers);
@@ -186,6 +192,14 @@ async fn connect(call: &Shared, route: &Route, options: RequestOptions) -> Resul
             }
         }
     })?;
+    // What is granted as the operator's own network is trusted not to listen. If the name leads out of it, nothing of a
+    // plugin that has secrets goes there in the clear.
+    let in_the_clear = *scheme == Scheme::Http && !call.vault.is_empty();
+    let addresses: Vec<_> = addresses.into_iter().filter(|at| !in_the_clear || !is_public(at.ip())).collect();
+    if addresses.is_empty() {
+        let why = "its name leads out of your own network, and a plugin with secrets sends nothing there in the clear";
+        return Err(Failed::new(Error::DestinationIpProhibited, why));
+    }
     let patience = options.connect_timeout.unwrap_or(Duration::MAX);
     let connected = timeout(patience, client.connect(*scheme, host, &addresses)).await;
     connected.unwrap_or(Err(Error::ConnectionTimeout)).map_err(|error| {
@@ -245,6 +259,38 @@ async fn deliver(
         Ok(()) => Ok(trailers),
         Err(Gone) => Ok(None),
     }
+}
+
+/// What an answer says of its body's length and content.
+const OF_THE_BODY: [HeaderName; 5] = [
+    CONTENT_LENGTH,
+    http::header::ETAG,
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("repr-digest"),
+];
+
+/// Whether an answer is a part of one, or is written in another way than the forms that secrets are looked for in.
+fn is_unsearchable(head: &http::response::Parts) -> bool {
+    let text = |name: HeaderName| {
+        let values = head.headers.get_all(name);
+        values.iter().map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect::<Vec<_>>()
+    };
+    let foreign = |kind: &String| {
+        let charset = kind.split(';').skip(1).filter_map(|parameter| parameter.trim().strip_prefix("charset="));
+        kind.starts_with("multipart/byteranges") || charset.into_iter().any(|name| !is_plain(name.trim_matches('"')))
+    };
+    head.status == StatusCode::PARTIAL_CONTENT
+        || text(http::header::TRANSFER_ENCODING).iter().any(|coding| coding.trim() != "chunked")
+        || text(http::header::CONTENT_TYPE).iter().any(foreign)
+}
+
+/// Whether ASCII is written as itself under this name of a character encoding.
+fn is_plain(charset: &str) -> bool {
+    matches!(
+        charset,
+        "utf-8" | "utf8" | "us-ascii" | "ascii" | "iso-8859-1" | "iso-8859-15" | "latin1" | "windows-1252"
+    )
 }
 
 /// Masks the secrets in the fields of an answer.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Limits, PluginName};
-use http::header::{ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -33,9 +33,23 @@ const MAX_WRITE: usize = 8 << 10;
 const MAX_URL: usize = 8 << 10;
 
 /// Fields that a guest can neither set nor see besides those of the library: they speak of the connection, which is the
-/// host's, or make the two ends of one disagree about where a message ends.
-const FORBIDDEN: [HeaderName; 4] =
-    [http::header::TE, http::header::TRAILER, http::header::EXPECT, HeaderName::from_static("alt-svc")];
+/// host's, make the two ends of one disagree about where a message ends, or make a server take the request for one of
+/// another method or path than the one that was held against the rules.
+const FORBIDDEN: [HeaderName; 9] = [
+    http::header::TE,
+    http::header::TRAILER,
+    http::header::EXPECT,
+    HeaderName::from_static("alt-svc"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+];
+
+/// Fields that choose in which pieces or which characters an answer comes. A plugin with secrets does not choose: what is
+/// echoed in pieces, or in an encoding of the guest's choice, is not found.
+const CHOOSING: [HeaderName; 3] = [http::header::RANGE, http::header::IF_RANGE, http::header::ACCEPT_CHARSET];
 
 /// The field that tells a service which requests are one and the same.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -226,6 +240,16 @@ impl Open {
         // What comes back has to be searched for secrets, so it may be packed only in a way that the host undoes.
         if !self.shared.vault.is_empty() || !headers.contains_key(ACCEPT_ENCODING) {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if !self.shared.vault.is_empty() {
+            for name in CHOOSING {
+                headers.remove(name);
+            }
+            let chooses =
+                |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(7).any(|at| at == b"charset");
+            if headers.get_all(ACCEPT).iter().any(chooses) {
+                headers.remove(ACCEPT);
+            }
         }
         if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
             self.unsafe_requests += 1;

@@ -2,64 +2,79 @@
 
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use domain::Json;
 
-use super::{Vault, forms};
+use super::forms::{At, Forms};
+use super::{LEAST_SECRET, Vault};
 use crate::report::{Level, Sink, Update};
 
 /// What is looked for, and what stands there afterwards. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Mask(Arc<Forms>);
+pub(crate) struct Mask(Arc<Secrets>);
 
-struct Forms {
-    /// `None` if the searcher could not be made; then nothing may pass.
-    found: Option<AhoCorasick>,
-    /// For each form, what is written in its place.
-    names: Vec<String>,
-    longest: usize,
+struct Secrets {
+    /// The forms of each value, and what is written in its place.
+    all: Vec<(Forms, String)>,
+    /// Which bytes a form can begin with, so that most places cost one look.
+    first: [bool; 256],
 }
 
 impl Mask {
     /// A mask over these secrets: names and values.
     pub(super) fn of<'a>(secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let (mut patterns, mut names) = (Vec::new(), Vec::new());
-        for (name, value) in secrets {
-            for form in forms::of(value) {
-                patterns.push(form);
-                // Safe within a JSON string: a name has no character that would need an escape.
-                names.push(format!("[secret {name}]"));
-            }
+        // Safe within a JSON string: a name has no character that would need an escape.
+        let all: Vec<_> = secrets.map(|(name, value)| (Forms::of(value), format!("[secret {name}]"))).collect();
+        let mut first = [false; 256];
+        for byte in all.iter().flat_map(|(forms, _)| forms.first()) {
+            first[usize::from(byte)] = true;
         }
-        let longest = patterns.iter().map(String::len).max().unwrap_or_default();
-        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns).ok();
-        Self(Arc::new(Forms { found, names, longest }))
+        Self(Arc::new(Secrets { all, first }))
     }
 
     /// A text with the secrets masked.
     pub(crate) fn text(&self, text: String) -> String {
-        match &self.0.found {
-            Some(found) if !found.is_match(&text) => text,
-            Some(found) => found.replace_all(&text, &self.0.names),
-            None => "[masked]".to_owned(),
-        }
-    }
-
-    /// Bytes with the secrets masked.
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut masker = self.stream();
-        let mut masked = masker.push(bytes);
+        let mut masked = masker.push(text.as_bytes());
         masked.extend(masker.finish());
-        masked
+        // What is taken out begins and ends where a character does, save in a text that was made to end otherwise.
+        String::from_utf8(masked).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
     /// A mask for bytes that come in pieces.
     pub(super) fn stream(&self) -> Masker {
         Masker { mask: self.clone(), held: Vec::new() }
     }
+
+    /// What is at a place: how long the secret is that stands there, and what is written for it.
+    fn at(&self, bytes: &[u8], is_last: bool) -> Found<'_> {
+        let mut longest = Found::Nothing;
+        for (forms, name) in &self.0.all {
+            let length = match forms.at(bytes) {
+                At::No => continue,
+                At::Whole(length) => length,
+                At::Begun(_) if !is_last => return Found::Undecided,
+                // Something was cut off in the middle of a secret. Its beginning is not told either.
+                At::Begun(known) if known >= LEAST_SECRET => bytes.len(),
+                At::Begun(_) => continue,
+            };
+            if !matches!(longest, Found::Secret(other, _) if other >= length) {
+                longest = Found::Secret(length, name);
+            }
+        }
+        longest
+    }
 }
 
-/// Masks what comes in pieces. It holds back as much as could be the beginning of a secret: less than its longest form.
+/// What stands at a place.
+enum Found<'a> {
+    Nothing,
+    /// What follows decides.
+    Undecided,
+    /// A secret of so many bytes, and its name.
+    Secret(usize, &'a str),
+}
+
+/// Masks what comes in pieces. It holds back what may be the beginning of a secret.
 pub(crate) struct Masker {
     mask: Mask,
     held: Vec<u8>,
@@ -69,37 +84,34 @@ impl Masker {
     /// Takes a piece and gives out what is certain.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        // A form that begins before this place lies wholly in what is held, the longest one, too.
-        let certain = (self.held.len() + 1).saturating_sub(self.mask.0.longest);
-        self.release(certain)
+        self.release(false)
     }
 
     /// Gives out the rest.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        self.release(self.held.len())
+        self.release(true)
     }
 
-    /// Gives out what was held up to a place, and a form that begins before it and ends behind it as a whole.
-    fn release(&mut self, certain: usize) -> Vec<u8> {
-        let forms = &self.mask.0;
-        let Some(found) = &forms.found else {
-            self.held.clear();
-            return Vec::new();
-        };
-        let (mut out, mut done) = (Vec::with_capacity(certain), 0);
-        for form in found.find_iter(&self.held) {
-            if form.start() >= certain {
-                break;
+    fn release(&mut self, is_last: bool) -> Vec<u8> {
+        let (mut out, mut told, mut at) = (Vec::with_capacity(self.held.len()), 0, 0);
+        while let Some(byte) = self.held.get(at) {
+            if !self.mask.0.first[usize::from(*byte)] {
+                at += 1;
+                continue;
             }
-            out.extend_from_slice(&self.held[done..form.start()]);
-            out.extend_from_slice(forms.names[form.pattern().as_usize()].as_bytes());
-            done = form.end();
+            match self.mask.at(&self.held[at..], is_last) {
+                Found::Nothing => at += 1,
+                Found::Undecided => break,
+                Found::Secret(length, name) => {
+                    out.extend_from_slice(&self.held[told..at]);
+                    out.extend_from_slice(name.as_bytes());
+                    at += length;
+                    told = at;
+                }
+            }
         }
-        if done < certain {
-            out.extend_from_slice(&self.held[done..certain]);
-            done = certain;
-        }
-        self.held.drain(..done);
+        out.extend_from_slice(&self.held[told..at]);
+        self.held.drain(..at);
         out
     }
 }

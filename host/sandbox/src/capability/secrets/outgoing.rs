@@ -43,6 +43,12 @@ pub(crate) enum Misplaced {
         /// Where it was found.
         place: String,
     },
+    /// Something stands beside it that would let the guest choose how much of it a server shows.
+    #[error("a secret is the whole value of {place}, or follows the name of a scheme in a header")]
+    NotAlone {
+        /// Where its placeholder was found.
+        place: String,
+    },
     /// The request is not what its headers say, so no secret can be put into it.
     #[error("no secret can be put into {0}")]
     Malformed(&'static str),
@@ -99,15 +105,17 @@ impl Vault {
         }
         let kind = headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let malformed = |_| Misplaced::Malformed("a body that is not what its content-type says");
+        let malformed = || Misplaced::Malformed("a body that is not what its content-type says");
         if kind == "application/x-www-form-urlencoded" {
-            let text = String::from_utf8(body).map_err(|error| malformed(drop(error)))?;
+            let text = String::from_utf8(body).map_err(|_| malformed())?;
             return self.pairs(to, &text, &|name| SecretPlace::Body(pointer_to(&name))).map(String::into_bytes);
         }
         if kind == "application/json" || kind.ends_with("+json") {
-            let mut value: Value = serde_json::from_slice(&body).map_err(|error| malformed(drop(error)))?;
-            self.json(to, &mut value, &mut String::new())?;
-            return serde_json::to_vec(&value).map_err(|error| malformed(drop(error)));
+            let text = String::from_utf8(body).map_err(|_| malformed())?;
+            let value: Value = serde_json::from_str(&text).map_err(|_| malformed())?;
+            let mut found = Vec::new();
+            self.json(to, &value, &mut String::new(), &mut found)?;
+            return put(text, &found).map(String::into_bytes).ok_or_else(malformed);
         }
         Err(Misplaced::Malformed("a body that is neither JSON nor a form"))
     }
@@ -155,27 +163,34 @@ impl Vault {
         text.split('&').map(pair).collect::<Result<Vec<_>, _>>().map(|pairs| pairs.join("&"))
     }
 
-    /// Fills the strings of a JSON value; `pointer` leads to it.
-    fn json(&self, to: Destination<'_>, value: &mut Value, pointer: &mut String) -> Result<(), Misplaced> {
+    /// Holds the strings of a JSON value against what was granted, and finds what goes into them; `pointer` leads to it.
+    fn json(
+        &self,
+        to: Destination<'_>,
+        value: &Value,
+        pointer: &mut String,
+        found: &mut Vec<(String, String)>,
+    ) -> Result<(), Misplaced> {
         let length = pointer.len();
         match value {
             Value::String(text) if mentions(text) => {
-                *text = self.fill(to, &SecretPlace::Body(pointer.clone()), text)?
+                let filled = self.fill(to, &SecretPlace::Body(pointer.clone()), text)?;
+                found.push((text.clone(), filled));
             }
             Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
+                for (index, item) in items.iter().enumerate() {
                     pointer.push_str(&format!("/{index}"));
-                    self.json(to, item, pointer)?;
+                    self.json(to, item, pointer, found)?;
                     pointer.truncate(length);
                 }
             }
             Value::Object(members) => {
-                for (name, member) in members.iter_mut() {
+                for (name, member) in members {
                     if mentions(name) {
                         return Err(self.misplaced("a member's name", name, to));
                     }
                     pointer.push_str(&pointer_to(name));
-                    self.json(to, member, pointer)?;
+                    self.json(to, member, pointer, found)?;
                     pointer.truncate(length);
                 }
             }
@@ -184,25 +199,24 @@ impl Vault {
         Ok(())
     }
 
-    /// A text with each placeholder replaced by its secret, if every one of them may stand there.
+    /// A text with its placeholder replaced by the secret, if that may stand there. A guest that could put what it likes
+    /// around it would choose which part of it is in what a server cuts off.
     fn fill(&self, to: Destination<'_>, place: &SecretPlace, text: &str) -> Result<String, Misplaced> {
-        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
-        while let Some(at) = rest.find(PREFIX) {
-            let (before, found) = rest.split_at(at);
-            filled.push_str(before);
-            let entry = self.entries().iter().find(|entry| found.starts_with(&entry.placeholder));
-            let entry = entry.ok_or_else(|| Misplaced::Unknown { place: place.to_string() })?;
-            if !entry.may_go_to(to.host) || !entry.secret.places.contains(place) {
-                return Err(entry.not_granted(&place.to_string(), to));
-            }
-            if !to.is_confidential {
-                return Err(Misplaced::InTheClear { name: entry.secret.name.clone() });
-            }
-            filled.push_str(entry.secret.value.reveal());
-            rest = &found[entry.placeholder.len()..];
+        let (before, found) = text.split_at(text.find(PREFIX).unwrap_or_default());
+        let entry = self.entries().iter().find(|entry| found.starts_with(&entry.placeholder));
+        let entry = entry.ok_or_else(|| Misplaced::Unknown { place: place.to_string() })?;
+        if !entry.may_go_to(to.host) || !entry.secret.places.contains(place) {
+            return Err(entry.not_granted(&place.to_string(), to));
         }
-        filled.push_str(rest);
-        Ok(filled)
+        let after = &found[entry.placeholder.len()..];
+        let scheme = if matches!(place, SecretPlace::Header(_)) { MOST_SCHEME } else { 0 };
+        if before.len() > scheme || !after.is_empty() {
+            return Err(Misplaced::NotAlone { place: place.to_string() });
+        }
+        if !to.is_confidential {
+            return Err(Misplaced::InTheClear { name: entry.secret.name.clone() });
+        }
+        Ok(format!("{before}{}", entry.secret.value.reveal()))
     }
 
     /// A placeholder at a place where no secret can be granted.
@@ -223,6 +237,23 @@ impl Entry {
     fn not_granted(&self, place: &str, to: Destination<'_>) -> Misplaced {
         Misplaced::NotGranted { name: self.secret.name.clone(), place: place.to_owned(), host: to.host.to_owned() }
     }
+}
+
+/// Bytes that may stand before a secret in a header: the name of a scheme, or of a user.
+const MOST_SCHEME: usize = 64;
+
+/// A JSON text with each of these strings replaced where it stands, and everything else as the guest wrote it. `None` where
+/// the text holds them in another form or more often than was found: as a member that is given twice, for instance.
+fn put(mut text: String, found: &[(String, String)]) -> Option<String> {
+    if text.matches(PREFIX).count() != found.len() {
+        return None;
+    }
+    for (placeholder, filled) in found {
+        let quoted = |text: &str| Value::from(text).to_string();
+        let at = text.find(&quoted(placeholder))?;
+        text.replace_range(at..at + quoted(placeholder).len(), &quoted(filled));
+    }
+    Some(text)
 }
 
 /// Whether a text may hold a placeholder.

@@ -10,6 +10,8 @@ use super::*;
 use crate::capability::Grants;
 
 const KEY: &str = "s3cr3t/K+y=\"ü&";
+const ALONE_IN_BODY: &str =
+    "a secret is the whole value of body:/auth/0/k~1y, or follows the name of a scheme in a header";
 const HOME: Destination<'_> = Destination { host: "api.example.com", is_confidential: true };
 
 fn vault() -> Vault {
@@ -73,8 +75,8 @@ fn refused(sent: Result<(String, String), Misplaced>) -> String {
 fn a_value_stands_in_the_places_that_were_granted() {
     let (_, header) = send(HOME, "https://h/", Some(("Authorization", "Bearer KEY"))).expect("sent");
     assert_eq!(header, format!("Bearer {KEY}"));
-    let (_, header) = send(HOME, "https://h/", Some(("authorization", "KEY:OTHER"))).expect("sent");
-    assert_eq!(header, format!("{KEY}:another-secret"));
+    let (_, header) = send(HOME, "https://h/", Some(("authorization", "Token token=OTHER"))).expect("sent");
+    assert_eq!(header, "Token token=another-secret");
     let (uri, _) = send(HOME, "https://h/a?x=1&key=KEY&y", None).expect("sent");
     assert_eq!(uri, "https://h/a?x=1&key=s3cr3t%2FK%2By%3D%22%C3%BC%26&y");
 }
@@ -144,6 +146,20 @@ fn everywhere_else_the_request_is_refused() {
 }
 
 #[test]
+fn a_secret_stands_alone_so_that_no_guest_chooses_what_of_it_is_cut_off() {
+    let long = format!("{}KEY", "x".repeat(65));
+    for (uri, header) in [
+        ("https://h/", Some(("authorization", long.as_str()))),
+        ("https://h/", Some(("authorization", "KEY:OTHER"))),
+        ("https://h/?key=1KEY", None),
+        ("https://h/?key=KEY1", None),
+    ] {
+        let place = if header.is_some() { "header:authorization" } else { "query:key" };
+        assert_eq!(send(HOME, uri, header), Err(Misplaced::NotAlone { place: place.into() }), "{uri} {header:?}");
+    }
+}
+
+#[test]
 fn a_placeholder_is_of_one_call() {
     let (one, other) = (of(&vault(), "KEY"), of(&vault_of("call-2"), "KEY"));
     assert_ne!(one, other);
@@ -165,14 +181,21 @@ fn body(kind: &str, text: &str) -> Result<String, String> {
 #[test]
 fn bodies_are_filled_at_their_pointers() {
     let json = "application/json; charset=utf-8";
-    let filled = body(json, r#"{"auth":[{"k/y":"<KEY>"}],"n":1}"#).expect("sent");
+    let filled = body(json, r#"{ "auth":[{"k/y":"KEY"}], "n":123456789012345678901}"#).expect("sent");
     let value: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
-    assert_eq!(value["auth"][0]["k/y"], format!("<{KEY}>"));
+    assert_eq!(value["auth"][0]["k/y"], KEY);
+    assert!(filled.contains(" \"n\":123456789012345678901"), "the rest is as it was written: {filled}");
     assert_eq!(body("application/x-www-form-urlencoded", "a=b&form=OTHER"), Ok("a=b&form=another%2Dsecret".into()));
     assert_eq!(body("text/plain", "nothing of it"), Ok("nothing of it".into()));
     for (kind, text, expected) in [
         (json, r#"{"auth":["KEY"]}"#, "the secret KEY is not granted for body:/auth/0 of requests to api.example.com"),
         (json, r#"{"KEY":1}"#, "the secret KEY is not granted for a member's name of requests to api.example.com"),
+        (json, r#"{"auth":[{"k/y":"x KEY"}]}"#, ALONE_IN_BODY),
+        (
+            json,
+            r#"{"auth":[{"k/y":"KEY","k/y":"KEY"}]}"#,
+            "no secret can be put into a body that is not what its content-type says",
+        ),
         (json, "KEY", "no secret can be put into a body that is not what its content-type says"),
         ("text/plain", "KEY", "no secret can be put into a body that is neither JSON nor a form"),
     ] {
@@ -198,6 +221,14 @@ fn an_echo_is_masked_in_every_form() {
         "s3cr3t/K+y=&quot;ü&amp;".into(),
         KEY.bytes().map(|byte| format!("{byte:02x}")).collect(),
         KEY.bytes().map(|byte| format!("{byte:02X}")).collect(),
+        // As .NET, Go, JavaScript and Python write it, and what is encoded twice.
+        r#"{"k":"s3cr3t/K\u002By=\u0022\u00FC\u0026"}"#.into(),
+        r#"{"k":"s3cr3t/K+y=\"ü\u0026"}"#.into(),
+        "s3cr3t/K&#43;y=&#34;ü&amp;".into(),
+        "s3cr3t/K%2By%3D%22%C3%BC%26".into(),
+        r#"{"in":"{\"k\":\"s3cr3t/K+y=\\\"ü&\"}"}"#.into(),
+        "s3cr3t%252FK%252By%253D%2522%25C3%25BC%2526".into(),
+        "s3cr3t/K+y=&amp;quot;ü&amp;amp;".into(),
         base64(KEY.into()),
         base64(format!("u:{KEY}")),
         base64(format!("us:{KEY}tail")),
@@ -210,6 +241,21 @@ fn an_echo_is_masked_in_every_form() {
     assert_eq!(vault.masked("nothing of it".into()), "nothing of it");
     let masked = vault.masked(json);
     assert!(serde_json::from_str::<serde_json::Value>(&masked).is_ok(), "JSON stays JSON: {masked}");
+}
+
+#[test]
+fn a_secret_in_another_unicode_and_one_that_is_cut_off_are_masked() {
+    let vault = vault();
+    for units in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+        let echo: Vec<u8> = format!("key: {KEY}.").encode_utf16().flat_map(units).collect();
+        let mut masker = vault.masker().expect("secrets");
+        let mut out = masker.push(&echo);
+        out.extend(masker.finish());
+        let plain: String = out.iter().filter(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
+        assert_eq!(plain, "key: [secret KEY].");
+    }
+    assert_eq!(vault.masked("it was another-sec".into()), "it was [secret OTHER]");
+    assert_eq!(vault.masked("it was another".into()), "it was another", "too little to be one");
 }
 
 #[test]

@@ -182,3 +182,36 @@ fn a_secret_goes_nowhere_else() {
     // What cannot be searched for the secret does not come back.
     assert!(matches!(world.fails(&url("api", "")), Error::HttpResponseContentCoding(_)));
 }
+
+#[test]
+fn a_plugin_with_secrets_does_not_choose_the_form_of_an_answer() {
+    let answers = [
+        "HTTP/1.1 206 Partial Content\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-type: multipart/byteranges; boundary=x\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain; Charset=\"UTF-16\"\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\netag: \"1\"\r\ncontent-length: 2\r\n\r\nok",
+    ];
+    let server = Server::start(answers.into_iter().map(says).collect());
+    let url = format!("http://api.example.com:{}/", server.address.port());
+    let (mut world, _) = entrusted(Setup::at(server.address));
+    let chosen =
+        [("range", "bytes=0-1"), ("if-range", "x"), ("accept-charset", "utf-16"), ("accept", "*/*; Charset=utf-16")];
+    for _ in 1..answers.len() {
+        let sent = world.send(request("GET", &url, &chosen, ""));
+        assert!(matches!(sent, Err(Error::HttpResponseContentCoding(_))), "{sent:?}");
+        let heard = server.heard();
+        assert!(!heard.contains("range") && !heard.contains("charset"), "{heard}");
+    }
+    let reply = world.send(request("GET", &url, &[("accept", "text/html")], "")).expect("an answer");
+    assert_eq!((reply.text(), reply.headers.len()), ("ok", 1), "its length and tag are those of what was echoed");
+    assert!(server.heard().contains("accept: text/html"));
+}
+
+#[test]
+fn in_the_clear_a_plugin_with_secrets_reaches_its_operators_network_alone() {
+    let server = Server::start(vec![]);
+    let (mut world, _) = entrusted(Setup::at(server.address).found(vec![vec!["93.184.216.34"]]));
+    let url = format!("http://api.example.com:{}/", server.address.port());
+    assert!(matches!(world.fails(&url), Error::DestinationIpProhibited));
+}
