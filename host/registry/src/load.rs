@@ -43,16 +43,53 @@ pub enum NotLoaded {
     Fault(#[source] io::Error),
 }
 
+/// Who brings a component.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// Somebody hands it over, and it is written into this folder if there is one.
+    Given(Option<&'a Path>),
+    /// It was found in the watched folder.
+    Found,
+}
+
+impl Origin<'_> {
+    fn write(self, plugin: &PluginName, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Given(Some(folder)) => files::write(folder, &file_name(plugin), bytes),
+            Self::Given(None) | Self::Found => Ok(()),
+        }
+    }
+
+    fn is_found(self) -> bool {
+        matches!(self, Self::Found)
+    }
+}
+
+/// The name of a plugin's file in the watched folder.
+fn file_name(plugin: &PluginName) -> String {
+    format!("{plugin}.wasm")
+}
+
 impl Shared {
     /// Makes a component live, and writes it into a folder if one is given. Keeps its thread for as long as compiling takes.
     pub(crate) fn load(&self, plugin: &PluginName, bytes: &[u8], folder: Option<&Path>) -> Result<Loaded, NotLoaded> {
+        self.load_holding(&mut self.loading(), plugin, bytes, Origin::Given(folder))
+    }
+
+    /// Loads while the caller holds the lock: whoever read the bytes in the watched folder read them under it, or they could
+    /// be those of a plugin that was replaced or removed meanwhile.
+    pub(crate) fn load_holding(
+        &self,
+        loading: &mut HashSet<Digest>,
+        plugin: &PluginName,
+        bytes: &[u8],
+        origin: Origin<'_>,
+    ) -> Result<Loaded, NotLoaded> {
         let digest = Digest::of(bytes);
-        let mut loading = self.loading();
         let catalog = self.catalog.load_full();
-        let write = |bytes| folder.map_or(Ok(()), |folder| files::write(folder, &format!("{plugin}.wasm"), bytes));
         if let Some(live) = catalog.plugin(plugin).filter(|live| live.digest == digest) {
-            write(bytes).map_err(NotLoaded::Fault)?;
-            self.rejected().remove(plugin);
+            origin.write(plugin, bytes).map_err(NotLoaded::Fault)?;
+            self.forget_refusal(plugin, origin);
             return Ok(Loaded { component: digest, tools: names(live), changed: false });
         }
         let owner = |tool: &str| {
@@ -63,13 +100,16 @@ impl Shared {
         let examined = examine::examine(&*self.guests, &question, self.components.known(digest));
         let examined = examined.map_err(NotLoaded::Fault)?;
         if !examined.findings.is_empty() {
-            self.reject(plugin, digest, examined.findings.clone(), Some(examined.access));
-            return Err(NotLoaded::Rejected { component: digest, findings: examined.findings });
+            let findings = examined.findings;
+            let access = Some(examined.access);
+            let refused = Refused { component: digest, findings: findings.clone(), access, found: origin.is_found() };
+            self.reject(plugin, refused);
+            return Err(NotLoaded::Rejected { component: digest, findings });
         }
         let keep = || {
             self.components.keep(digest, bytes)?;
             examined.news.as_ref().map_or(Ok(()), |known| self.components.describe(digest, known))?;
-            write(bytes)
+            origin.write(plugin, bytes)
         };
         keep().map_err(NotLoaded::Fault)?;
         // A component that was live before and is again may have its guest still.
@@ -86,15 +126,32 @@ impl Shared {
     }
 
     /// Remembers and tells that a component was refused.
-    pub(crate) fn reject(&self, plugin: &PluginName, digest: Digest, findings: Vec<Finding>, access: Option<Access>) {
-        let sentences = findings.iter().map(ToString::to_string).collect();
-        self.rejected().insert(plugin.clone(), Refused { component: digest, findings, access: access.clone() });
-        self.tell(plugin, digest, PluginChange::Rejected { findings: sentences }, access.as_ref());
+    pub(crate) fn reject(&self, plugin: &PluginName, refused: Refused) {
+        let sentences = refused.findings.iter().map(ToString::to_string).collect();
+        let (component, access) = (refused.component, refused.access.clone());
+        self.rejected().insert(plugin.clone(), refused);
+        self.tell(plugin, component, PluginChange::Rejected { findings: sentences }, access.as_ref());
     }
 
-    /// Takes a plugin out of the catalog. Says whether it was live.
-    pub(crate) fn unload(&self, plugin: &PluginName) -> bool {
+    /// What is live was brought again. That the folder still has it says nothing of a component that was handed over and
+    /// refused since: its findings stay.
+    fn forget_refusal(&self, plugin: &PluginName, origin: Origin<'_>) {
+        let mut rejected = self.rejected();
+        if rejected.get(plugin).is_some_and(|refused| refused.found || !origin.is_found()) {
+            rejected.remove(plugin);
+        }
+    }
+
+    /// Unloads a plugin whose file is gone, unless it is there again.
+    pub(crate) fn unload_missing(&self, plugin: &PluginName, file: &Path) {
         let _loading = self.loading();
+        if !file.is_file() {
+            self.unload_holding(plugin);
+        }
+    }
+
+    /// Takes a plugin out of the catalog while the caller holds the lock. Says whether it was live.
+    fn unload_holding(&self, plugin: &PluginName) -> bool {
         self.rejected().remove(plugin);
         let Some(live) = self.catalog.load().plugin(plugin).cloned() else { return false };
         self.catalog.rcu(|catalog| catalog.without(plugin));
@@ -102,11 +159,12 @@ impl Shared {
         true
     }
 
-    /// Unloads a plugin and removes its file.
-    pub(crate) fn remove(&self, plugin: &PluginName) -> io::Result<bool> {
-        let file = self.settings.folder.as_ref().map(|folder| folder.join(format!("{plugin}.wasm")));
-        let was_there = file.map_or(Ok(false), |file| files::remove(&file))?;
-        Ok(self.unload(plugin) || was_there)
+    /// Unloads a plugin and removes its file from a folder if one is given: both under the lock, so that it is never in the
+    /// folder without being live because somebody loads it meanwhile.
+    pub(crate) fn remove(&self, plugin: &PluginName, folder: Option<&Path>) -> io::Result<bool> {
+        let _loading = self.loading();
+        let was_there = folder.map_or(Ok(false), |folder| files::remove(&folder.join(file_name(plugin))))?;
+        Ok(self.unload_holding(plugin) || was_there)
     }
 
     /// Removes what neither the catalog nor a call needs.

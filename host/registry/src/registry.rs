@@ -49,6 +49,8 @@ pub(crate) struct Refused {
     pub(crate) component: Digest,
     pub(crate) findings: Vec<Finding>,
     pub(crate) access: Option<Access>,
+    /// Whether it was found in the watched folder.
+    pub(crate) found: bool,
 }
 
 /// What was found about a component without making anything of it live.
@@ -95,9 +97,13 @@ pub(crate) struct Shared {
     events: Events,
     places: Mutex<HashMap<PluginName, Arc<Places>>>,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
-    /// Held over each load, so that two loads never judge their tools' names against the same catalog. Holds the components
-    /// that were live since the last [`Registry::collect`].
+    /// Held over each load and unload, with the reading and writing of the plugin's file, so that two loads never judge their
+    /// tools' names against the same catalog and the folder's content never outlives its file. Holds the components that were
+    /// live since the last [`Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
+    /// What happens right before the lock is taken next.
+    #[cfg(test)]
+    pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Registry {
@@ -139,6 +145,8 @@ impl Registry {
             places: Mutex::default(),
             rejected: Mutex::default(),
             loading: Mutex::default(),
+            #[cfg(test)]
+            meanwhile: Mutex::default(),
         });
         if let Some(folder) = folder {
             watch::start(&shared, &folder).map_err(|source| OpenError::Folder { path: folder, source })?;
@@ -172,7 +180,7 @@ impl Registry {
     /// When its file cannot be removed; it is then still live.
     pub async fn remove(&self, name: PluginName) -> io::Result<bool> {
         let shared = self.shared.clone();
-        blocking(move || shared.remove(&name)).await?
+        blocking(move || shared.remove(&name, shared.settings.folder.as_deref())).await?
     }
 
     /// Removes the components that are neither live nor in use, and says how many. One that was live since the last time is
@@ -236,6 +244,10 @@ impl Registry {
 impl Shared {
     /// Begins a load; the next one begins when this is dropped.
     pub(crate) fn loading(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        #[cfg(test)]
+        if let Some(meanwhile) = { lock(&self.meanwhile).take() } {
+            meanwhile();
+        }
         lock(&self.loading)
     }
 

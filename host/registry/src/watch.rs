@@ -17,8 +17,8 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::components::MAX_COMPONENT;
-use crate::load::NotLoaded;
-use crate::registry::Shared;
+use crate::load::{NotLoaded, Origin};
+use crate::registry::{Refused, Shared};
 use crate::{Finding, LoadRule, files};
 
 mod file;
@@ -169,7 +169,7 @@ impl Watch {
         for path in &gone {
             self.files.remove(path);
             if let Ok(name) = plugin_name(path) {
-                shared.unload(&name);
+                shared.unload_missing(&name, path);
             }
         }
         let mut freed = !gone.is_empty();
@@ -206,14 +206,21 @@ impl Watch {
             Err((near, finding)) => {
                 file.done = Some(stamp);
                 match near {
-                    Some(near) => shared.reject(&near, Digest::of([]), vec![finding], None),
+                    Some(near) => shared.reject(&near, unread(finding)),
                     None => tracing::warn!(%finding, "a file is no plugin"),
                 }
                 return false;
             }
         };
+        // Whoever puts or removes a plugin changes its file under this lock: what is read now is what belongs there until the
+        // load is done.
+        let mut loading = shared.loading();
+        let is_the_same = || fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == stamp);
+        if !is_the_same() {
+            return false;
+        }
         let read = files::read(path, MAX_COMPONENT);
-        if fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata)) != Some(stamp) {
+        if !is_the_same() {
             // It changed while it was read, so what was read is nothing. The next look sees it as it is then.
             return false;
         }
@@ -229,11 +236,11 @@ impl Watch {
                     message: format!("the file cannot be read: {error}"),
                     remedy: "put a readable component of bounded size in its place".into(),
                 };
-                shared.reject(&name, Digest::of([]), vec![finding], None);
+                shared.reject(&name, unread(finding));
                 return false;
             }
         };
-        match shared.load(&name, &bytes, None) {
+        match shared.load_holding(&mut loading, &name, &bytes, Origin::Found) {
             Ok(loaded) => loaded.changed,
             Err(NotLoaded::Rejected { findings, .. }) => {
                 file.blocked = findings.iter().any(|finding| finding.rule == LoadRule::ToolNameTaken);
@@ -259,10 +266,15 @@ impl Watch {
     }
 }
 
+/// A file in the folder that was not read.
+fn unread(finding: Finding) -> Refused {
+    Refused { component: Digest::of([]), findings: vec![finding], access: None, found: true }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, one};
+    use crate::testing::{World, component, one, plugin};
 
     #[test]
     fn a_file_that_is_written_in_pieces_is_loaded_once_it_stays_as_it_is() {
@@ -290,5 +302,105 @@ mod tests {
         look(&Look::All);
         assert_eq!(world.event(), "slow unloaded");
         assert!(watch.files.is_empty());
+    }
+
+    /// A folder that is looked at only when a test says so, with the plugin `mail` put into it.
+    struct Put {
+        world: World,
+        folder: PathBuf,
+        watch: Watch,
+    }
+
+    impl Put {
+        fn new() -> Self {
+            let world = World::new();
+            let folder = world.data.path().join("by hand");
+            fs::create_dir(&folder).expect("creates");
+            let put = Self { watch: Watch { folder: folder.clone(), files: BTreeMap::new() }, world, folder };
+            put.world.registry.shared.load(&plugin("mail"), &one("old"), Some(&put.folder)).expect("loads");
+            assert_eq!(put.world.event(), "mail loaded [old]");
+            put
+        }
+
+        /// What somebody else does right before the lock is taken next.
+        fn meanwhile(&self, act: impl FnOnce(&Shared, &Path) + Send + 'static) {
+            let (registry, folder) = (self.world.registry.clone(), self.folder.clone());
+            let act = Box::new(move || act(&registry.shared, &folder));
+            *self.world.registry.shared.meanwhile.lock().expect("unpoisoned") = Some(act);
+        }
+
+        fn look(&mut self) {
+            let whole = [self.folder.join("mail.wasm")];
+            self.watch.look(&self.world.registry.shared, &Look::These(&whole)).expect("looks");
+            let meanwhile = self.world.registry.shared.meanwhile.lock().expect("unpoisoned");
+            assert!(meanwhile.is_none(), "the look took the lock");
+        }
+    }
+
+    #[test]
+    fn what_was_replaced_while_the_watcher_waited_does_not_come_back() {
+        let mut put = Put::new();
+        put.meanwhile(|shared, folder| {
+            shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
+        });
+        put.look();
+        assert_eq!(put.world.event(), "mail loaded [new]");
+        assert!(put.world.is_quiet(), "the first was loaded again");
+        assert_eq!(put.world.tools(), ["new"]);
+        put.look();
+        assert!(put.world.is_quiet() && put.world.tools() == ["new"], "what is live is what is in the folder");
+    }
+
+    #[test]
+    fn what_was_removed_while_the_watcher_waited_does_not_come_back() {
+        let mut put = Put::new();
+        put.meanwhile(|shared, folder| {
+            assert!(shared.remove(&plugin("mail"), Some(folder)).expect("removes"));
+        });
+        put.look();
+        assert_eq!(put.world.event(), "mail unloaded");
+        put.look();
+        assert!(put.world.is_quiet() && put.world.tools().is_empty());
+    }
+
+    #[test]
+    fn what_was_put_back_while_the_watcher_waited_stays_live() {
+        let mut put = Put::new();
+        put.look();
+        fs::remove_file(put.folder.join("mail.wasm")).expect("removes");
+        put.meanwhile(|shared, folder| {
+            shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
+        });
+        put.look();
+        assert_eq!(put.world.event(), "mail loaded [new]");
+        assert!(put.world.is_quiet() && put.world.tools() == ["new"]);
+    }
+
+    #[test]
+    fn what_is_put_while_it_is_being_removed_is_in_the_folder_and_live_or_neither() {
+        let put = Put::new();
+        put.meanwhile(|shared, folder| {
+            shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
+        });
+        assert!(put.world.registry.shared.remove(&plugin("mail"), Some(&put.folder)).expect("removes"));
+        assert!(put.world.tools().is_empty());
+        assert!(!put.folder.join("mail.wasm").exists(), "it would be live again at the next start");
+    }
+
+    #[test]
+    fn what_was_refused_at_the_door_is_still_said_after_the_folder_was_looked_at() {
+        let mut put = Put::new();
+        let refused = component(&[serde_json::json!({"name": "a b"})]);
+        put.world.registry.shared.load(&plugin("mail"), &refused, Some(&put.folder)).expect_err("is refused");
+        let found = |put: &Put| put.world.registry.plugins()[0].rejected.as_ref().map(|(digest, _)| *digest);
+        put.look();
+        assert_eq!(found(&put), Some(Digest::of(&refused)));
+
+        fs::write(put.folder.join("mail.wasm"), "half a compo").expect("writes");
+        put.look();
+        assert_eq!(found(&put), Some(Digest::of("half a compo")));
+        fs::write(put.folder.join("mail.wasm"), one("old")).expect("writes");
+        put.look();
+        assert_eq!(found(&put), None, "what was wrong with the file is mended");
     }
 }

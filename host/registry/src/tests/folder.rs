@@ -85,8 +85,8 @@ fn what_is_put_is_in_the_folder_and_live_and_what_is_refused_is_neither() {
     assert_eq!(fs::read(world.folder.join("put.wasm")).expect("reads"), one("first"));
     assert_eq!(world.tools(), ["first"]);
 
-    assert!(world.registry.shared.remove(&plugin("put")).expect("removes"));
+    assert!(world.registry.shared.remove(&plugin("put"), Some(&world.folder)).expect("removes"));
     assert_eq!(world.event(), "put unloaded");
     assert!(!world.folder.join("put.wasm").exists());
-    assert!(!world.registry.shared.remove(&plugin("put")).expect("removes"));
+    assert!(!world.registry.shared.remove(&plugin("put"), Some(&world.folder)).expect("removes"));
 }

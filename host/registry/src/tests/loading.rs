@@ -93,7 +93,7 @@ fn a_tools_name_belongs_to_one_live_plugin() {
         findings(world.load("second", &one("search"))),
         ["tool search: the live plugin first has a tool of this name; rename the tool, or unload that plugin first"]
     );
-    assert!(world.registry.shared.unload(&plugin("first")));
+    assert!(world.registry.shared.remove(&plugin("first"), None).expect("removes"));
     world.load("second", &one("search")).expect("loads");
 }
 
