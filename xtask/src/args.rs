@@ -10,7 +10,7 @@ Usage: cargo xtask TASK
   setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy
   test [--without PART]…   everything that CI runs; PART is one of
                            fmt, edges, dependencies, deny, guests, build, syscalls, tests,
-                           schemathesis, clippy, docs
+                           schemathesis, fuzz, clippy, docs
   demo [--answer] [--port N]
                            start a host with the example plugins, submit a turn, kill the host in between, restart it,
                            and show what happens; --answer answers by itself what waits for a person

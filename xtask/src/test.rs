@@ -3,6 +3,7 @@
 mod deny;
 mod dependencies;
 mod edges;
+mod fuzz;
 mod schemathesis;
 
 use std::time::{Duration, Instant};
@@ -29,12 +30,13 @@ pub(crate) enum Part {
     Syscalls,
     Tests,
     Schemathesis,
+    Fuzz,
     Clippy,
     Docs,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -44,6 +46,7 @@ impl Part {
         Self::Syscalls,
         Self::Tests,
         Self::Schemathesis,
+        Self::Fuzz,
         Self::Clippy,
         Self::Docs,
     ];
@@ -59,6 +62,7 @@ impl Part {
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
             Self::Schemathesis => "schemathesis",
+            Self::Fuzz => "fuzz",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
         }
@@ -79,6 +83,7 @@ impl Part {
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
             Self::Tests => "the host's tests pass",
             Self::Schemathesis => "a running host answers as its own OpenAPI document says",
+            Self::Fuzz => "libFuzzer breaks no invariant of any fuzz target in a short while",
             Self::Clippy => "no warning in any workspace",
             Self::Docs => "the documentation builds without a warning",
         }
@@ -92,6 +97,7 @@ impl Part {
             Self::Dependencies => return dependencies::check().map(|()| None),
             Self::Deny => return deny::check(),
             Self::Schemathesis => return schemathesis::run().map(|()| None),
+            Self::Fuzz => return fuzz::run().map(|()| None),
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);

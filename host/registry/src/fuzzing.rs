@@ -3,6 +3,7 @@
 use domain::{Digest, PluginName, Tool};
 use sandbox::Declared;
 
+use crate::declaration::Declaration;
 use crate::finding::Findings;
 use crate::rules::{self, Subject};
 use crate::{Finding, Settings};
@@ -19,4 +20,14 @@ pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     let mut findings = Findings::default();
     let tools = rules::judge(&subject, &Settings::new("unused"), &|_| None, &mut findings);
     (findings.into_vec(), tools)
+}
+
+/// Reads the content of a component's section, and writes it as the host would.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn declaration(content: &[u8]) -> Result<Vec<u8>, Vec<Finding>> {
+    let mut findings = Findings::default();
+    let read = Declaration::read(content, &mut findings);
+    read.map(|declaration| declaration.write()).ok_or_else(|| findings.into_vec())
 }

@@ -152,9 +152,13 @@ fn is_ambiguous(path: &str) -> bool {
     true
 }
 
-/// Authority and path of a URL as it is written, without query and fragment.
+/// Authority and path of a URL as it is written, without query and fragment. `None` for one whose first `://` is not that of
+/// its scheme, as in `https:/a/://b`: the URL standard reads the host `a` there, and people the host `b`.
 fn split(url: &str) -> Option<(&str, &str)> {
-    let (_, rest) = url.split_once("://")?;
+    let (scheme, rest) = url.split_once("://")?;
+    if !scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
+        return None;
+    }
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
     let rest = &rest[..end];
     Some(rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len())))

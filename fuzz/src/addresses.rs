@@ -1,0 +1,113 @@
+//! The address filter: no address that is not public passes, by the registries of IANA as they are printed, whole blocks by
+//! their first and last address, and not by the code that is tested.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
+
+use sandbox::is_public;
+
+/// Blocks of the special-purpose registries, of multicast and of what is reserved, that are not globally reachable.
+const UNREACHABLE: [(&str, &str); 30] = [
+    ("0.0.0.0", "0.255.255.255"),
+    ("10.0.0.0", "10.255.255.255"),
+    ("100.64.0.0", "100.127.255.255"),
+    ("127.0.0.0", "127.255.255.255"),
+    // No registry has the wire server of one cloud.
+    ("168.63.129.16", "168.63.129.16"),
+    ("169.254.0.0", "169.254.255.255"),
+    ("172.16.0.0", "172.31.255.255"),
+    ("192.0.0.0", "192.0.0.8"),
+    ("192.0.0.11", "192.0.0.255"),
+    ("192.0.2.0", "192.0.2.255"),
+    ("192.88.99.0", "192.88.99.255"),
+    ("192.168.0.0", "192.168.255.255"),
+    ("198.18.0.0", "198.19.255.255"),
+    ("198.51.100.0", "198.51.100.255"),
+    ("203.0.113.0", "203.0.113.255"),
+    ("224.0.0.0", "239.255.255.255"),
+    ("240.0.0.0", "255.255.255.255"),
+    ("::", "::1"),
+    ("::ffff:0.0.0.0", "::ffff:255.255.255.255"),
+    ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"),
+    ("100::", "100::1:ffff:ffff:ffff:ffff"),
+    ("2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff"),
+    ("2001:10::", "2001:1f:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("fe80::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+];
+
+/// Blocks that a registry has and calls reachable, or does not say. To refuse them is no flaw, nor is to allow them.
+const EITHER: [(&str, &str); 6] = [
+    ("192.0.0.9", "192.0.0.10"),
+    ("192.31.196.0", "192.31.196.255"),
+    ("192.52.193.0", "192.52.193.255"),
+    ("192.175.48.0", "192.175.48.255"),
+    ("2001:1::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ("2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff"),
+];
+
+type Block = (IpAddr, IpAddr);
+
+static BLOCKS: LazyLock<(Vec<Block>, Vec<Block>)> = LazyLock::new(|| {
+    let address = |text: &str| text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    let blocks = |table: &[(&str, &str)]| table.iter().map(|(first, last)| (address(first), address(last))).collect();
+    (blocks(&UNREACHABLE), blocks(&EITHER))
+});
+
+/// Addresses as text, one a line; and the bytes themselves, as addresses of either kind.
+pub fn addresses(bytes: &[u8]) {
+    for line in String::from_utf8_lossy(bytes).lines() {
+        line.trim().parse().iter().for_each(|address| judge(*address));
+    }
+    let (fours, _) = bytes.as_chunks::<4>();
+    fours.iter().for_each(|four| judge(IpAddr::from(*four)));
+    let (sixteens, _) = bytes.as_chunks::<16>();
+    sixteens.iter().for_each(|sixteen| judge(IpAddr::from(*sixteen)));
+}
+
+fn judge(address: IpAddr) {
+    let (unreachable, either) = &*BLOCKS;
+    let lies_in = |blocks: &[Block]| blocks.iter().any(|(first, last)| (*first..=*last).contains(&address));
+    if lies_in(unreachable) || !is_global_unicast(address) {
+        assert!(!is_public(address), "{address} is not of the public internet");
+    } else if !lies_in(either) {
+        assert!(is_public(address), "nothing is special about {address}");
+    }
+    if let IpAddr::V4(address) = address {
+        for disguised in disguises(address) {
+            assert!(!is_public(disguised.into()), "{disguised} carries {address}");
+        }
+    }
+}
+
+/// Whether the registry of the whole space has it for hosts: of IPv6 that is one block, and the rest is not handed out.
+fn is_global_unicast(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let never = address.is_unspecified() || address.is_loopback() || address.is_private();
+            !(never || address.is_link_local() || address.is_multicast() || address.is_documentation())
+        }
+        IpAddr::V6(address) => matches!(address.octets()[0], 0x20..=0x3f),
+    }
+}
+
+/// Every IPv6 address that carries this one, whoever it leads to.
+fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 7] {
+    let bits = u128::from(address.to_bits());
+    [
+        address.to_ipv6_mapped(),
+        address.to_ipv6_compatible(),
+        // NAT64 under the prefix that everybody has, and under the local one; translated (SIIT).
+        Ipv6Addr::from_bits((0x0064_ff9b << 96) | bits),
+        Ipv6Addr::from_bits((0x0064_ff9b_0001 << 80) | bits),
+        Ipv6Addr::from_bits((0xffff << 48) | bits),
+        // 6to4, and Teredo, which has the client's address with all bits turned.
+        Ipv6Addr::from_bits((0x2002 << 112) | (bits << 80)),
+        Ipv6Addr::from_bits((0x2001 << 112) | (!bits & 0xffff_ffff)),
+    ]
+}

@@ -1,0 +1,46 @@
+//! The rules for requests: whatever a rule and a URL look like, the rule allows no other host than the one that it names.
+
+use std::collections::BTreeSet;
+
+use sandbox::{HttpRule, Reach};
+use url::{Host, Url};
+
+/// A rule on the first line, and a URL on the second.
+pub fn rules(bytes: &[u8]) {
+    let given = String::from_utf8_lossy(bytes);
+    let Some((written, requested)) = given.split_once('\n') else { return };
+    let methods = BTreeSet::from(["GET".to_owned()]);
+    let rule = match HttpRule::parse(written, methods.clone(), Reach::Public) {
+        Ok(rule) => rule,
+        Err(error) => return crate::assert_harmless(&text::line(&error.to_string())),
+    };
+    let pattern = rule.host.as_str();
+    // People read the host between the first `://` and the next slash.
+    let (scheme, rest) = written.split_once("://").unwrap_or_default();
+    assert!(scheme.eq_ignore_ascii_case(rule.scheme.as_str()), "{written:?} begins with its scheme");
+    let authority = rest.split('/').next().unwrap_or_default();
+    assert!(!authority.is_empty() && !authority.contains(['@', '\\', '?', '#']), "{written:?} names its host plainly");
+    let normal = format!("{}://{pattern}:{}{}", rule.scheme.as_str(), rule.port, rule.path);
+    assert_eq!(
+        HttpRule::parse(&normal, methods, Reach::Public).as_ref(),
+        Ok(&rule),
+        "the normal form is the same rule"
+    );
+    let named = named(written);
+    assert_eq!(pattern.trim_start_matches("*."), named.to_string(), "{written:?} names this host");
+
+    let Some(url) = Url::parse(requested.trim()).ok().filter(Url::has_host) else { return };
+    let (Some(host), Some(text)) = (url.host(), url.host_str()) else { return };
+    if rule.host.matches(text) {
+        let is_named = host.to_owned() == named;
+        let below = matches!(host, Host::Domain(name) if name.ends_with(&format!(".{named}")));
+        assert!(if pattern.starts_with("*.") { below && !is_named } else { is_named }, "{pattern} allows {url}");
+    }
+}
+
+/// The host that a rule which was taken names, read as the URL standard does, without the wildcard.
+fn named(written: &str) -> Host<String> {
+    let parsed = Url::parse(&written.replacen("://*.", "://", 1));
+    let host = parsed.ok().and_then(|url| url.host().map(|host| host.to_owned()));
+    host.unwrap_or_else(|| panic!("{written:?} was taken and is no URL"))
+}
