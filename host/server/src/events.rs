@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse;
-use dispatch::ports::{Committed, Facts, Position, StoreFault};
-use dispatch::{Attachment, Follower, Handle, Item, Live};
-use domain::{ConversationId, Event as Fact, Principal, SuspensionId, Turn, TurnId};
+use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
+use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
+use domain::{ConversationId, Event as Fact, Kind as Waits, Principal, SuspensionId, ToolName, Turn, TurnId};
 use tokio::time::MissedTickBehavior;
 
 use crate::error::Result;
@@ -74,13 +74,48 @@ pub(crate) struct Stream {
     follower: Follower,
     cursor: Cursor,
     ready: VecDeque<sse::Event>,
-    told: HashSet<String>,
+    told: HashSet<SuspensionId>,
+    /// What of it is yet to be told goes before everything else.
+    waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
     closing: Closing,
     /// What the principal is known by, for as long as it counts.
     token: String,
     _attached: Option<Attachment>,
     _open: Open,
+}
+
+/// How many suspensions are read at a time: each may hold megabytes, and a client may stop reading.
+const PAGE: usize = 8;
+
+/// What waits for a client of these tools, as far as it was not told yet.
+pub(crate) struct Waiting {
+    conversation: ConversationId,
+    tools: Vec<ToolName>,
+    after: Option<SuspensionId>,
+}
+
+impl Waiting {
+    pub(crate) fn new(conversation: ConversationId, tools: Vec<ToolName>) -> Self {
+        Self { conversation, tools, after: None }
+    }
+
+    /// The next page of it, and where the one after that begins.
+    async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
+        let (open, conversation) = (Some(true), Some(self.conversation.clone()));
+        let filter = Filter { open, conversation, kind: Some(Waits::ClientExec), ..Filter::default() };
+        let (mut items, next) = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
+        items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
+        Ok((items, next))
+    }
+
+    /// The next page, if there is to be one. Safe to cancel: the same page is read again.
+    async fn next(this: Option<&Self>, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
+        match this {
+            Some(waiting) => waiting.page(app, by).await,
+            None => Ok((Vec::new(), None)),
+        }
+    }
 }
 
 /// One of the streams that a principal may have, open for as long as this lives.
@@ -119,6 +154,7 @@ impl Stream {
             cursor,
             ready: VecDeque::new(),
             told: HashSet::new(),
+            waiting: None,
             ephemeral: HashMap::new(),
             closing,
             token,
@@ -135,12 +171,21 @@ impl Stream {
 
     /// Tells a client that has just attached what waits for it already. What was told so is not told again when its
     /// commit comes by.
-    pub(crate) fn tell_open(&mut self, attached: Attachment, open: Vec<Suspension>) -> Result<()> {
+    pub(crate) async fn tell_open(&mut self, attached: Attachment, waiting: Waiting) -> Result<()> {
         self._attached = Some(attached);
-        for suspension in open {
-            self.told.insert(suspension.suspension.clone());
-            self.ready.push_back(rendered(&Event::snapshot(suspension), None)?);
+        let page = waiting.page(&self.app, &self.by).await?;
+        self.waiting = Some(waiting);
+        self.take_waiting(page)
+    }
+
+    /// Makes events of a page of what waits. What begins to wait meanwhile is on a later page, and then in `told`, or it is
+    /// not: the stream follows since before the first page, and comes to the commit in either case.
+    fn take_waiting(&mut self, (items, next): (Vec<PendingItem>, Option<SuspensionId>)) -> Result<()> {
+        for item in &items {
+            self.told.insert(item.suspension.id);
+            self.ready.push_back(rendered(&Event::snapshot(Suspension::from(item)), None)?);
         }
+        self.waiting = self.waiting.take().filter(|_| next.is_some()).map(|waiting| Waiting { after: next, ..waiting });
         Ok(())
     }
 
@@ -170,7 +215,15 @@ impl Stream {
                         continue;
                     }
                     () = std::future::ready(()), if !stream.ready.is_empty() => {}
-                    item = stream.follower.next(), if stream.ready.is_empty() => stream.take(item).await?,
+                    page = Waiting::next(stream.waiting.as_ref(), &stream.app, &stream.by),
+                        if stream.ready.is_empty() && stream.waiting.is_some() =>
+                    {
+                        // The error was logged where it was made.
+                        page.and_then(|page| stream.take_waiting(page)).ok()?;
+                    }
+                    item = stream.follower.next(), if stream.ready.is_empty() && stream.waiting.is_none() => {
+                        stream.take(item).await?;
+                    }
                 }
                 if let Some(event) = stream.ready.pop_front() {
                     return Some((Ok(event), (stream, recheck)));
@@ -222,8 +275,7 @@ impl Stream {
     }
 
     fn is_news(&mut self, fact: &Fact) -> bool {
-        let told = |id: &SuspensionId| id.to_string();
-        !matches!(fact, Fact::CallSuspended { suspension, .. } if self.told.remove(&told(&suspension.id)))
+        !matches!(fact, Fact::CallSuspended { suspension, .. } if self.told.remove(&suspension.id))
     }
 
     fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {

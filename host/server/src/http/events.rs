@@ -7,15 +7,14 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use dispatch::ports::Filter;
-use domain::{ConversationId, Kind, Principal, ToolName};
+use domain::{ConversationId, ToolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, Params, Segments};
 use crate::auth::{Admin, By, bearer};
 use crate::error::{Code, Error, Result};
-use crate::events::{Cursor, Open, Stream};
+use crate::events::{Cursor, Open, Stream, Waiting};
 use crate::serve::Closing;
 use crate::wire;
 
@@ -114,7 +113,7 @@ pub(crate) async fn conversation(
         stream.skip_past().await?;
     }
     if let (Some(attached), Some(tools)) = (attached, tools) {
-        stream.tell_open(attached, open(&app, &by, conversation, &tools).await?)?;
+        stream.tell_open(attached, Waiting::new(conversation, tools)).await?;
     }
     Ok(sent(&app, stream))
 }
@@ -160,28 +159,6 @@ fn cursor(begin: From) -> Cursor {
 fn tool_names(text: &str) -> Result<Vec<ToolName>> {
     let names = text.split(',').map(|name| ToolName::new(name.trim()));
     names.collect::<std::result::Result<_, _>>().map_err(|error| Error::new(Code::BadRequest, error.to_string()))
-}
-
-/// What waits for a client of these tools.
-async fn open(
-    app: &App,
-    by: &Principal,
-    conversation: ConversationId,
-    tools: &[ToolName],
-) -> Result<Vec<wire::Suspension>> {
-    let (open, kind) = (Some(true), Some(Kind::ClientExec));
-    let filter = Filter { open, conversation: Some(conversation), kind, ..Filter::default() };
-    let mut suspensions = Vec::new();
-    let mut after = None;
-    loop {
-        let (items, next) = app.doors.handle.suspensions(by, filter.clone(), after, 500).await?;
-        let for_client = items.iter().filter(|item| tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
-        suspensions.extend(for_client.map(wire::Suspension::from));
-        after = next;
-        if after.is_none() {
-            return Ok(suspensions);
-        }
-    }
 }
 
 fn sent(app: &App, stream: Stream) -> Response {

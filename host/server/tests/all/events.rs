@@ -169,6 +169,40 @@ async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
+    let world = World::new();
+    let turn = |ids: &[String]| {
+        let call = |id: &String| format!(r#"{{"id":"{id}","tool":"locate","arguments":{{}}}}"#);
+        format!(r#"{{"calls":[{}]}}"#, ids.iter().map(call).collect::<Vec<_>>().join(","))
+    };
+    let ids: Vec<_> = (0..20).map(|n| format!("c{n}")).collect();
+    let reply = world.submit("", &turn(&ids)).await;
+    let mut expected: Vec<Value> = (0..20).map(|n| reply.at(&format!("/pending/{n}/suspension")).into()).collect();
+
+    let mut client = Tail::open(&world, "carol", &format!("{EVENTS}?client=locate"), None).await;
+    // Both happen while the client has read nothing: what is answered is not told any more, and what is new is told once.
+    let answered = expected.pop().unwrap();
+    let reply = world.resolve("carol", answered.as_str().unwrap(), r#"{"decision":"result","data":{"lat":47}}"#).await;
+    assert_eq!(reply.status, 200);
+    expected.push(world.submit("", &turn(&["late".into()])).await.at("/pending/0/suspension").into());
+
+    let mut told = Vec::new();
+    let mut is_ending = false;
+    loop {
+        let seen = client.next().await;
+        if seen.event == "call.suspended" {
+            told.push(seen.data["suspension"].clone());
+        } else if !is_ending {
+            is_ending = true;
+            world.submit("", &turn(&["end".into()])).await;
+        } else if seen.event == "call.requested" && seen.data["call"] == "end" {
+            break;
+        }
+    }
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn streams_are_for_those_who_may_see_them() {
     let world = World::new();
     world.submit("", PAY).await;
