@@ -56,8 +56,8 @@ pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
             judge(part, honest, &around, &chars[part.at.clone()], &mut loud[part.at.clone()]);
         }
     }
-    for index in 0..chars.len() {
-        loud[index] |= is_false_punctuation(chars, index, &around);
+    for (index, loud) in loud.iter_mut().enumerate().take(chars.len()) {
+        *loud |= is_false_punctuation(chars, index, &around);
     }
 }
 
