@@ -118,15 +118,15 @@ pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
     (access, findings.into_vec())
 }
 
+/// What a component said that was asked again, its guest, and what it may use.
+type Again = (Option<Known>, Option<Arc<dyn Guest>>, Access);
+
 /// Asks a component again of which everything but its bytes was lost. It was judged when it was loaded, so what is found now
 /// is only written to the log.
 ///
 /// # Errors
 /// When the host failed and not the component.
-pub(crate) fn again(
-    guests: &dyn Guests,
-    question: &Question<'_>,
-) -> io::Result<(Option<Known>, Option<Arc<dyn Guest>>, Access)> {
+pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<Again> {
     let mut findings = Findings::default();
     let declaration = match guests.look(question.bytes) {
         Ok(looked) => read(&looked, question.settings, &mut findings),

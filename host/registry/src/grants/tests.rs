@@ -240,7 +240,8 @@ fn words_show_no_value() {
 fn a_manifest_says_what_for_and_nothing_twice() {
     let (_, fine) = everything();
     assert_eq!(fine.check(), Ok(()));
-    let cases: [(&str, fn(&mut Manifest)); 7] = [
+    type Change = fn(&mut Manifest);
+    let cases: [(&str, Change); 7] = [
         ("config: region has no `why`: the operator who is asked to grant it will read the reason", |m| {
             m.config[0].why = " \n".into();
         }),

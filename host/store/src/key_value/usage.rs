@@ -7,7 +7,10 @@ use super::{Backend, KeyValueError, LENGTH, Quota, named};
 
 /// What namespaces use, of those that were written to since the start.
 #[derive(Clone, Default)]
-pub(super) struct Usages(Arc<Mutex<HashMap<String, Arc<Mutex<Option<Usage>>>>>>);
+pub(super) struct Usages(Arc<Mutex<HashMap<String, OfOne>>>);
+
+/// What one namespace uses, once it was counted. Its lock is held over each write.
+type OfOne = Arc<Mutex<Option<Usage>>>;
 
 /// What one namespace uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn offset(text: &str, keys: &[&str]) -> Option<usize> {
         let mut value = value;
         if let DeValue::Array(items) = value.get_ref() {
             let position = keys.next().and_then(|position| position.parse::<usize>().ok());
-            let Some(item) = position.and_then(|position| items.iter().nth(position)) else { break };
+            let Some(item) = position.and_then(|position| items.get(position)) else { break };
             found = Some(item.span().start);
             value = item;
         }
