@@ -5,11 +5,12 @@
 //! it does not come back in time. The work itself cannot be stopped: it goes on until the disk answers, holds its place
 //! until then, and what it was to write may yet be written. Work that has not begun is withdrawn.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use domain::Span;
-use tokio::sync::Semaphore;
+use domain::{PluginName, Span};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::ending::Stop;
@@ -18,17 +19,95 @@ use crate::ending::Stop;
 /// store that is stuck leaves some for what goes to other disks.
 pub(crate) const PLACES: usize = 64;
 
+/// How much of one plugin may wait for a disk at once, so that one whose disk is stuck holds up its own calls.
+const PLACES_OF_A_PLUGIN: usize = 8;
+
+/// Files and folders that the guests of one plugin may have open at once.
+const FILES_OF_A_PLUGIN: usize = 128;
+
+/// The places of what may wait for a disk and of what is open, of all plugins.
+pub(crate) struct Places {
+    waiting: Arc<Semaphore>,
+    open: Arc<Semaphore>,
+    /// For each plugin that uses any now, its share.
+    shares: Mutex<BTreeMap<PluginName, Weak<Share>>>,
+}
+
+impl Places {
+    /// With so many files open at once at most.
+    pub(crate) fn new(files: usize) -> Self {
+        Self {
+            waiting: Arc::new(Semaphore::new(PLACES)),
+            open: Arc::new(Semaphore::new(files)),
+            shares: Mutex::default(),
+        }
+    }
+
+    /// The share of a plugin; without a name, one for a single call.
+    pub(crate) fn share(&self, plugin: Option<&PluginName>) -> Arc<Share> {
+        let make = || {
+            Arc::new(Share {
+                waiting: [Arc::new(Semaphore::new(PLACES_OF_A_PLUGIN)), Arc::clone(&self.waiting)],
+                open: [Arc::new(Semaphore::new(FILES_OF_A_PLUGIN)), Arc::clone(&self.open)],
+            })
+        };
+        let Some(plugin) = plugin else { return make() };
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(plugin).and_then(Weak::upgrade) {
+            return share;
+        }
+        let made = make();
+        shares.retain(|_, share| share.strong_count() > 0);
+        shares.insert(plugin.clone(), Arc::downgrade(&made));
+        made
+    }
+}
+
+/// What one plugin may have of the places: each semaphore is its own and the one of all plugins.
+pub(crate) struct Share {
+    waiting: [Arc<Semaphore>; 2],
+    open: [Arc<Semaphore>; 2],
+}
+
+/// A place that is taken until this is dropped. It keeps the share, whose other places would be forgotten without it.
+pub(crate) struct Place {
+    _permits: [OwnedSemaphorePermit; 2],
+    _share: Arc<Share>,
+}
+
+impl Share {
+    /// Waits for a place to wait for a disk. One's own comes first: who waits for that must hold up nobody else.
+    async fn wait(self: Arc<Self>) -> Result<Place, Stop> {
+        let closed = |error: tokio::sync::AcquireError| Stop::Fault(error.to_string());
+        let own = Arc::clone(&self.waiting[0]).acquire_owned().await.map_err(closed)?;
+        let shared = Arc::clone(&self.waiting[1]).acquire_owned().await.map_err(closed)?;
+        Ok(Place { _permits: [own, shared], _share: self })
+    }
+
+    /// A place for a file that is opened now, if there is one.
+    pub(crate) fn open(self: Arc<Self>) -> Option<Place> {
+        let own = Arc::clone(&self.open[0]).try_acquire_owned().ok()?;
+        let shared = Arc::clone(&self.open[1]).try_acquire_owned().ok()?;
+        Some(Place { _permits: [own, shared], _share: self })
+    }
+}
+
 /// Runs the blocking work of one call.
 #[derive(Clone)]
 pub(crate) struct Blocking {
-    places: Arc<Semaphore>,
+    share: Arc<Share>,
     most: Span,
 }
 
 impl Blocking {
     /// Work that takes at most so long, in these places.
-    pub(crate) fn new(places: Arc<Semaphore>, most: Span) -> Self {
-        Self { places, most }
+    pub(crate) fn new(share: Arc<Share>, most: Span) -> Self {
+        Self { share, most }
+    }
+
+    /// A place for a file that is opened now, if there is one.
+    pub(crate) fn open(&self) -> Option<Place> {
+        Arc::clone(&self.share).open()
     }
 
     /// Waits for `work`, which is called `what` in messages.
@@ -37,9 +116,9 @@ impl Blocking {
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Stop> {
-        let places = Arc::clone(&self.places);
+        let share = Arc::clone(&self.share);
         let done = async move {
-            let place = places.acquire_owned().await.map_err(|error| Stop::Fault(error.to_string()))?;
+            let place = share.wait().await?;
             let mut task = Withdrawn(spawn_blocking(move || {
                 let _place = place;
                 work()
@@ -64,5 +143,36 @@ struct Withdrawn<T>(JoinHandle<T>);
 impl<T> Drop for Withdrawn<T> {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_whose_disk_is_stuck_holds_up_its_own_calls() {
+        let places = Places::new(1000);
+        let [stuck, other] = ["stuck", "other"].map(|name| PluginName::new(name).expect("a name"));
+        let wait = |plugin| places.share(Some(plugin)).wait().now_or_never().and_then(Result::ok);
+        let waiting: Vec<_> = (0..100).filter_map(|_| wait(&stuck)).collect();
+        assert_eq!(waiting.len(), PLACES_OF_A_PLUGIN);
+        assert!(wait(&other).is_some());
+        drop(waiting);
+        assert!(wait(&stuck).is_some(), "what came back leaves its place");
+    }
+
+    #[test]
+    fn files_that_are_open_are_counted_for_each_plugin_and_for_all() {
+        let places = Places::new(FILES_OF_A_PLUGIN + 10);
+        let [one, two] = ["one", "two"].map(|name| PluginName::new(name).expect("a name"));
+        let open = |plugin| places.share(Some(plugin)).open();
+        let of_one: Vec<_> = (0..1000).map_while(|_| open(&one)).collect();
+        let of_two: Vec<_> = (0..1000).map_while(|_| open(&two)).collect();
+        assert_eq!((of_one.len(), of_two.len()), (FILES_OF_A_PLUGIN, 10));
+        drop(of_one);
+        assert!(open(&two).is_some());
     }
 }

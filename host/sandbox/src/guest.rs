@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::Limits;
-use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, Places};
 use crate::call::{Job, Spent};
 use crate::capability::Grants;
 use crate::capability::filesystem::Files;
@@ -32,8 +31,8 @@ pub(crate) struct Outside {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) keyvalue: Option<Arc<dyn Buckets>>,
     pub(crate) http: Option<HttpClient>,
-    /// The places of what may wait for a disk.
-    pub(crate) blocking: Arc<Semaphore>,
+    /// The places of what may wait for a disk and of files that are open.
+    pub(crate) places: Arc<Places>,
 }
 
 /// The data of one call's store.
@@ -90,7 +89,7 @@ impl Guest {
             http_terms: terms,
             held: Held::new(limits.host_bytes),
             traffic: Traffic::default(),
-            blocking: Blocking::new(Arc::clone(&outside.blocking), limits.host_call_time),
+            blocking: Blocking::new(outside.places.share(job.map(|job| &job.plugin)), limits.host_call_time),
             host_calls: 0,
             most_host_calls: limits.host_calls,
             progress: Progress::new(Arc::clone(&sink), streaming, limits),

@@ -38,7 +38,7 @@ mod wasi;
 
 pub use abi::{AbiVersion, Declared};
 pub use call::{End, Job, Spent};
-pub use capability::filesystem::Folder;
+pub use capability::filesystem::{Folder, raise_open_files};
 pub use capability::http::{
     HostPattern, HttpClient, HttpRule, InvalidAuthority, InvalidRule, Reach, Resolver, Scheme, SystemResolver,
     is_public,

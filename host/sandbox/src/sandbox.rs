@@ -11,9 +11,10 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports};
-use crate::blocking::PLACES;
+use crate::blocking::Places;
 use crate::cache::{Cache, code};
 use crate::capability::config;
+use crate::capability::filesystem::most_open;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::{Capabilities, Capability};
@@ -122,7 +123,7 @@ impl Sandbox {
                 random: settings.random,
                 keyvalue: settings.keyvalue,
                 http: settings.http,
-                blocking: Arc::new(Semaphore::new(PLACES)),
+                places: Arc::new(Places::new(most_open())),
             },
             places,
             linker,

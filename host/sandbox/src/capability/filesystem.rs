@@ -10,6 +10,7 @@
 //! else did, so such a plugin's calls cannot be replayed ([`Grants::is_replayable`](super::Grants::is_replayable)).
 
 mod host;
+mod open;
 mod streams;
 
 use std::fs::File;
@@ -17,10 +18,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::filesystem::{Dir, FsPerms, OpenMode};
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
+pub(crate) use self::open::most_open;
+pub use self::open::raise_open_files;
 use crate::ending::Stop;
 use crate::guest::Guest;
 use crate::spending::Charge;
@@ -62,6 +66,10 @@ pub(crate) struct Files {
     /// Its folders, each with the path under which the guest sees it.
     folders: Vec<(Dir, String)>,
     written: Written,
+    /// What the guest opened and has a handle of, by that handle.
+    open: std::collections::HashMap<u32, Arc<open::Opened>>,
+    /// The places of what a call has open.
+    most_open: Arc<Semaphore>,
     /// What is held for listings that the guest has open, by their handles.
     listings: std::collections::HashMap<u32, Charge>,
 }
@@ -70,7 +78,13 @@ impl Files {
     /// No folder yet, and so many bytes that may be written.
     pub(crate) fn new(most_written: usize) -> Self {
         let written = Written { left: Arc::new(most_written.into()), most: most_written };
-        Self { folders: Vec::new(), written, listings: std::collections::HashMap::new() }
+        Self {
+            folders: Vec::new(),
+            written,
+            open: std::collections::HashMap::new(),
+            most_open: Arc::new(Semaphore::new(open::MOST_OPEN)),
+            listings: std::collections::HashMap::new(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 /// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1 and the
 /// number of the error.
 fn filer(run: &str) -> Plugin {
-    let items = "(global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0))
+    let items = "(global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
       (func $open (param $path i32) (param $len i32) (param $how i32) (param $flags i32) (result i32)
         (call $open_at (global.get $dir) (i32.const 1) (local.get $path) (local.get $len) (local.get $how) (local.get $flags) (i32.const 32))
         (global.set $file (i32.load (i32.const 36)))
@@ -32,6 +32,8 @@ fn filer(run: &str) -> Plugin {
           (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $folders (param i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.open-at" (func $open_at (param i32 i32 i32 i32 i32 i32 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.write" (func $write (param i32 i32 i32 i64 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.write-via-stream" (func $write_from (param i32 i64 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[resource-drop]descriptor" (func $close (param i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read-directory" (func $list (param i32 i32)))"#,
         world: "import wasi:filesystem/preopens@0.2.12; import wasi:filesystem/types@0.2.12;",
         ..Wat::default()
@@ -102,6 +104,60 @@ fn what_is_written_to_files_is_limited() {
     let over = run(&plugin, Some((place.path(), true)), "b", &limits(4096 + 4999));
     assert!(failed(over.outcome, FailureCode::LimitExceeded).contains("`files_written`"));
     assert_eq!(std::fs::read(place.path().join("b")).expect("it was made"), b"");
+}
+
+#[test]
+fn what_is_written_beyond_the_end_of_a_file_is_paid_for_with_the_gap() {
+    let place = tempfile::tempdir().expect("a folder");
+    for (way, write) in [
+        ("at once", "(call $write (global.get $file) (i32.const 0) (i32.const 1) (local.get $at) (i32.const 48))"),
+        ("as a stream", "(call $write_from (global.get $file) (local.get $at) (i32.const 48))"),
+    ] {
+        let plugin = |at: u64| {
+            let write = write.replace("(local.get $at)", &format!("(i64.const {at})"));
+            filer(&format!(
+                "(if (call $open (local.get $args) (local.get $args_len) (i32.const 1) (i32.const 2)) (then (unreachable)))
+                 {write} {write}
+                 (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 48))))"
+            ))
+        };
+        let limits = Limits { files_written: 20_000, ..tight() };
+        let end = |at: u64, path: &str| run(&plugin(at), Some((place.path(), true)), path, &limits).outcome;
+        assert_eq!(value(end(15_000, "near")), "0", "{way}: the gap is paid for once");
+        for at in [16_000, 1 << 40] {
+            let why = failed(end(at, "far"), FailureCode::LimitExceeded);
+            assert!(why.contains("`files_written`"), "{way}: {why}");
+        }
+        assert_eq!(std::fs::metadata(place.path().join("far")).expect("it was made").len(), 0, "{way}");
+        std::fs::remove_file(place.path().join("near")).expect("it was made");
+    }
+}
+
+#[test]
+fn what_is_open_is_limited_and_held_on_behalf_of_the_call() {
+    let place = tempfile::tempdir().expect("a folder");
+    std::fs::write(place.path().join("file"), "").expect("a file");
+    let opened = |times: u32, then: &str, host_bytes| {
+        let plugin = filer(&format!(
+            "(loop $again
+               (if (call $open (local.get $args) (local.get $args_len) (i32.const 0) (i32.const 1)) (then (unreachable)))
+               {then}
+               (global.set $times (i32.add (global.get $times) (i32.const 1)))
+               (br_if $again (i32.lt_u (global.get $times) (i32.const {times}))))
+             (call $ok_number (i64.extend_i32_u (global.get $times)))"
+        ));
+        run(&plugin, Some((place.path(), false)), "file", &Limits { host_bytes, ..tight() }).outcome
+    };
+    assert_eq!(value(opened(32, "", 1 << 20)), "32");
+    let why = failed(opened(33, "", 1 << 20), FailureCode::LimitExceeded);
+    assert!(why.contains("more than 32 files and folders open"), "{why}");
+    assert_eq!(
+        value(opened(200, "(call $close (global.get $file))", 1 << 20)),
+        "200",
+        "what is closed is no longer open"
+    );
+    let why = failed(opened(10, "", 9 * 4096), FailureCode::LimitExceeded);
+    assert!(why.contains("`host_bytes`"), "{why}");
 }
 
 #[test]

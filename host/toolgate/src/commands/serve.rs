@@ -21,6 +21,7 @@ use crate::terminal::{Ink, Terminal};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: Serve, terminal: &Terminal) -> Result<(), Report> {
+    sandbox::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     let done = runtime.block_on(serve(args, terminal));
     // What is left are streams and a look at a folder, which nobody waits for.

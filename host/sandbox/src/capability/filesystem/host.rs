@@ -15,6 +15,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
 use super::NAME;
+use super::open::{Opened, READ_AHEAD};
 use super::streams::{Reading, Writing};
 use crate::ending::Stop;
 use crate::guest::Guest;
@@ -43,12 +44,28 @@ impl Guest {
         self.files.written.take(NAME).map_err(FsError::trap)
     }
 
+    /// What is known of something that the guest opened; nothing of the folders that it was granted.
+    fn opened(&self, fd: &Resource<Descriptor>) -> Option<Arc<Opened>> {
+        self.files.open.get(&fd.rep()).cloned()
+    }
+
+    /// Pays for the gap that writing there leaves.
+    fn pay_gap(&self, fd: &Resource<Descriptor>, offset: Filesize) -> FsResult<()> {
+        let Some(opened) = self.opened(fd) else { return Ok(()) };
+        opened.pay_gap(offset, &self.files.written).map_err(FsError::trap)
+    }
+
     /// Puts something of ours around an output stream.
-    fn writing(&mut self, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+    fn writing(
+        &mut self,
+        stream: Resource<DynOutputStream>,
+        opened: Option<Arc<Opened>>,
+        at: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let inner = self.table.delete(stream)?;
         let (traffic, blocking) = (self.traffic.clone(), self.blocking.clone());
         let stream: DynOutputStream =
-            Box::new(Writing { inner, traffic, blocking, written: self.files.written.clone() });
+            Box::new(Writing { inner, traffic, blocking, opened, at, written: self.files.written.clone() });
         Ok(self.table.push(stream)?)
     }
 }
@@ -73,21 +90,27 @@ impl types::Host for Guest {
 
 impl HostDescriptor for Guest {
     fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
+        let opened = self.opened(&fd);
+        let charge = self.held.charge(READ_AHEAD).map_err(FsError::trap)?;
         let stream = self.filesystem().read_via_stream(fd, offset)?;
         let inner = self.table.delete(stream)?;
         let (traffic, blocking) = (self.traffic.clone(), self.blocking.clone());
-        let stream: DynInputStream = Box::new(Reading { inner, traffic, blocking });
+        let stream: DynInputStream = Box::new(Reading { inner, traffic, blocking, _opened: opened, _charge: charge });
         Ok(self.table.push(stream)?)
     }
 
     fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
+        let opened = self.opened(&fd);
+        self.pay_gap(&fd, offset)?;
         let stream = self.filesystem().write_via_stream(fd, offset)?;
-        self.writing(stream)
+        self.writing(stream, opened, offset)
     }
 
     fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
+        let opened = self.opened(&fd);
         let stream = self.filesystem().append_via_stream(fd)?;
-        self.writing(stream)
+        let end = opened.as_ref().map_or(0, |opened| opened.size());
+        self.writing(stream, opened, end)
     }
 
     async fn advise(
@@ -119,7 +142,12 @@ impl HostDescriptor for Guest {
             .written
             .take(usize::try_from(size.saturating_sub(before)).unwrap_or(usize::MAX))
             .map_err(FsError::trap)?;
-        timely!(self.set_size(fd, size))
+        let opened = self.opened(&fd);
+        timely!(self.set_size(fd, size))?;
+        if let Some(opened) = opened {
+            opened.resized(size);
+        }
+        Ok(())
     }
 
     async fn set_times(&mut self, fd: Resource<Descriptor>, atim: NewTimestamp, mtim: NewTimestamp) -> FsResult<()> {
@@ -133,8 +161,14 @@ impl HostDescriptor for Guest {
     }
 
     async fn write(&mut self, fd: Resource<Descriptor>, buffer: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
+        self.pay_gap(&fd, offset)?;
         self.write_out(buffer.len())?;
-        timely!(self.write(fd, buffer, offset))
+        let opened = self.opened(&fd);
+        let written = timely!(self.write(fd, buffer, offset))?;
+        if let Some(opened) = opened {
+            opened.reaches(offset.saturating_add(written));
+        }
+        Ok(written)
     }
 
     /// A listing is made whole before its first entry is read, so it is paid for before it is made.
@@ -211,16 +245,18 @@ impl HostDescriptor for Guest {
         if how.contains(OpenFlags::CREATE) {
             self.name()?;
         }
+        let room = self.room()?;
         let there = timely!(self.stat_at(Resource::new_borrow(fd.rep()), follow, path.clone()));
         if there.is_ok_and(|there| !is_plain(there.type_)) {
             return Err(ErrorCode::NotPermitted.into());
         }
         let opened = timely!(self.open_at(fd, follow, path, how, flags))?;
-        let kind = timely!(self.get_type(Resource::new_borrow(opened.rep())))?;
-        if !is_plain(kind) {
+        let found = timely!(self.stat(Resource::new_borrow(opened.rep())))?;
+        if !is_plain(found.type_) {
             self.table.delete(opened)?;
             return Err(ErrorCode::NotPermitted.into());
         }
+        self.files.open.insert(opened.rep(), Arc::new(Opened::new(room, found.size)));
         Ok(opened)
     }
 
@@ -270,6 +306,7 @@ impl HostDescriptor for Guest {
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> Result<()> {
+        self.files.open.remove(&fd.rep());
         HostDescriptor::drop(&mut self.filesystem(), fd)
     }
 }

@@ -1,19 +1,24 @@
 //! The streams of files: what passes through them is counted, and what waits for the disk has its deadline.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
 use super::Written;
+use super::open::Opened;
 use crate::blocking::Blocking;
-use crate::spending::Traffic;
+use crate::spending::{Charge, Traffic};
 
 /// A file that is read.
 pub(super) struct Reading {
     pub(super) inner: DynInputStream,
     pub(super) traffic: Traffic,
     pub(super) blocking: Blocking,
+    pub(super) _opened: Option<Arc<Opened>>,
+    pub(super) _charge: Charge,
 }
 
 /// A file that is written.
@@ -22,6 +27,9 @@ pub(super) struct Writing {
     pub(super) traffic: Traffic,
     pub(super) blocking: Blocking,
     pub(super) written: Written,
+    pub(super) opened: Option<Arc<Opened>>,
+    /// Where in the file it is.
+    pub(super) at: u64,
 }
 
 #[wasmtime_wasi::async_trait]
@@ -52,9 +60,13 @@ impl InputStream for Reading {
 }
 
 impl Writing {
-    fn take(&self, bytes: usize) -> StreamResult<()> {
+    fn take(&mut self, bytes: usize) -> StreamResult<()> {
         self.written.take(bytes).map_err(trap)?;
         self.traffic.out_of_guest(bytes);
+        self.at = self.at.saturating_add(bytes as u64);
+        if let Some(opened) = &self.opened {
+            opened.reaches(self.at);
+        }
         Ok(())
     }
 }
