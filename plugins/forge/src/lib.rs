@@ -108,6 +108,8 @@ toolgate_sdk::plugin! {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::expect_used, reason = "tests")]
+
     use toolgate_sdk::testing::{Attempt, check};
 
     use super::*;
