@@ -169,9 +169,11 @@ impl Follower {
                 let store: &dyn Store = self.inner.parts.store.as_ref();
                 let page = store.follow(&self.feed, self.after, PAGE).await?;
                 let page = light(page);
-                self.behind = !page.is_empty();
-                self.after = page.last().map_or(self.after, |last| last.position);
+                let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
+                // What is cancelled here reads the same page again.
                 self.read = self.visible(page).await?;
+                self.behind = is_more;
+                self.after = after.unwrap_or(self.after);
                 continue;
             }
             let Some(signals) = &mut self.signals else { return std::future::pending().await };
@@ -186,15 +188,16 @@ impl Follower {
         }
     }
 
-    /// The next item that is there already, if any: what was committed before this call is among them.
+    /// The next item that is there already, if any: what was committed before this call is among them. Safe to cancel.
     ///
     /// # Errors
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
         if self.read.is_empty() {
             let page = light(self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?);
-            self.after = page.last().map_or(self.after, |last| last.position);
+            let after = page.last().map(|last| last.position);
             self.read = self.visible(page).await?;
+            self.after = after.unwrap_or(self.after);
         }
         let next = self.read.pop_front();
         Ok(next)
