@@ -14,4 +14,5 @@ mod keyvalue;
 mod limits;
 mod loading;
 mod reports;
+mod secrets;
 mod world;

@@ -1,0 +1,48 @@
+//! A guest that came to know a secret all the same tells it to nobody.
+
+use std::sync::Arc;
+
+use domain::{FailureCode, Outcome};
+use toolgate_sandbox::{Grants, Job, Secret, SecretValue};
+
+use crate::guests::Wat;
+use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
+
+const SECRET: &str = "hunter2-hunter2";
+
+/// What the guest knows: at 4096 a sentence, at 5000 a string of JSON.
+const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
+
+fn tell(run: &str) -> (Outcome, Arc<Heard>) {
+    let component = Wat { run, items: KNOWS, ..Wat::default() }.build();
+    let value = SecretValue::new(SECRET).expect("a value");
+    let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };
+    let grants = Arc::new(Grants { secrets: vec![secret], ..Grants::default() });
+    let heard = Arc::new(Heard::default());
+    let job = Job { grants, ..job("test", "{}") };
+    let end = RUNTIME.block_on(load(&component).run(&job, &tight(), heard.clone()));
+    (end.outcome, heard)
+}
+
+#[test]
+fn neither_in_its_result_nor_in_what_it_reports() {
+    let (outcome, heard) = tell(
+        "(call $log (i32.const 2) (i32.const 4096) (i32.const 22))
+         (call $progress (i32.const 4096) (i32.const 22) (i32.const 0) (f64.const 0) (i32.const 1) (i32.const 5000) (i32.const 17))
+         (call $ok (i32.const 5000) (i32.const 17))",
+    );
+    assert_eq!(value(outcome), r#""[secret PIN]""#);
+    assert_eq!(heard.log(), ["warn: it is [secret PIN]!"]);
+    let updates = heard.updates.lock().expect("no panic");
+    assert_eq!(updates[0].message, "it is [secret PIN]!");
+    assert_eq!(updates[0].data.as_ref().map(domain::Json::as_str), Some(r#""[secret PIN]""#));
+}
+
+#[test]
+fn nor_in_its_failure() {
+    let (outcome, _) = tell(
+        "(i32.store (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const 1))
+         (i32.store (i32.const 24) (i32.const 4096)) (i32.store (i32.const 28) (i32.const 22)) (i32.const 16)",
+    );
+    assert_eq!(failed(outcome, FailureCode::ToolFailed), "it is [secret PIN]!");
+}

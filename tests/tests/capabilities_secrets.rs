@@ -1,0 +1,68 @@
+//! A secret on the real host, from a file of the operator's to a server and not into the plugin that sends it.
+
+#![expect(clippy::unwrap_used, reason = "a server that cannot be set up has failed")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+
+use serde_json::json;
+use toolgate_tests::guests::plugin;
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::told;
+
+const TOKEN: &str = "forge-token-0123456789";
+
+#[test]
+fn a_plugin_uses_a_token_that_it_cannot_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, heard) = channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        // A forge that gives back what it was sent, as a debugging proxy would.
+        let sent = head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
+        let body =
+            json!([{"number": 7, "title": format!("sent {sent}"), "state": "open", "html_url": "u"}]).to_string();
+        tell.send(sent.to_owned()).unwrap();
+        let length = body.len();
+        stream.write_all(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}").as_bytes()).unwrap();
+    });
+    let grants = format!(
+        "[plugin.forge]\ncomponent = \"any\"\n\
+         [plugin.forge.grants]\nconfig.api = \"http://{address}/api/v1\"\n\
+         [[plugin.forge.grants.http]]\nurl = \"http://{address}/api/v1/\"\nprivate = true\n\
+         [plugin.forge.grants.secrets.token]\nfile = \"token.txt\"\nhosts = [\"127.0.0.1\"]\nplaces = [\"header:authorization\"]\n"
+    );
+    let mut host = Setup::default().component("forge", plugin("forge")).tables(&grants).prepare();
+    fs::write(host.folder().join("token.txt"), format!("{TOKEN}\n")).unwrap();
+    host.start();
+
+    let arguments = json!({"repository": {"owner": "acme", "name": "rockets"}});
+    let turn = host.agent.call("c", "issue_list", arguments);
+    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(heard.recv().unwrap(), format!("Bearer {TOKEN}"), "the server has it");
+    assert_eq!(turn["calls"][0]["content"]["result"][0]["title"], "sent Bearer [secret token]", "the plugin has not");
+    // Nowhere in what the host keeps, nor in its log.
+    host.kill();
+    let mut folders = vec![host.data()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let bytes = fs::read(entry.path()).unwrap();
+                let found = bytes.windows(TOKEN.len()).any(|at| at == TOKEN.as_bytes());
+                assert!(!found, "{}", entry.path().display());
+            }
+        }
+    }
+    let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
+    assert!(!log.contains(TOKEN), "{log}");
+}
