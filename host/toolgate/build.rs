@@ -31,7 +31,9 @@ fn main() -> io::Result<()> {
         let _ = writeln!(source, "    ({name:?}, include_str!({:?})),", file.display().to_string());
     }
     source.push(']');
-    fs::write(folder("OUT_DIR")?.join("skeleton.rs"), source)
+    let made = folder("OUT_DIR")?.join("skeleton.rs");
+    // Written only if it is another one: what is built of it is as old as it.
+    if fs::read_to_string(&made).is_ok_and(|before| before == source) { Ok(()) } else { fs::write(made, source) }
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

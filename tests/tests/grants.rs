@@ -115,6 +115,22 @@ fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
 }
 
 #[test]
+fn a_plugin_with_folders_is_marked_as_one_whose_calls_cannot_be_replayed() {
+    let mut host = Setup::default().prepare();
+    configure(
+        &host,
+        "[plugin.filer]\ncomponent = \"any\"\n[[plugin.filer.grants.folders]]\npath = \".\"\nat = \"/data\"\n",
+    );
+    host.start();
+    for (name, replayable) in [("filer", false), ("plain", true)] {
+        let _ = host.admin.put(&format!("/v1/plugins/{name}"), &fixture(&json!([{"name": name}]))).ok(200);
+        assert_eq!(listed(&host, name)["access"]["replayable"], replayable, "{name}");
+    }
+    let said = host.cli(None, &["grants", "filer", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&said.out).unwrap()["replayable"], false);
+}
+
+#[test]
 fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     let mut host = Setup::default().prepare();
     let old = packed(&host, &plugin("ledger"), MANIFEST);

@@ -114,6 +114,7 @@ fn access(access: &Access) -> AccessView {
             Holder::Components(components) => components.iter().map(ToString::to_string).collect(),
         },
         effective: words(&access.effective),
+        replayable: access.effective.is_replayable(),
     }
 }
 

@@ -44,6 +44,9 @@ pub struct AccessView {
     pub granted_to: Vec<String>,
     /// What this component may use.
     pub effective: Vec<String>,
+    /// Whether its calls could be replayed from a journal. Those of a component that may use folders could not: what is in
+    /// them changes without anybody being told.
+    pub replayable: bool,
 }
 
 /// One thing that a component wants.

@@ -169,6 +169,7 @@ fn as_json(shown: &Shown) -> String {
         "wanted": wanted_json(access),
         "granted": words(&access.granted),
         "effective": words(&access.effective),
+        "replayable": access.effective.is_replayable(),
         "surplus": access.surplus(),
         "findings": findings,
         "lines": shown.lines,
