@@ -1,7 +1,8 @@
 //! Folders are what was granted and nothing beside it; values are the plugin's own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{Digest, FailureCode, Limits};
 use toolgate_sandbox::{
@@ -14,7 +15,7 @@ use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 /// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1 and the
 /// number of the error.
 fn filer(run: &str) -> Plugin {
-    let items = "(global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
+    let items = "(data (i32.const 4096) \"file\") (data (i32.const 4104) \"twin\") (global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
       (func $open (param $path i32) (param $len i32) (param $how i32) (param $flags i32) (result i32)
         (call $open_at (global.get $dir) (i32.const 1) (local.get $path) (local.get $len) (local.get $how) (local.get $flags) (i32.const 32))
         (global.set $file (i32.load (i32.const 36)))
@@ -34,6 +35,9 @@ fn filer(run: &str) -> Plugin {
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.write" (func $write (param i32 i32 i32 i64 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.write-via-stream" (func $write_from (param i32 i64 i32)))
           (import "wasi:filesystem/types@0.2.12" "[resource-drop]descriptor" (func $close (param i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read" (func $read (param i32 i64 i64 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.rename-at" (func $rename (param i32 i32 i32 i32 i32 i32 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.link-at" (func $link (param i32 i32 i32 i32 i32 i32 i32 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read-directory" (func $list (param i32 i32)))"#,
         world: "import wasi:filesystem/preopens@0.2.12; import wasi:filesystem/types@0.2.12;",
         ..Wat::default()
@@ -87,6 +91,98 @@ fn a_folder_is_reached_and_nothing_outside_of_it() {
     assert_eq!(value(run(&folders, None, "", &tight()).outcome), "0", "without a grant there is none");
     let gone = run(&folders, Some((&place.path().join("gone"), false)), "", &tight());
     failed(gone.outcome, FailureCode::HostFault);
+}
+
+/// A folder with a file in it, a link out of it, and what lies beside it.
+fn beside_a_secret() -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().expect("a folder");
+    let inside = place.path().join("in");
+    std::fs::create_dir(&inside).expect("a folder");
+    std::fs::write(place.path().join("secret"), "Secret").expect("a file");
+    std::fs::write(inside.join("file"), "data").expect("a file");
+    std::os::unix::fs::symlink("../secret", inside.join("out")).expect("a link");
+    (place, inside)
+}
+
+#[test]
+fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
+    // The path in the arguments is where to, or what is linked; `$answer` is 0 where it was done.
+    let answer = "(call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
+    let rename = filer(&format!(
+        "(call $rename (global.get $dir) (i32.const 4096) (i32.const 4) (global.get $dir) (local.get $args) (local.get $args_len) (i32.const 32)) {answer}"
+    ));
+    let link = |follow: u32| {
+        filer(&format!(
+            "(call $link (global.get $dir) (i32.const {follow}) (local.get $args) (local.get $args_len) (global.get $dir) (i32.const 4104) (i32.const 4) (i32.const 32)) {answer}"
+        ))
+    };
+    for (plugin, path, may_write) in [
+        (&rename, "../stolen", true),
+        (&rename, "/tmp/stolen", true),
+        (&rename, "other", false),
+        (&link(0), "../secret", true),
+        (&link(1), "out", true),
+        (&link(0), "file", false),
+    ] {
+        let (place, inside) = beside_a_secret();
+        let done = value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
+        assert_eq!(done, "1", "{path}, writing: {may_write}");
+        assert_eq!(std::fs::read(inside.join("file")).expect("it is where it was"), b"data");
+        assert!(!inside.join("twin").exists() && !place.path().join("stolen").exists(), "{path}");
+    }
+    let (_place, inside) = beside_a_secret();
+    assert_eq!(value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome), "0", "within, it is moved");
+}
+
+#[test]
+fn a_file_of_a_read_only_folder_is_not_cut() {
+    let (_place, inside) = beside_a_secret();
+    const TRUNCATE: u32 = 8;
+    for flags in [1, 2, 3] {
+        let told = run(&opens(TRUNCATE, flags), Some((&inside, false)), "file", &tight());
+        assert_ne!(value(told.outcome), "0", "{flags}");
+        assert_eq!(std::fs::read(inside.join("file")).expect("it is there"), b"data");
+    }
+}
+
+#[test]
+fn a_link_that_is_put_in_the_place_of_a_file_meanwhile_leads_nowhere() {
+    let (_place, inside) = beside_a_secret();
+    std::fs::write(inside.join("race"), "data").expect("a file");
+    let over = Arc::new(AtomicBool::new(false));
+    let (folder, ended) = (inside.clone(), over.clone());
+    let swapping = std::thread::spawn(move || {
+        let mut swaps = 0_u64;
+        while !ended.load(Ordering::Relaxed) {
+            std::os::unix::fs::symlink("../secret", folder.join("next")).expect("a link");
+            std::fs::rename(folder.join("next"), folder.join("race")).expect("renamed");
+            std::fs::write(folder.join("next"), "data").expect("a file");
+            std::fs::rename(folder.join("next"), folder.join("race")).expect("renamed");
+            swaps += 1;
+        }
+        swaps
+    });
+    // Opens it a thousand times, and says how often it read its own file, and in millions how often the secret.
+    let plugin = filer(
+        "(loop $again
+           (if (i32.eqz (call $open (local.get $args) (local.get $args_len) (i32.const 0) (i32.const 1)))
+             (then
+               (call $read (global.get $file) (i64.const 1) (i64.const 0) (i32.const 48))
+               (if (i32.and (i32.eqz (i32.load8_u (i32.const 48))) (i32.load (i32.const 56)))
+                 (then (i64.store (i32.const 4200) (i64.add (i64.load (i32.const 4200))
+                   (select (i64.const 1000000) (i64.const 1)
+                     (i32.eq (i32.load8_u (i32.load (i32.const 52))) (i32.const 83)))))))
+               (call $close (global.get $file))))
+           (global.set $times (i32.add (global.get $times) (i32.const 1)))
+           (br_if $again (i32.lt_u (global.get $times) (i32.const 1000))))
+         (call $ok_number (i64.load (i32.const 4200)))",
+    );
+    let limits = Limits { time: domain::Span::from_secs(60), memory: 64 << 20, ..tight() };
+    let end = run(&plugin, Some((&inside, false)), "race", &limits);
+    over.store(true, Ordering::Relaxed);
+    assert!(swapping.join().expect("no panic") > 0);
+    let read: u64 = value(end.outcome).parse().expect("a number");
+    assert!((1..1_000_000).contains(&read), "{read}");
 }
 
 #[test]
