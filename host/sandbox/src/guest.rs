@@ -148,7 +148,8 @@ impl Guest {
             Some(session) => session,
             None => {
                 let log = self.log().clone();
-                Box::new(http::Session::new(self.http_terms.take().map(|terms| *terms), log))
+                let held = self.held.clone();
+                Box::new(http::Session::new(self.http_terms.take().map(|terms| *terms), log, held))
             }
         };
         (self.http.insert(session), &mut self.table)

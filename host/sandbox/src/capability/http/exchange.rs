@@ -26,6 +26,7 @@ use super::{Reach, Scheme, is_public};
 use crate::capability::secrets::{Destination, Misplaced};
 use crate::ending::excerpt;
 use crate::report::Level;
+use crate::spending::Charge;
 
 /// Bytes of an answer's head, and of what the host reads ahead of the guest.
 const MAX_HEAD: usize = 32 << 10;
@@ -34,7 +35,7 @@ const MAX_HEAD: usize = 32 << 10;
 const MAX_FIELDS: usize = 128;
 
 /// Bytes of a body that secrets are put into, which the host has to hold as a whole.
-const MAX_FILLED: usize = 1 << 20;
+pub(super) const MAX_FILLED: usize = 1 << 20;
 
 /// A request that was allowed.
 pub(super) struct Exchange {
@@ -46,6 +47,8 @@ pub(super) struct Exchange {
     pub(super) headers: HeaderMap,
     pub(super) body: WasiBody,
     pub(super) options: RequestOptions,
+    /// What the host holds for it, until the last byte of its answer was taken.
+    pub(super) charge: Option<Charge>,
 }
 
 /// Where a request goes.
@@ -77,7 +80,8 @@ impl Exchange {
         (awaited, Task(runtime.spawn(self.run(answer))))
     }
 
-    async fn run(self, mut answer: Answer) {
+    async fn run(mut self, mut answer: Answer) {
+        let charge = self.charge.take();
         let call = Arc::clone(&self.call);
         let Ok(_place) = Arc::clone(&call.places).acquire_owned().await else { return };
         let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
@@ -86,6 +90,8 @@ impl Exchange {
             let why = format!("it took longer than {} ms (limit `http_time`)", call.time.as_millis());
             Err(Failed::new(Error::HttpResponseTimeout, why))
         };
+        // Before the guest hears of the end, so that it finds room for the next one.
+        drop(charge);
         answer.end(exchanged.unwrap_or_else(late).map_err(|Failed { error, why }| {
             call.log.line(Level::Warn, &format!("http: {name}: {why}"));
             error
@@ -154,7 +160,7 @@ impl Exchange {
             .map_err(|_| Failed::new(Error::HttpRequestUriInvalid, "its URL is none that can be sent"))?;
         call.vault.fill_head(to, &mut uri, &mut headers).map_err(misplaced)?;
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        let body = if call.vault.reads_bodies(to) {
+        let body = if call.vault.reads_bodies(to.host) {
             let most = MAX_FILLED.min(call.traffic.sent_left());
             let whole = Limited::new(Untrailed(body), most).collect().await.map_err(|_| {
                 let why = format!("its body could not be read whole, which a secret needs; it may have {most} bytes");

@@ -14,7 +14,7 @@ use wasmtime_wasi_http::{
     WasiHttpHooks,
 };
 
-use super::exchange::{Exchange, Route};
+use super::exchange::{Exchange, MAX_FILLED, Route};
 use super::rule::is_name;
 use super::traffic::Traffic;
 use super::{HttpClient, Reach, Scheme, denial};
@@ -22,12 +22,16 @@ use crate::call::Job;
 use crate::capability::Grants;
 use crate::capability::secrets::Vault;
 use crate::report::{Level, Log};
+use crate::spending::Held;
 
 /// What the fields of one resource `fields` may take of the host's memory. A call has at most as many as it has handles.
 pub(super) const MAX_FIELDS: usize = 16 << 10;
 
 /// Bytes that a guest can write to a request's body at once. The host keeps up to two such pieces for each body.
 const MAX_WRITE: usize = 8 << 10;
+
+/// What the host holds for one request at once: two heads, what it reads ahead of the guest, and the pieces under way.
+const HELD: usize = 256 << 10;
 
 /// Bytes of a URL.
 const MAX_URL: usize = 8 << 10;
@@ -101,12 +105,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// A call's session. Without terms every request is denied, as when a plugin is asked for its tools.
-    pub(crate) fn new(terms: Option<Terms>, log: Log) -> Self {
+    pub(crate) fn new(terms: Option<Terms>, log: Log, held: Held) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
         let open = terms.and_then(|terms| terms.open(log.clone()));
-        Self { context, requests: Requests { open, left, log } }
+        Self { context, requests: Requests { open, left, log, held } }
     }
 
     /// What its requests sent, and what their answers brought.
@@ -130,6 +134,7 @@ struct Requests {
     open: Option<Open>,
     left: u32,
     log: Log,
+    held: Held,
 }
 
 struct Open {
@@ -214,8 +219,14 @@ impl Requests {
             return Err(Error::HttpRequestDenied);
         }
         let reach = allowing.iter().map(|rule| rule.reach).find(|reach| *reach == Reach::Private).unwrap_or_default();
+        let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
+        let Ok(charge) = self.held.charge(HELD + if reads_body { MAX_FILLED } else { 0 }) else {
+            self.log.line(Level::Warn, "http: no room for one more request at once (limit `host_bytes`)");
+            return Err(Error::ConnectionLimitReached);
+        };
         let headers = open.headers(&parts.method, &url, parts.headers)?;
         Ok(Exchange {
+            charge: Some(charge),
             call: Arc::clone(&open.shared),
             route: Route {
                 scheme: Scheme::of(&url).ok_or(Error::HttpRequestUriInvalid)?,

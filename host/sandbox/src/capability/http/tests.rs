@@ -135,6 +135,7 @@ impl Setup {
         let session = Session::new(
             Some(terms),
             Log::new(lines.clone(), 1 << 20, crate::spending::Held::new(0), crate::spending::Traffic::default()),
+            crate::spending::Held::new(self.limits.host_bytes),
         );
         World { runtime, session, names: Arc::default(), lines, placeholder }
     }

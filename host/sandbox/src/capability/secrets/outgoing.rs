@@ -85,9 +85,9 @@ impl Vault {
     }
 
     /// Whether a secret may stand in a body for this host, so that a body has to be read whole before it is sent.
-    pub(crate) fn reads_bodies(&self, to: Destination<'_>) -> bool {
+    pub(crate) fn reads_bodies(&self, host: &str) -> bool {
         let body = |place: &SecretPlace| matches!(place, SecretPlace::Body(_));
-        self.entries().iter().any(|entry| entry.may_go_to(to.host) && entry.secret.places.iter().any(body))
+        self.entries().iter().any(|entry| entry.may_go_to(host) && entry.secret.places.iter().any(body))
     }
 
     /// Puts the secrets into a body.

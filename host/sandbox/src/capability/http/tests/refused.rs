@@ -153,8 +153,22 @@ fn without_a_call_everything_is_denied() {
     let mut session = Session::new(
         None,
         Log::new(lines.clone(), 1_000, crate::spending::Held::new(0), crate::spending::Traffic::default()),
+        crate::spending::Held::new(0),
     );
     let sending = session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(()))));
     let answer = futures::FutureExt::now_or_never(Box::into_pin(sending)).expect("at once");
     assert!(matches!(answer, Err(Error::HttpRequestDenied)));
+}
+
+#[test]
+fn what_the_host_holds_for_requests_is_held_on_behalf_of_the_call() {
+    let server = Server::start((0..2).map(|_| says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")).collect());
+    let url = format!("http://api.example.com:{}/", server.address.port());
+    let world = |host_bytes| Setup::at(server.address).limits(|limits| limits.host_bytes = host_bytes).world();
+    let mut poor = world((256 << 10) - 1);
+    assert!(matches!(poor.fails(&url), Error::ConnectionLimitReached));
+    assert!(poor.log()[0].contains("`host_bytes`"), "{:?}", poor.log());
+    // One after the other they fit.
+    let mut enough = world(256 << 10);
+    assert_eq!((enough.get(&url).status, enough.get(&url).status), (200, 200));
 }
