@@ -1,0 +1,1 @@
+//! The web console at `/`, embedded in the binary.

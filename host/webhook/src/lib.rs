@@ -1,0 +1,1 @@
+//! Tells the outside that something waits for an answer: signed webhooks, delivered at least once.
