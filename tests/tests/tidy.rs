@@ -22,7 +22,10 @@ const EDGES: [(&str, &[&str]); 7] = [
     ("dispatch", &["domain", "text"]),
     ("store", &["domain", "dispatch"]),
     ("sandbox", &["domain", "text"]),
-    ("registry", &["domain", "dispatch", "sandbox", "text"]),
+    ("policy", &["domain", "dispatch", "text"]),
+    ("webhook", &["domain", "dispatch"]),
+    ("console", &[]),
+    ("registry", &["domain", "dispatch", "policy", "sandbox", "text"]),
     ("server", &["domain", "dispatch", "text"]),
 ];
 

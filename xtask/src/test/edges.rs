@@ -10,7 +10,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 7] = [
+const FORBIDDEN: [(&str, &[&str], &str); 10] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
@@ -35,6 +35,21 @@ const FORBIDDEN: [(&str, &[&str], &str); 7] = [
         "toolgate-sandbox",
         &["sled", "axum", "toolgate-dispatch", "toolgate-store", "toolgate-registry", "toolgate-server"],
         "the sandbox runs guests and knows neither the loop nor what is kept",
+    ),
+    (
+        "toolgate-policy",
+        &["wasmtime", "sled", "axum", "toolgate-sandbox", "toolgate-store", "toolgate-registry", "toolgate-server"],
+        "rules are values, and a dynamic policy is behind a trait",
+    ),
+    (
+        "toolgate-webhook",
+        &["wasmtime", "sled", "axum", "toolgate-sandbox", "toolgate-store", "toolgate-registry", "toolgate-server"],
+        "edges do not know each other",
+    ),
+    (
+        "toolgate-console",
+        &["wasmtime", "sled", "toolgate-domain", "toolgate-dispatch", "toolgate-server"],
+        "the console is files: what it shows, it asks of the API",
     ),
     (
         "toolgate-registry",
