@@ -223,7 +223,7 @@ fn read(path: &str) -> String {
 
 /// Every file that belongs to the repository, by its path from the root with `/` between the parts.
 fn paths() -> BTreeSet<String> {
-    const FOREIGN: [&str; 3] = [".git", "target", ".toolgate"];
+    const FOREIGN: [&str; 5] = [".git", "target", ".toolgate", "node_modules", "dist"];
     let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
         for entry in root().join(&folder).read_dir().unwrap().map(Result::unwrap) {
