@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, Feed, Filter, Head, Link, Loaded, Page, Position, Store, StoreFault,
-    SuspensionRow,
+    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
+    StoreFault, SuspensionRow,
 };
 use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
 
@@ -115,6 +115,27 @@ impl Store for MortalStore {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         self.inner.suspensions(filter, after, limit).await
+    }
+
+    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        self.inner.delivery(row).await
+    }
+
+    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+        self.inner.deliveries(of).await
+    }
+
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault> {
+        self.inner.deliveries_due(webhook, until, limit).await
+    }
+
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+        self.inner.webhooks_owed().await
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

@@ -66,6 +66,7 @@ impl World {
             rules: Rules::default(),
             bounds: dispatch::Bounds::default(),
             quotas: self.quotas.clone(),
+            subscribers: Arc::new(()),
         }));
     }
 

@@ -112,6 +112,7 @@ impl World {
             rules: Rules::default(),
             bounds: dispatch::Bounds::default(),
             quotas: dispatch::Quotas { each: self.quota, ..dispatch::Quotas::default() },
+            subscribers: Arc::new(()),
         })
     }
 

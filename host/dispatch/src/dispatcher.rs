@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::feed::Feeds;
 use crate::handle::Handle;
 use crate::ledger::{Admission, Ledger};
-use crate::ports::{AppendError, Clock, Commit, Store, StoreFault, Tools};
+use crate::ports::{AppendError, Clock, Commit, Store, StoreFault, Subscribers, Tools};
 use crate::presence::Presence;
 use crate::quota::Quotas;
 use crate::request::Bounds;
 use crate::turns::{Entered, Slot, Turns};
-use crate::{expiry, index};
+use crate::{expiry, index, outbox};
 
 /// How often a decision is made anew because another process appended first. More often than this is a fault.
 const CONFLICTS: usize = 16;
@@ -40,6 +40,8 @@ pub struct Parts {
     pub bounds: Bounds,
     /// What each principal may have at once.
     pub quotas: Quotas,
+    /// Who is told of suspensions; `()` is nobody.
+    pub subscribers: Arc<dyn Subscribers>,
 }
 
 /// A running host. Dropping it stops what it does by itself; calls that run are recovered by the next one.
@@ -126,15 +128,16 @@ impl Inner {
                     return unchanged.map(|_| false).map_err(Error::from);
                 }
             };
-            let commit = Commit {
-                turn: id,
-                conversation: turn.conversation.clone(),
-                expected: version,
-                index: index::changes(Some(&turn), &events, &next),
-                events,
-            };
+            let index = index::changes(Some(&turn), &events, &next);
+            let index = outbox::with_deliveries(index, self.parts.subscribers.as_ref(), Some(&turn), &next);
+            let owes = outbox::owes(&index);
+            let conversation = turn.conversation.clone();
+            let commit = Commit { turn: id, conversation, expected: version, index, events };
             match self.parts.store.append(commit).await {
                 Ok(_) => {
+                    if owes {
+                        self.parts.subscribers.owed();
+                    }
                     self.ledger.moved(&turn, &next);
                     self.committed(entered, &mut slot, next, version + 1, None);
                     return Ok(true);

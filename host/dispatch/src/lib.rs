@@ -22,6 +22,7 @@ mod handle;
 mod idempotency;
 mod index;
 mod ledger;
+mod outbox;
 mod perform;
 mod plan;
 pub mod ports;

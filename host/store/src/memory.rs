@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, Facts, Feed, Filter, Head, Index, Link, Loaded, Page, Position, Source,
-    Store, StoreFault, SuspensionRow,
+    AppendError, Audited, Commit, Committed, DeliveryRow, Facts, Feed, Filter, Head, Index, Link, Loaded, Page,
+    Position, Source, Store, StoreFault, SuspensionRow,
 };
 use domain::{
     CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId,
@@ -39,6 +39,8 @@ struct State {
     unfinished: BTreeMap<TurnId, Due>,
     suspensions: BTreeMap<SuspensionId, SuspensionRow>,
     open: BTreeSet<(ConversationId, SuspensionId)>,
+    /// By suspension, number of the occasion and webhook.
+    deliveries: BTreeMap<(SuspensionId, u32, String), DeliveryRow>,
 }
 
 impl MemoryStore {
@@ -69,7 +71,7 @@ impl State {
                     Some(turn) if *turn != commit.turn => return Err(AppendError::CallExists(*turn)),
                     _ => {}
                 },
-                Index::Due { .. } | Index::Suspension(_) => {}
+                Index::Due { .. } | Index::Suspension(_) | Index::Delivery(_) => {}
             }
         }
         Ok(())
@@ -87,6 +89,7 @@ impl State {
                 Index::Call(call) => drop(self.calls.insert((conversation.clone(), call), turn)),
                 Index::Due { before, after } => self.move_due(turn, before, after),
                 Index::Suspension(row) => self.suspension(row),
+                Index::Delivery(row) => self.delivery(row),
             }
         }
         position
@@ -100,6 +103,10 @@ impl State {
             self.open.remove(&of);
         }
         self.suspensions.insert(row.id, row);
+    }
+
+    fn delivery(&mut self, row: DeliveryRow) {
+        self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
     }
 
     fn move_due(&mut self, turn: TurnId, before: Option<Due>, after: Option<Due>) {
@@ -265,6 +272,37 @@ impl Store for MemoryStore {
         }
         page.next = None;
         Ok(page)
+    }
+
+    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        self.state().delivery(row);
+        Ok(())
+    }
+
+    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+        let state = self.state();
+        let all = state.deliveries.range((of, 0, String::new())..);
+        Ok(all.take_while(|((id, ..), _)| *id == of).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault> {
+        let state = self.state();
+        let due = state.deliveries.values().filter(|row| row.webhook == webhook);
+        let mut due: Vec<_> =
+            due.filter_map(|row| Some((row.next()?, row))).filter(|(next, _)| *next <= until).collect();
+        due.sort_by_key(|(next, _)| *next);
+        Ok(due.into_iter().take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+        let state = self.state();
+        let owed = state.deliveries.values().filter(|row| row.next().is_some());
+        Ok(owed.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

@@ -12,7 +12,7 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-use dispatch::ports::SuspensionRow;
+use dispatch::ports::{DeliveryRow, SuspensionRow};
 use domain::{Event, HostStarted, PluginEvent};
 
 use self::field::{Held, Lent, LentSlice};
@@ -69,7 +69,7 @@ macro_rules! record {
     )*};
 }
 
-record!(SuspensionRow, PluginEvent, HostStarted);
+record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted);
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     match bytes.split_first() {

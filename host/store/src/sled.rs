@@ -4,6 +4,7 @@ mod blobs;
 mod chain;
 mod check;
 mod committer;
+mod deliveries;
 mod disk;
 mod export;
 mod folder;
@@ -19,8 +20,8 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, Feed, Filter, Head, Link, Loaded, Page, Position, Store, StoreFault,
-    SuspensionRow,
+    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
+    StoreFault, SuspensionRow,
 };
 use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,7 +33,7 @@ pub use self::verify::{VerifyError, verify};
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
 use self::folder::Folder;
-use self::plan::Plan;
+use self::plan::{Entries, Plan};
 use self::reader::Reader;
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
@@ -176,6 +177,30 @@ impl Store for SledStore {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         self.reader.suspensions(filter, after, limit).await
+    }
+
+    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        let before = self.reader.delivery(row.suspension, row.occasion.number(), &row.webhook).await?;
+        let due = |row: &DeliveryRow| Entries::of_delivery(row).map(|entries| entries.due);
+        let (before, entries) = (before.as_ref().map(due).transpose()?.flatten(), Entries::of_delivery(&row)?);
+        self.ask("record a delivery", |reply| Work::Delivery(entries, before, reply)).await?
+    }
+
+    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+        self.reader.deliveries(of).await
+    }
+
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault> {
+        self.reader.deliveries_due(webhook, until, limit).await
+    }
+
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+        self.reader.webhooks_owed()
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

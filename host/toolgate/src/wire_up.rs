@@ -120,6 +120,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         rules: plan.config.rules(),
         bounds: Bounds { arguments, ..Bounds::default() },
         quotas: plan.config.quota.quotas(),
+        subscribers: Arc::new(()),
     });
     let handle = core.handle();
     let tasks = vec![

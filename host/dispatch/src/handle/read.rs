@@ -4,7 +4,7 @@ use domain::{Kind, Principal, Refusal, Role, SuspensionId, Turn};
 
 use super::Handle;
 use crate::error::Error;
-use crate::ports::{Filter, SuspensionRow};
+use crate::ports::{DeliveryRow, Filter, SuspensionRow};
 use crate::request::PendingItem;
 
 /// A page with more than this ends early, in bytes of what callers and plugins had their words in.
@@ -60,6 +60,22 @@ impl Handle {
             return Err(unknown());
         }
         self.item(&row, &mut None).await?.ok_or_else(unknown)
+    }
+
+    /// What webhooks were told of a suspension, or are still to be told. For approvers and admins; others see none.
+    ///
+    /// # Errors
+    /// As [`Handle::suspension`].
+    pub async fn deliveries(&self, by: &Principal, id: SuspensionId) -> Result<Vec<DeliveryRow>, Error> {
+        if !by.roles.has(Role::Admin) && !by.roles.has(Role::Approver) {
+            return Ok(Vec::new());
+        }
+        let unknown = || Error::from(Refusal::Stale { state: "unknown".into(), by: None, at: None });
+        let row = self.inner.parts.store.suspension(id).await?.ok_or_else(unknown)?;
+        if !by.may_see(&row.conversation, &row.caller) {
+            return Err(unknown());
+        }
+        Ok(self.inner.parts.store.deliveries(id).await?)
     }
 
     async fn item(&self, row: &SuspensionRow, last: &mut Option<Turn>) -> Result<Option<PendingItem>, Error> {

@@ -8,11 +8,11 @@ use crate::dispatcher::fault;
 use crate::error::Error;
 use crate::exact;
 use crate::feed::{Live, size};
-use crate::index;
 use crate::ledger::Admission;
 use crate::plan::plan;
 use crate::ports::{AppendError, Commit, StoreFault};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
+use crate::{index, outbox};
 
 impl Handle {
     /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
@@ -64,13 +64,9 @@ impl Handle {
             let turn = self.run_ephemeral(events, turn, admission).await?;
             return Ok(Submitted { turn, replayed: false, ephemeral: true });
         }
-        let commit = Commit {
-            turn: turn.id,
-            conversation: turn.conversation.clone(),
-            expected: 0,
-            index: index::changes(None, &events, &turn),
-            events,
-        };
+        let index = index::changes(None, &events, &turn);
+        let index = outbox::with_deliveries(index, self.inner.parts.subscribers.as_ref(), None, &turn);
+        let commit = Commit { turn: turn.id, conversation: turn.conversation.clone(), expected: 0, index, events };
         match self.begin(commit, turn, admission).await? {
             Begun::Now(turn) => Ok(Submitted { turn: *turn, replayed: false, ephemeral: false }),
             // The same turn was submitted twice at once, and the other was first.
@@ -92,8 +88,12 @@ impl Handle {
         to_the_end("submit a turn", async move {
             let entered = inner.turns.enter(turn.id);
             let mut slot = entered.lock().await;
+            let owes = outbox::owes(&commit.index);
             match inner.parts.store.append(commit).await {
                 Ok(_) => {
+                    if owes {
+                        inner.parts.subscribers.owed();
+                    }
                     inner.ledger.began(&mut admission, &turn);
                     inner.committed(&entered, &mut slot, turn.clone(), 1, Some(&mut admission));
                     Ok(Begun::Now(Box::new(turn)))

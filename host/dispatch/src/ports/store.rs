@@ -8,6 +8,7 @@ use domain::{
 };
 
 use super::audit::{Audited, Head, Link};
+use super::outbox::DeliveryRow;
 
 /// A point in the order of everything that was committed to one store: the first commit has 1, each further one has one
 /// more than the one before it.
@@ -75,6 +76,26 @@ pub trait Store: Send + Sync {
     async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
     -> Result<Page, StoreFault>;
 
+    /// Writes down how far a delivery has come. It is in no log and not in the audit.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing has changed.
+    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault>;
+
+    /// Every delivery about a suspension, in the order of occasions.
+    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault>;
+
+    /// Deliveries to a webhook that are to be attempted at or before a time, soonest first, at most `limit`.
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault>;
+
+    /// The names of the webhooks to which something is still to be delivered, each once.
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
+
     /// Every commit after a position with what it says, oldest first, at most `limit`.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;
 
@@ -116,6 +137,8 @@ pub enum Index {
     },
     /// A suspension began, or its row changed.
     Suspension(SuspensionRow),
+    /// Somebody is to be told of it.
+    Delivery(DeliveryRow),
 }
 
 /// What can be filtered of a suspension without loading its turn.

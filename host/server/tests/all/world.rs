@@ -134,6 +134,7 @@ impl World {
             rules: Rules::default(),
             bounds: Bounds::default(),
             quotas: Quotas { each, ..Quotas::default() },
+            subscribers: Arc::new(()),
         });
         let names = Names::default();
         let revoked = names.0.clone();

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use dispatch::ports::{Attempt, DeliveryState, Occasion};
 use domain::{
     Approval, CallId, CallIndex, ConversationId, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
     Kind, OnExpiry, Outcome, OwnerId, Pinned, PluginChange, PluginName, PrincipalId, Receipt, Recovery, Rejection,
@@ -249,6 +250,9 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         state: "open".into(),
     };
     check("row_suspension", &row, Record::write, Record::read);
+    for (name, row) in deliveries() {
+        check(name, &row, Record::write, Record::read);
+    }
     let changes = [
         ("plugin_loaded", PluginChange::Loaded { tools: vec![ToolName::new("transfer").unwrap()] }),
         ("plugin_rejected", PluginChange::Rejected { findings: vec!["transfer: no callback".into()] }),
@@ -270,6 +274,28 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
     let texts = |text: &str| vec![text.to_owned(), "ledger: keyvalue".to_owned()];
     let full = HostStarted { grants: texts("a"), added: texts("b"), removed: texts("c"), ..little };
     check("host_started_full", &full, Record::write, Record::read);
+}
+
+/// A delivery in every shape.
+fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
+    let attempt = |status, error: Option<&str>| Some(Attempt { at: at(9), status, error: error.map(str::to_owned) });
+    let row = |occasion, state, attempts, last| DeliveryRow {
+        suspension: SUSPENSION,
+        occasion,
+        webhook: "pager".into(),
+        at: at(1),
+        state,
+        attempts,
+        last,
+    };
+    let pending = DeliveryState::Pending { next: at(10) };
+    let unheard = attempt(None, Some("timeout"));
+    vec![
+        ("row_delivery", row(Occasion::Opened, pending, 0, None)),
+        ("row_delivery_again", row(Occasion::Escalated { need: 1 }, pending, 1, unheard)),
+        ("row_delivery_failed", row(Occasion::Closed, DeliveryState::Failed, 2, attempt(Some(410), Some("gone")))),
+        ("row_delivery_made", row(Occasion::Closed, DeliveryState::Delivered, 3, attempt(Some(204), None))),
+    ]
 }
 
 #[test]

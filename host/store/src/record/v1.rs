@@ -3,6 +3,7 @@
 //!
 //! Unknown members are refused: inside one version they can only be damage, or a release that broke its promise.
 
+mod delivery;
 mod rows;
 mod suspension;
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use dispatch::ports::{Head, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{DeliveryRow, Head, Position, StoreFault, SuspensionRow};
 use domain::{HostStarted, PluginEvent, SuspensionId, TurnId};
 
 use super::committer::Durable;
@@ -117,6 +117,14 @@ impl Check<'_> {
                 points_to(reader, &keys::suspension(keys::SUSPENSION, SuspensionId::from_bits(id)))
             })?;
         }
+        self.each(keys::DELIVERY, |reader, _, value| {
+            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            decode(reader, record, DeliveryRow::read).map(drop)
+        })?;
+        self.each(keys::TO_DELIVER, |reader, key, _| {
+            let (webhook, _, suspension, number) = keys::read_to_deliver(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::delivery(suspension, number, webhook))
+        })?;
         self.each(keys::UNFINISHED, |reader, key, value| {
             let turn = TurnId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
             let due = keys::read_due(value).ok_or("it is damaged")?;

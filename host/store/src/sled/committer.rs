@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
 use super::keys;
-use super::plan::{Claim, Claimed, Entry, Plan};
+use super::plan::{Claim, Claimed, Entries, Entry, Plan};
 use crate::fault::fault;
 
 #[cfg(test)]
@@ -27,6 +27,8 @@ const MOST_LENGTHS: usize = 1 << 16;
 pub(super) enum Work {
     /// A commit.
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
+    /// How far a delivery has come, and the key that it had among what is still to be delivered. It is no link of the chain.
+    Delivery(Entries, Option<Vec<u8>>, oneshot::Sender<Result<(), StoreFault>>),
     /// That everything before it is on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
 }
@@ -70,14 +72,19 @@ impl<D: Disk> Committer<D> {
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
         let (mut commits, mut syncs) = (Vec::new(), Vec::new());
-        let before = self.last.position;
+        let (before, mut delivered) = (self.last.position, false);
         for work in drained {
             match work {
                 Work::Commit(plan, reply) => commits.push((reply, self.stage(*plan, &mut batch))),
+                Work::Delivery(entries, before, reply) => {
+                    self.stage_delivery(entries, before, &mut batch);
+                    delivered = true;
+                    syncs.push(reply);
+                }
                 Work::Sync(reply) => syncs.push(reply),
             }
         }
-        let written = self.last.position > before;
+        let written = delivered || self.last.position > before;
         if self.failed.is_none() && (written || !syncs.is_empty()) {
             self.make_durable(batch, written);
         }
@@ -158,6 +165,18 @@ impl<D: Disk> Committer<D> {
         let (feed, value) = plan.feed;
         batch.insert(keys::at(&feed, position), value);
         Ok(position)
+    }
+
+    fn stage_delivery(&self, Entries { stamped, due }: Entries, before: Option<Vec<u8>>, batch: &mut sled::Batch) {
+        let (key, mut value) = stamped;
+        if let Some(before) = before {
+            batch.remove(before);
+        }
+        if let Some(due) = due {
+            batch.insert(due, Vec::new());
+        }
+        value.iter_mut().zip(self.last.position.0.to_be_bytes()).for_each(|(room, byte)| *room = byte);
+        batch.insert(key, value);
     }
 
     fn length_differs(&self, turn: TurnId, expected: u32) -> Result<bool, StoreFault> {

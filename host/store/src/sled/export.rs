@@ -33,11 +33,12 @@ enum Line<'a> {
     Started { position: u64, version: u8, start: &'a RawValue },
     Audit { position: u64, hash: String, source: String },
     Suspension { version: u8, row: &'a RawValue },
+    Delivery { version: u8, row: &'a RawValue },
     KeyValue { key: String, value: String },
 }
 
 impl SledStore {
-    /// Writes every commit, plugin event, start, link of the audit, suspension and plugin's value as one JSON line; how many
+    /// Writes every commit, plugin event, start, link of the audit, suspension, delivery and plugin's value as one JSON line; how many
     /// there were. The source of a link, too, is hexadecimal, as it is hashed. The key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the
     /// key itself.
     ///
@@ -45,7 +46,7 @@ impl SledStore {
     /// [`ExportError`]; what was written up to then is whole lines.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::AUDIT, keys::SUSPENSION] {
+        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::AUDIT, keys::SUSPENSION, keys::DELIVERY] {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
                 self.export_record(index, &key, &value, out)?;
@@ -69,7 +70,7 @@ impl SledStore {
             return write_line(&Line::Audit { position, hash, source }, out);
         }
         let (stamp, record) = match index {
-            keys::LOG | keys::SUSPENSION => keys::stamped(value).ok_or_else(damaged)?,
+            keys::LOG | keys::SUSPENSION | keys::DELIVERY => keys::stamped(value).ok_or_else(damaged)?,
             _ => (Position::default(), value),
         };
         let blob = blobs::referred(record).map(|digest| self.reader.blobs.read_now(digest)).transpose()?;
@@ -83,6 +84,7 @@ impl SledStore {
             }
             keys::HOST_FEED => Line::Plugin { position, version, event: json },
             keys::STARTED => Line::Started { position, version, start: json },
+            keys::DELIVERY => Line::Delivery { version, row: json },
             _ => Line::Suspension { version, row: json },
         };
         write_line(&line, out)

@@ -14,10 +14,13 @@
 //! | `o` suspension(16) | nothing: it is open |
 //! | `k` length(1) conversation suspension(16) | nothing: it is of this conversation |
 //! | `q` length(1) conversation suspension(16) | nothing: it is of this conversation and open |
+//! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number is that of its occasion |
+//! | `z` length(1) webhook time(8) suspension(16) number(4) | nothing: that delivery is to be attempted at this time |
 //! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
 //! | `m` name | what the store knows of itself |
 //!
-//! The records under `e`, `h` and `n` are what happened, and the chain covers them. Everything else follows from them.
+//! The records under `e`, `h` and `n` are what happened, and the chain covers them. Everything else follows from them, save
+//! how far deliveries have come.
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Conversations are spelled out behind their
 //! length and not hashed: no key depends on a hash, and none can be a prefix of another's.
@@ -37,6 +40,8 @@ pub(super) const SUSPENSION: u8 = b's';
 pub(super) const OPEN: u8 = b'o';
 pub(super) const OF_CONVERSATION: u8 = b'k';
 pub(super) const OPEN_OF_CONVERSATION: u8 = b'q';
+pub(super) const DELIVERY: u8 = b'y';
+pub(super) const TO_DELIVER: u8 = b'z';
 pub(super) const AUDIT: u8 = b'a';
 
 /// The version of this table.
@@ -57,7 +62,7 @@ pub(super) fn log_of(turn: TurnId) -> Vec<u8> {
 
 /// The feed of a conversation, up to the position.
 pub(super) fn feed(conversation: &ConversationId) -> Vec<u8> {
-    named(FEED, conversation)
+    named(FEED, conversation.as_str().as_bytes())
 }
 
 pub(super) fn owner(conversation: &ConversationId) -> Vec<u8> {
@@ -65,7 +70,7 @@ pub(super) fn owner(conversation: &ConversationId) -> Vec<u8> {
 }
 
 pub(super) fn call(conversation: &ConversationId, call: &CallId) -> Vec<u8> {
-    let mut key = named(CALL, conversation);
+    let mut key = named(CALL, conversation.as_str().as_bytes());
     key.extend_from_slice(call.as_str().as_bytes());
     key
 }
@@ -85,12 +90,47 @@ pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
 
 /// The suspensions of a conversation, up to the id.
 pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
-    named(OF_CONVERSATION, conversation)
+    named(OF_CONVERSATION, conversation.as_str().as_bytes())
 }
 
 /// The open ones among them, up to the id: a conversation is attached to and left often, and grows without end.
 pub(super) fn open_of_conversation(conversation: &ConversationId) -> Vec<u8> {
-    named(OPEN_OF_CONVERSATION, conversation)
+    named(OPEN_OF_CONVERSATION, conversation.as_str().as_bytes())
+}
+
+/// The deliveries about a suspension, up to the number of the occasion.
+pub(super) fn deliveries_of(suspension: SuspensionId) -> Vec<u8> {
+    self::suspension(DELIVERY, suspension)
+}
+
+/// The delivery of one occasion to one webhook.
+pub(super) fn delivery(suspension: SuspensionId, number: u32, webhook: &str) -> Vec<u8> {
+    join(&[&deliveries_of(suspension), &number.to_be_bytes(), webhook.as_bytes()])
+}
+
+/// The deliveries to a webhook that are still to be made, up to the time. Names of webhooks are as short as conversations'.
+pub(super) fn to_deliver(webhook: &str) -> Vec<u8> {
+    named(TO_DELIVER, webhook.as_bytes())
+}
+
+/// A delivery among those that are still to be made.
+pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, suspension: SuspensionId, number: u32) -> Vec<u8> {
+    let id = suspension.bits().to_be_bytes();
+    join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &id, &number.to_be_bytes()])
+}
+
+/// Reads [`to_deliver_at`].
+pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, SuspensionId, u32)> {
+    let (&[_, length], rest) = key.split_first_chunk::<2>()?;
+    let (webhook, rest) = rest.split_at_checked(usize::from(length))?;
+    let (next, rest) = rest.split_first_chunk::<8>()?;
+    let (suspension, number) = rest.split_first_chunk::<16>()?;
+    Some((
+        std::str::from_utf8(webhook).ok()?,
+        Timestamp::from_millis(u64::from_be_bytes(*next)),
+        SuspensionId::from_bits(u128::from_be_bytes(*suspension)),
+        u32::from_be_bytes(number.try_into().ok()?),
+    ))
 }
 
 /// A key that ends in a position.
@@ -165,8 +205,7 @@ pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
     Some((Position(u64::from_be_bytes(*stamp)), rest))
 }
 
-fn named(index: u8, conversation: &ConversationId) -> Vec<u8> {
-    let name = conversation.as_str().as_bytes();
+fn named(index: u8, name: &[u8]) -> Vec<u8> {
     // Ids have at most 128 bytes; should that ever grow past a byte, keys would run into each other silently.
     let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
     join(&[&[index, length], name])

@@ -1,6 +1,6 @@
 //! What one commit will write, encoded on its caller's thread: the committing thread only checks, stamps and writes.
 
-use dispatch::ports::{Commit, Index, Source, StoreFault, SuspensionRow};
+use dispatch::ports::{Commit, DeliveryRow, Index, Source, StoreFault, SuspensionRow};
 use domain::{ConversationId, Digest, Due, HostStarted, PluginEvent, TurnId};
 
 use super::blobs;
@@ -107,6 +107,7 @@ impl Plan {
             }
             Index::Due { before, after } => self.due(turn, *before, *after),
             Index::Suspension(row) => self.suspension(row)?,
+            Index::Delivery(row) => self.delivery(row)?,
         }
         Ok(())
     }
@@ -142,6 +143,13 @@ impl Plan {
         Ok(())
     }
 
+    fn delivery(&mut self, row: &DeliveryRow) -> Result<(), StoreFault> {
+        let Entries { stamped, due } = Entries::of_delivery(row)?;
+        self.stamped.push(stamped);
+        self.plain.extend(due.map(|key| (key, Vec::new())));
+        Ok(())
+    }
+
     /// A record behind `room` bytes for a stamp; or, where it is too large for the tree, the reference to a blob of it.
     fn value(
         &mut self,
@@ -158,5 +166,23 @@ impl Plan {
             self.blobs.push((digest, record));
         }
         Ok(value)
+    }
+}
+
+/// What is written of a delivery. Small whatever happens: nothing in it is from outside and unbounded.
+pub(super) struct Entries {
+    /// Its row, with room for a stamp.
+    pub(super) stamped: Entry,
+    /// Its key among what is still to be delivered, if it is.
+    pub(super) due: Option<Vec<u8>>,
+}
+
+impl Entries {
+    pub(super) fn of_delivery(row: &DeliveryRow) -> Result<Self, StoreFault> {
+        let number = row.occasion.number();
+        let mut value = vec![0; STAMP];
+        row.write(&mut value).map_err(fault("encode a delivery"))?;
+        let due = row.next().map(|next| keys::to_deliver_at(&row.webhook, next, row.suspension, number));
+        Ok(Self { stamped: (keys::delivery(row.suspension, number, &row.webhook), value), due })
     }
 }

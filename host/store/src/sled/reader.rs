@@ -181,7 +181,7 @@ impl Reader {
     }
 
     /// The value under a key without its stamp, once the commit that wrote it is on disk.
-    async fn stamped(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
+    pub(super) async fn stamped(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
         let Some(value) = self.tree.get(key).map_err(fault("read what is stored"))? else { return Ok(None) };
         let (position, _) = keys::stamped(&value).ok_or_else(|| damaged("a value"))?;
         self.on_disk(position).await?;

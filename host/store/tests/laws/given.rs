@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{Commit, Index, Store, SuspensionRow};
+use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Index, Occasion, Store, SuspensionRow};
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent,
     PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
@@ -85,6 +85,19 @@ pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
         tool: "transfer".into(),
         kind: Kind::Approval,
         state: state.into(),
+    }
+}
+
+/// A delivery that is due at once.
+pub(crate) fn delivery(number: u64, webhook: &str) -> DeliveryRow {
+    DeliveryRow {
+        suspension: suspension(number),
+        occasion: Occasion::Opened,
+        webhook: webhook.into(),
+        at: time(1),
+        state: DeliveryState::Pending { next: time(1) },
+        attempts: 0,
+        last: None,
     }
 }
 

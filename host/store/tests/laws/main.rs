@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod appending;
+mod deliveries;
 mod feeds;
 mod given;
 mod indexes;
@@ -34,6 +35,11 @@ macro_rules! laws {
 }
 
 laws! {
+    deliveries:
+        deliveries_come_soonest_first_and_webhook_by_webhook
+        a_delivery_moves_until_it_is_over_and_its_row_stays
+        deliveries_about_a_suspension_come_in_the_order_of_occasions
+        what_is_owed_goes_with_its_commit;
     appending:
         a_log_is_what_was_appended_to_it
         a_log_can_be_read_as_it_was

@@ -33,6 +33,7 @@ async fn a_store_remembers_everything() {
         Index::Call(given::call("a")),
         Index::Due { before: None, after: Some(due(5, true)) },
         Index::Suspension(given::row(1, "open")),
+        Index::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
     let first = store.append(with(commit(1, 0, 1), index)).await.unwrap();
@@ -53,6 +54,8 @@ async fn a_store_remembers_everything() {
     assert_eq!(store.due(given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, "open")]);
+    let owed = store.deliveries_due("pager", given::time(u64::MAX), 9).await.unwrap();
+    assert_eq!(owed, [given::delivery(1, "pager")]);
     let audited = store.audit(Position(0), 9).await.unwrap();
     assert_eq!(audited.iter().map(|audited| audited.head.position).collect::<Vec<_>>(), [first, second, head.position]);
     assert_eq!((store.head().await.unwrap(), store.last_start().await.unwrap()), (head, Some(given::start(1))));

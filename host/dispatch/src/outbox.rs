@@ -1,0 +1,48 @@
+//! What is owed to subscribers with a commit. Like the indexes it is derived from what becomes of the turn; unlike them it
+//! is not made anew from the logs, because what was told already is not in them.
+
+use domain::Turn;
+
+use crate::ports::{DeliveryRow, DeliveryState, Index, Occasion, Subscribers, SuspensionRow};
+
+/// Adds the deliveries that go with these changes of the indexes. `before` is the turn as it was, if it existed.
+pub(crate) fn with_deliveries(
+    mut index: Vec<Index>,
+    subscribers: &dyn Subscribers,
+    before: Option<&Turn>,
+    after: &Turn,
+) -> Vec<Index> {
+    let rows = index.iter().filter_map(|change| match change {
+        Index::Suspension(row) => Some(row),
+        _ => None,
+    });
+    let owed: Vec<Index> = rows.flat_map(|row| deliveries(row, subscribers, before, after)).collect();
+    index.extend(owed);
+    index
+}
+
+/// Whether a commit owes anybody anything.
+pub(crate) fn owes(index: &[Index]) -> bool {
+    index.iter().any(|change| matches!(change, Index::Delivery(_)))
+}
+
+fn deliveries(row: &SuspensionRow, subscribers: &dyn Subscribers, before: Option<&Turn>, after: &Turn) -> Vec<Index> {
+    let Some((_, _, suspension, closed)) = after.suspension(row.id) else { return Vec::new() };
+    let known = before.and_then(|before| before.suspension(row.id));
+    let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
+    let opened = known.is_none().then_some((Occasion::Opened, suspension.created_at));
+    let closed = closed.filter(|_| !was_closed).map(|closed| (Occasion::Closed, closed.at));
+    let owed = opened.into_iter().chain(closed).flat_map(|(occasion, at)| {
+        let wanting = subscribers.wanting(occasion, row).into_iter();
+        wanting.map(move |webhook| DeliveryRow {
+            suspension: row.id,
+            occasion,
+            webhook,
+            at,
+            state: DeliveryState::Pending { next: at },
+            attempts: 0,
+            last: None,
+        })
+    });
+    owed.map(Index::Delivery).collect()
+}

@@ -1,0 +1,65 @@
+//! Reading what is owed to webhooks.
+
+use dispatch::ports::{DeliveryRow, StoreFault};
+use domain::{SuspensionId, Timestamp};
+
+use super::keys;
+use super::reader::{Reader, damaged};
+use crate::fault::fault;
+use crate::record::Record;
+
+impl Reader {
+    pub(super) async fn delivery(
+        &self,
+        suspension: SuspensionId,
+        number: u32,
+        webhook: &str,
+    ) -> Result<Option<DeliveryRow>, StoreFault> {
+        let Some(row) = self.stamped(&keys::delivery(suspension, number, webhook)).await? else { return Ok(None) };
+        let what = || format!("the delivery to {webhook} about {suspension}");
+        self.decode(&row, DeliveryRow::read, &what).await.map(Some)
+    }
+
+    pub(super) async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+        let mut rows = Vec::new();
+        for key in self.tree.scan_prefix(keys::deliveries_of(of)).keys().collect::<Vec<_>>() {
+            let key = key.map_err(fault("read deliveries"))?;
+            let row = self.stamped(&key).await?.ok_or_else(|| damaged("a delivery"))?;
+            let what = || format!("a delivery about {of}");
+            rows.push(self.decode(&row, DeliveryRow::read, &what).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Entries whose row has moved on since they were read are left out.
+    pub(super) async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault> {
+        let last = keys::to_deliver_at(webhook, until, SuspensionId::from_bits(u128::MAX), u32::MAX);
+        let due = self.tree.range(keys::to_deliver(webhook)..=last).keys().take(limit);
+        let mut rows = Vec::new();
+        for key in due.collect::<Vec<_>>() {
+            let key = key.map_err(fault("read deliveries"))?;
+            let of = keys::read_to_deliver(&key).ok_or_else(|| damaged("the index of deliveries"))?;
+            let (_, next, suspension, number) = of;
+            let row = self.delivery(suspension, number, webhook).await?;
+            rows.extend(row.filter(|row| row.next() == Some(next)));
+        }
+        Ok(rows)
+    }
+
+    /// Jumps from name to name: how much is owed to each does not matter.
+    pub(super) fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+        let (mut names, mut from) = (Vec::new(), vec![keys::TO_DELIVER]);
+        while let Some(entry) = self.tree.range(from..vec![keys::TO_DELIVER + 1]).next() {
+            let (key, _) = entry.map_err(fault("read deliveries"))?;
+            let (name, ..) = keys::read_to_deliver(&key).ok_or_else(|| damaged("the index of deliveries"))?;
+            names.push(name.to_owned());
+            from = [keys::to_deliver(name).as_slice(), &[u8::MAX; 29]].concat();
+        }
+        Ok(names)
+    }
+}

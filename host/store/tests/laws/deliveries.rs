@@ -1,0 +1,99 @@
+//! Laws of the outbox: what is owed with a commit is found until it was delivered, webhook by webhook.
+
+use dispatch::ports::{Attempt, DeliveryRow, DeliveryState, Index, Occasion, Store};
+
+use crate::given::{self, Subject, commit, fact, row, suspension, time, with};
+
+fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> DeliveryRow {
+    DeliveryRow { occasion, state: DeliveryState::Pending { next: time(next) }, ..given::delivery(number, webhook) }
+}
+
+async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
+    let owed = rows.iter().cloned().map(Index::Delivery);
+    store.append(with(commit(number, 0, 0), owed)).await.unwrap();
+}
+
+async fn due(store: &Subject, webhook: &str, until: u64, limit: usize) -> Vec<DeliveryRow> {
+    store.deliveries_due(webhook, time(until), limit).await.unwrap()
+}
+
+async fn owed(store: &Subject) -> Vec<String> {
+    let mut names = store.webhooks_owed().await.unwrap();
+    names.sort();
+    names
+}
+
+pub(crate) async fn deliveries_come_soonest_first_and_webhook_by_webhook(store: Subject) {
+    let rows = [
+        delivery(1, Occasion::Opened, "pager", 30),
+        delivery(2, Occasion::Opened, "pager", 10),
+        delivery(3, Occasion::Opened, "pager", 20),
+        // Its name begins with the other's, and its rows are due before all of those.
+        delivery(1, Occasion::Opened, "pager2", 5),
+    ];
+    owe(&store, 1, &rows).await;
+    let [first, second, third, other] = rows;
+    let all = [second, third, first];
+    assert_eq!(due(&store, "pager", u64::MAX, 9).await, all);
+    assert_eq!(due(&store, "pager", 29, 9).await, all[..2]);
+    assert_eq!(due(&store, "pager", u64::MAX, 1).await, all[..1]);
+    assert_eq!(due(&store, "pager", 9, 9).await, []);
+    assert_eq!(due(&store, "pager2", 5, 9).await, [other]);
+    assert_eq!(due(&store, "page", u64::MAX, 9).await, []);
+    assert_eq!(owed(&store).await, ["pager", "pager2"]);
+}
+
+pub(crate) async fn a_delivery_moves_until_it_is_over_and_its_row_stays(store: Subject) {
+    let mut row = delivery(1, Occasion::Opened, "pager", 10);
+    let beside = delivery(1, Occasion::Opened, "other", 10);
+    owe(&store, 1, &[row.clone(), beside.clone()]).await;
+    let before = store.head().await.unwrap();
+
+    row.state = DeliveryState::Pending { next: time(50) };
+    row.attempts = 1;
+    row.last = Some(Attempt { at: time(11), status: Some(503), error: Some("the answer was 503".into()) });
+    store.delivery(row.clone()).await.unwrap();
+    assert_eq!(due(&store, "pager", 49, 9).await, []);
+    assert_eq!(due(&store, "pager", 50, 9).await, [row.clone()]);
+
+    // The same time again: the entry is removed and put back at once.
+    row.attempts = 2;
+    store.delivery(row.clone()).await.unwrap();
+    assert_eq!(due(&store, "pager", 50, 9).await, [row.clone()]);
+
+    row.state = DeliveryState::Delivered;
+    store.delivery(row.clone()).await.unwrap();
+    assert_eq!(due(&store, "pager", u64::MAX, 9).await, []);
+    assert_eq!(owed(&store).await, ["other"]);
+    assert_eq!(store.deliveries(suspension(1)).await.unwrap(), [beside, row]);
+    assert_eq!(store.head().await.unwrap(), before, "what becomes of deliveries is not in the audit");
+}
+
+pub(crate) async fn deliveries_about_a_suspension_come_in_the_order_of_occasions(store: Subject) {
+    let rows = [
+        delivery(2, Occasion::Closed, "a", 3),
+        delivery(2, Occasion::Escalated { need: 1 }, "a", 2),
+        delivery(2, Occasion::Escalated { need: 0 }, "a", 9),
+        delivery(2, Occasion::Opened, "a", 4),
+        delivery(1, Occasion::Opened, "a", 1),
+        delivery(3, Occasion::Opened, "a", 1),
+    ];
+    owe(&store, 1, &rows).await;
+    let [closed, second, first, opened, ..] = rows;
+    assert_eq!(store.deliveries(suspension(2)).await.unwrap(), [opened, first, second, closed]);
+    assert_eq!(store.deliveries(suspension(9)).await.unwrap(), []);
+}
+
+pub(crate) async fn what_is_owed_goes_with_its_commit(store: Subject) {
+    owe(&store, 1, &[]).await;
+    let lost = with(commit(1, 0, 7), [Index::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
+    store.append(lost).await.unwrap_err();
+    assert_eq!((due(&store, "pager", u64::MAX, 9).await, owed(&store).await), (vec![], vec![]));
+
+    let kept = delivery(1, Occasion::Opened, "pager", 1);
+    let index = [Index::Suspension(row(1, "open")), Index::Delivery(kept.clone())];
+    store.append(with(commit(1, 1, 7), index)).await.unwrap();
+    let loaded = store.load(given::turn(1)).await.unwrap().unwrap();
+    assert_eq!(loaded.events.last(), Some(&fact(7)));
+    assert_eq!(due(&store, "pager", u64::MAX, 9).await, [kept]);
+}
