@@ -1,0 +1,30 @@
+/** The custom elements. To import this file is to define them. */
+import { ToolgateApproval } from "./elements/approval.js";
+import { ToolgateClientCall } from "./elements/client-call.js";
+import { ToolgateElicitation } from "./elements/elicitation.js";
+import { ToolgateInbox } from "./elements/inbox.js";
+
+export type { AnsweredDetail, ClosedDetail } from "./elements/card.js";
+export type { CountsDetail } from "./elements/inbox.js";
+export { ToolgateApproval, ToolgateClientCall, ToolgateElicitation, ToolgateInbox };
+
+const ELEMENTS = {
+  "toolgate-approval": ToolgateApproval,
+  "toolgate-client-call": ToolgateClientCall,
+  "toolgate-elicitation": ToolgateElicitation,
+  "toolgate-inbox": ToolgateInbox,
+} as const;
+
+for (const [name, element] of Object.entries(ELEMENTS)) {
+  // A page may hold this package twice; the first one stays.
+  if (customElements.get(name) === undefined) customElements.define(name, element);
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "toolgate-approval": ToolgateApproval;
+    "toolgate-client-call": ToolgateClientCall;
+    "toolgate-elicitation": ToolgateElicitation;
+    "toolgate-inbox": ToolgateInbox;
+  }
+}

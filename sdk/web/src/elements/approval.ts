@@ -1,0 +1,196 @@
+/**
+ * `<toolgate-approval>`: a yes or no before a call runs. It shows what will run in full, and what an edit changes; it takes one
+ * answer and is over the moment that anybody's answer stands.
+ */
+import type { ToolgateError } from "../problem.js";
+import { line } from "../text.js";
+import type { Answer, Suspension } from "../wire.js";
+import { ArgumentsEditor } from "./arguments-editor.js";
+import { Card } from "./card.js";
+import { fill, freshId, make, say } from "./dom.js";
+import { argumentsOf, context, expiry, fillPeople, header, prompt, reason } from "./sections.js";
+import { StandingControls } from "./standing.js";
+
+/** Elements in which letters are written rather than pressed. */
+const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
+
+export class ToolgateApproval extends Card {
+  #approve = make("button", { part: "approve", class: "good", attributes: { type: "button" } });
+  #deny = make("button", { part: "deny", class: "bad", attributes: { type: "button" } });
+  #edit = make("button", { part: "edit", attributes: { type: "button" } });
+  #comment = make("input", { attributes: { type: "text", maxlength: "1000", autocomplete: "off" } });
+  #people = make("section", { part: "people" });
+  #expiry = make("p", { part: "expiry", class: "muted" });
+  #inputs = make("div", { class: "fields" });
+  #editor: ArgumentsEditor | undefined;
+  #standing: StandingControls | undefined;
+  /** Where what could go wrong is much, a single key is not enough: this one was pressed once. */
+  #armed = false;
+
+  constructor() {
+    super();
+    fill(this.#deny, "Deny ", make("kbd", { attributes: { "aria-hidden": "true" } }, "d"));
+    this.#approve.addEventListener("click", () => void this.approve());
+    this.#deny.addEventListener("click", () => void this.deny());
+    this.#edit.addEventListener("click", () => this.#toggleEditor());
+    this.addEventListener("keydown", (event) => this.#key(event));
+    this.addEventListener("focusout", () => this.#arm(false));
+  }
+
+  /** Whether somebody is about to change the arguments. */
+  get isEditing(): boolean {
+    return this.#editor?.isOpen === true;
+  }
+
+  /** Approves, with the edited arguments and the standing approval if there are any. Says whether that was taken. */
+  async approve(): Promise<boolean> {
+    const answer: Answer = { decision: "approve", ...this.#said() };
+    if (this.#editor?.isOpen) {
+      const edited = this.#editor.read();
+      if (edited === undefined) {
+        say(this.problem, "The edited arguments are not JSON. Mend them, or leave editing.");
+        return false;
+      }
+      if (edited.isChanged) answer.arguments = edited.value;
+    }
+    if (this.#standing !== undefined && answer.arguments === undefined) {
+      const standing = this.#standing.read();
+      if (standing === "invalid") {
+        say(this.problem, "The bounds of the standing approval are wrong.");
+        return false;
+      }
+      if (standing !== undefined) answer.standing = standing;
+    }
+    return this.send(answer);
+  }
+
+  deny(): Promise<boolean> {
+    return this.send({ decision: "deny", ...this.#said() });
+  }
+
+  protected build(suspension: Suspension): void {
+    const level = Number(this.getAttribute("heading-level") ?? "3");
+    const { id, element } = header(suspension, level, "Approval");
+    const isEditable = suspension.editable !== "none";
+    this.#editor = isEditable ? new ArgumentsEditor(suspension, () => this.update(suspension)) : undefined;
+    const { standing } = suspension;
+    this.#standing =
+      standing === null || standing === undefined ? undefined : new StandingControls(suspension, standing);
+    const commentId = freshId();
+    this.#comment.id = commentId;
+    this.#comment.value = "";
+    fill(
+      this.#inputs,
+      this.#standing?.element,
+      make(
+        "div",
+        {},
+        make("label", { class: "label", attributes: { for: commentId } }, "Comment, kept with the answer"),
+        this.#comment,
+      ),
+    );
+    const actions = make("div", { part: "actions" }, this.#approve, this.#deny, isEditable && this.#edit);
+    this.root.replaceChildren(
+      make(
+        "article",
+        { part: "card", attributes: { "aria-labelledby": id, tabindex: "-1" } },
+        element,
+        reason(suspension),
+        prompt(suspension),
+        argumentsOf(suspension),
+        this.#editor?.element,
+        context(suspension),
+        make(
+          "p",
+          { part: "digest", class: "digest exact" },
+          `Digest of the call: ${line(suspension.digest)}`,
+        ),
+        this.#people,
+        this.#expiry,
+        this.#inputs,
+        actions,
+        this.problem,
+        this.status,
+      ),
+    );
+    this.#arm(false);
+  }
+
+  protected update(suspension: Suspension): void {
+    const { you } = suspension;
+    fillPeople(this.#people, suspension);
+    const over = !this.isOpen;
+    const blocked = !this.isReady;
+    for (const button of [this.#approve, this.#deny, this.#edit]) {
+      button.setAttribute("aria-disabled", String(blocked));
+    }
+    if (you?.voted === true) this.#approve.setAttribute("aria-disabled", "true");
+    this.#inputs.hidden = over;
+    this.#expiry.hidden = this.closed !== undefined;
+    if (over) this.#editor?.close();
+    if (this.#standing !== undefined) this.#standing.element.hidden = this.#editor?.isOpen === true;
+    fill(this.#edit, this.#editor?.isOpen ? "Leave editing" : "Edit arguments");
+    if (this.closed !== undefined) return;
+    if (you?.may_answer === false) say(this.status, line(you.why_not ?? "You may not answer this."));
+    else if (you?.voted === true) say(this.status, "You have approved. More approvals are needed.");
+  }
+
+  protected override tick(suspension: Suspension, now: number): void {
+    say(this.#expiry, expiry(suspension, now));
+  }
+
+  protected override place(error: ToolgateError): string {
+    return this.#editor?.isOpen ? this.#editor.place(error) : error.detail;
+  }
+
+  #said(): { comment?: string } {
+    const comment = this.#comment.value.trim();
+    return comment === "" ? {} : { comment };
+  }
+
+  #toggleEditor(): void {
+    if (this.#editor === undefined || !this.isOpen) return;
+    if (this.#editor.isOpen) this.#editor.close();
+    else this.#editor.open();
+    say(this.problem, "");
+    if (this.suspension !== undefined) this.update(this.suspension);
+  }
+
+  #arm(armed: boolean): void {
+    this.#armed = armed;
+    fill(
+      this.#approve,
+      armed ? "Press once more to approve " : "Approve ",
+      make("kbd", { attributes: { "aria-hidden": "true" } }, "a"),
+    );
+  }
+
+  #key(event: KeyboardEvent): void {
+    const at = event.composedPath()[0];
+    const writes = at instanceof Element && at.matches(WRITES);
+    if (event.key === "Escape" && this.#editor?.isOpen) {
+      this.#toggleEditor();
+      this.#edit.focus();
+      event.stopPropagation();
+      return;
+    }
+    // A key that is held down is one decision and not one for each card that it reaches.
+    if (writes || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+      return;
+    if (event.key === "a" && this.isReady) {
+      event.preventDefault();
+      const { risk } = this.suspension ?? {};
+      const isGrave = risk === "high" || risk === "critical";
+      if (isGrave && !this.#armed) {
+        this.#arm(true);
+        say(this.status, `This is a call of ${risk} risk: press a once more to approve it.`);
+      } else {
+        this.#arm(false);
+        void this.approve();
+      }
+    } else if (event.key === "d" && this.isReady) {
+      event.preventDefault();
+      void this.deny();
+    }
+  }
+}

@@ -1,0 +1,168 @@
+/** Editing the arguments of a call, as a whole or some of its members, always as JSON, and what the edit changes. */
+import { diff } from "../diff.js";
+import { type Member, members, object, pretty, RawJson } from "../json-text.js";
+import { parts } from "../pointer.js";
+import type { ToolgateError } from "../problem.js";
+import { json, line } from "../text.js";
+import type { Suspension } from "../wire.js";
+import { fill, freshId, make, say } from "./dom.js";
+
+/** One text to edit: a member, or all of the arguments where `name` is undefined. */
+interface Field {
+  name: string | undefined;
+  before: string;
+  input: HTMLTextAreaElement;
+  problem: HTMLElement;
+}
+
+/** What was made of the arguments. */
+export interface Edited {
+  isChanged: boolean;
+  value: RawJson;
+}
+
+export class ArgumentsEditor {
+  readonly element = make("section", { part: "editor", class: "fields", attributes: { hidden: "" } });
+  readonly #before: string;
+  readonly #members: readonly Member[];
+  readonly #fields: Field[];
+  readonly #diff = make("ol", { part: "diff", attributes: { "aria-label": "What the edit changes" } });
+  readonly #changed: () => void;
+
+  constructor(suspension: Suspension, changed: () => void) {
+    const text = suspension.display?.arguments ?? json(suspension.arguments);
+    const { editable } = suspension;
+    this.#changed = changed;
+    this.#before = pretty(text);
+    this.#members = members(text) ?? [];
+    const member = (name: string) => this.#members.find((one) => one.name === name)?.text ?? "";
+    this.#fields = Array.isArray(editable)
+      ? editable.map((name) => this.#field(name, pretty(member(name))))
+      : [this.#field(undefined, this.#before)];
+    const made = this.#fields.map(({ name, input, problem }) =>
+      make(
+        "div",
+        { part: "field" },
+        make(
+          "label",
+          { class: "label", attributes: { for: input.id } },
+          name === undefined ? "Arguments, as JSON" : `${line(name)}, as JSON; empty: absent`,
+        ),
+        input,
+        problem,
+      ),
+    );
+    fill(this.element, ...made, make("div", { class: "label" }, "What changes"), this.#diff);
+  }
+
+  get isOpen(): boolean {
+    return !this.element.hidden;
+  }
+
+  /** Begins anew from what was submitted. */
+  open(): void {
+    for (const field of this.#fields) {
+      field.input.value = field.before;
+      mark(field, "");
+    }
+    this.element.hidden = false;
+    this.#show();
+    this.#fields[0]?.input.focus();
+  }
+
+  close(): void {
+    this.element.hidden = true;
+  }
+
+  /** The arguments as edited, or nothing where a text is no JSON: then its field says so. */
+  read(): Edited | undefined {
+    const text = this.#text();
+    if (text === undefined) return undefined;
+    return { isChanged: pretty(text) !== this.#before, value: new RawJson(text) };
+  }
+
+  /** Puts the host's findings at their fields; returns what has none. */
+  place(error: ToolgateError): string {
+    const rest: string[] = [];
+    for (const { pointer, message } of error.errors) {
+      const [first, name, ...deeper] = parts(pointer);
+      const field = this.#fields.find((one) => one.name === undefined || one.name === name);
+      if (first !== "arguments" || field === undefined) {
+        rest.push(`${pointer}: ${message}`);
+        continue;
+      }
+      const path = field.name === undefined ? [name, ...deeper].filter((part) => part !== undefined) : deeper;
+      mark(field, path.length === 0 ? message : `${path.map(line).join(" › ")}: ${message}`);
+      field.input.focus();
+    }
+    if (error.errors.length === 0) return error.detail;
+    return rest.length === 0 ? "The edited arguments do not fit; see the fields." : rest.join("; ");
+  }
+
+  #field(name: string | undefined, before: string): Field {
+    const problem = make("p", { class: "error", attributes: { id: freshId() } });
+    const attributes = {
+      id: freshId(),
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      "aria-describedby": problem.id,
+      rows: String(Math.min(20, Math.max(1, before.split("\n").length))),
+    };
+    const input = make("textarea", { part: "input", attributes });
+    input.addEventListener("input", () => {
+      this.#show();
+      this.#changed();
+    });
+    return { name, before, input, problem };
+  }
+
+  /** The JSON text of all arguments, or nothing where a field holds no JSON. */
+  #text(): string | undefined {
+    let isJson = true;
+    for (const field of this.#fields) {
+      const found = fault(field.input.value, field.name !== undefined);
+      mark(field, found);
+      isJson &&= found === "";
+    }
+    if (!isJson) return undefined;
+    const [whole] = this.#fields;
+    if (whole?.name === undefined) return whole?.input.value;
+    const edited = new Map(this.#fields.map(({ name, input }) => [name, input.value.trim()]));
+    const kept = this.#members.map(({ name, text }) => ({ name, text: edited.get(name) ?? text }));
+    const known = new Set(this.#members.map(({ name }) => name));
+    const added = [...edited].flatMap(([name = "", text]) => (known.has(name) ? [] : [{ name, text }]));
+    return object([...kept, ...added].filter(({ text }) => text !== ""));
+  }
+
+  #show(): void {
+    const text = this.#text();
+    const changes = text === undefined ? [] : diff(this.#before, pretty(text));
+    const isSame = changes.every(({ kind }) => kind === "same");
+    const items = changes.map(({ kind, text }) => {
+      const [sign, spoken] = { same: [" ", ""], removed: ["−", "removed: "], added: ["+", "added: "] }[
+        kind
+      ] as [string, string];
+      const hidden = make("span", { attributes: { "aria-hidden": "true" } }, `${sign} `);
+      return make("li", { class: kind }, hidden, make("span", { class: "unseen" }, spoken), text);
+    });
+    if (text === undefined) fill(this.#diff, make("li", { class: "muted" }, "Not JSON yet."));
+    else fill(this.#diff, ...(isSame ? [make("li", { class: "muted" }, "Nothing yet.")] : items));
+  }
+}
+
+function fault(text: string, mayBeAbsent: boolean): string {
+  if (mayBeAbsent && text.trim() === "") return "";
+  try {
+    JSON.parse(text);
+    return "";
+  } catch (error) {
+    return `This is no JSON: ${error instanceof Error ? line(error.message) : "it cannot be read"}`;
+  }
+}
+
+function mark({ input, problem }: Field, message: string): void {
+  say(problem, message);
+  if (message === "") input.removeAttribute("aria-invalid");
+  else input.setAttribute("aria-invalid", "true");
+}

@@ -1,0 +1,263 @@
+/**
+ * `<toolgate-elicitation>`: a question, its form made from the response schema, and a button for each decision that the tool
+ * offers. What the host finds wrong with an answer stands at the field.
+ */
+import type { MountedForm } from "../form/mount.js";
+import { isStrange, type Schema } from "../form/schema.js";
+import { parts } from "../pointer.js";
+import type { ToolgateError } from "../problem.js";
+import { line } from "../text.js";
+import type { Answer, Suspension } from "../wire.js";
+import { Card } from "./card.js";
+import { fill, freshId, make, say } from "./dom.js";
+import { argumentsOf, context, expiry, fillPeople, header, prompt, reason } from "./sections.js";
+
+/** Decisions that say no: they never need the form. */
+const DECLINES = /^(decline|cancel|deny|reject|no|dismiss|skip)$/i;
+
+/** A value that cannot be sent yet; what is wrong is shown already. */
+const INVALID = Symbol("invalid");
+
+export class ToolgateElicitation extends Card {
+  #buttons: { decision: string; button: HTMLButtonElement }[] = [];
+  #place = make("div", { part: "form", class: "form-root" });
+  #people = make("section", { part: "people" });
+  #expiry = make("p", { part: "expiry", class: "muted" });
+  #actions = make("div", { part: "actions" });
+  #form: MountedForm | undefined;
+  /** The field that takes the form's place: for JSON where there is a schema, and for any text where there is none. */
+  #text: { input: HTMLTextAreaElement; problem: HTMLElement; isJson: boolean } | undefined;
+  #shown = 0;
+
+  constructor() {
+    super("form");
+    this.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // React is told only if this was no move: what was entered outlives one.
+    queueMicrotask(() => {
+      if (!this.isConnected) this.#unmount();
+    });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const { suspension } = this;
+    if (suspension !== undefined && this.#form === undefined && this.#text === undefined)
+      void this.#show(suspension);
+  }
+
+  /** Answers with one of the allowed decisions, and the form's value where it belongs to it. */
+  async answer(decision: string): Promise<boolean> {
+    const data = this.#value(decision);
+    if (data === INVALID) {
+      say(this.problem, "The answer does not fit yet; see the fields.");
+      return false;
+    }
+    const answer: Answer = { decision };
+    if (data !== undefined) answer.data = data;
+    return this.send(answer);
+  }
+
+  protected build(suspension: Suspension): void {
+    this.#unmount();
+    const level = Number(this.getAttribute("heading-level") ?? "3");
+    const { id, element } = header(suspension, level, "Question");
+    this.#buttons = suspension.allowed.map((decision, index) => {
+      const isMain = index === 0;
+      const isOnly = suspension.allowed.length === 1;
+      const button = make(
+        "button",
+        {
+          part: isMain ? "answer answer-main" : "answer",
+          class: isMain ? "good" : "",
+          attributes: { type: "button" },
+        },
+        isOnly ? "Answer" : line(decision),
+        !isOnly && index < 9 && make("kbd", { attributes: { "aria-hidden": "true" } }, String(index + 1)),
+      );
+      button.addEventListener("click", () => void this.answer(decision));
+      return { decision, button };
+    });
+    fill(this.#actions, ...this.#buttons.map(({ button }) => button));
+    this.root.replaceChildren(
+      make(
+        "article",
+        { part: "card", attributes: { "aria-labelledby": id, tabindex: "-1" } },
+        element,
+        reason(suspension),
+        prompt(suspension),
+        make(
+          "details",
+          { part: "details" },
+          make("summary", {}, "What the question is about"),
+          argumentsOf(suspension),
+        ),
+        context(suspension),
+        this.#people,
+        this.#place,
+        this.#expiry,
+        this.#actions,
+        this.problem,
+        this.status,
+      ),
+    );
+    if (this.isConnected) void this.#show(suspension);
+  }
+
+  protected update(suspension: Suspension): void {
+    const { you } = suspension;
+    fillPeople(this.#people, suspension);
+    for (const { button } of this.#buttons) button.setAttribute("aria-disabled", String(!this.isReady));
+    this.#form?.disable(!this.isOpen);
+    if (this.#text !== undefined) this.#text.input.disabled = !this.isOpen;
+    this.#expiry.hidden = this.closed !== undefined;
+    if (this.closed === undefined && you?.may_answer === false) {
+      say(this.status, line(you.why_not ?? "You may not answer this."));
+    }
+  }
+
+  protected override tick(suspension: Suspension, now: number): void {
+    say(this.#expiry, expiry(suspension, now));
+  }
+
+  protected override place(error: ToolgateError): string {
+    const inside = error.errors.flatMap(({ pointer, message }) => {
+      const [first, ...path] = parts(pointer);
+      return first === "data" || first === undefined ? [{ path, keyword: "host", message }] : [];
+    });
+    if (inside.length === 0) return error.detail;
+    if (this.#form !== undefined) {
+      this.#form.place(inside);
+      return "The host does not take this answer; see the fields.";
+    }
+    if (this.#text === undefined) return error.detail;
+    this.#complain(
+      inside
+        .map(({ path, message }) => [path.map(line).join(" › "), message].filter(Boolean).join(": "))
+        .join("; "),
+    );
+    return "The host does not take this answer.";
+  }
+
+  /** Makes the form; whatever keeps it from being shown leaves a field for the answer as JSON. */
+  async #show(suspension: Suspension): Promise<void> {
+    this.#shown += 1;
+    const shown = this.#shown;
+    const schema = suspension.response_schema as Schema | null | undefined;
+    if (schema === null || schema === undefined) {
+      // With responses to choose from, the choice is the answer.
+      if (suspension.allowed.length === 1) this.#showText("Your answer", false);
+      return;
+    }
+    if (isStrange(schema)) {
+      this.#showText("Your answer, as JSON (its form has names that cannot be shown)", true);
+      return;
+    }
+    try {
+      const { mount } = await import("../form/mount.js");
+      if (shown !== this.#shown || !this.isConnected) return;
+      const element = make("div", { class: "form-root" });
+      fill(this.#place, element);
+      this.#form = mount(element, {
+        schema,
+        onSubmit: () => void this.#main(),
+        onBroken: () => queueMicrotask(() => shown === this.#shown && this.#showBroken()),
+      });
+      this.#form.disable(!this.isOpen);
+    } catch {
+      if (shown === this.#shown) this.#showBroken();
+    }
+  }
+
+  #showBroken(): void {
+    this.#form?.unmount();
+    this.#form = undefined;
+    this.#showText("Your answer, as JSON (its form cannot be shown)", true);
+  }
+
+  #showText(label: string, isJson: boolean): void {
+    const problem = make("p", { class: "error", attributes: { id: freshId() } });
+    const input = make("textarea", {
+      attributes: { id: freshId(), rows: "3", "aria-describedby": problem.id },
+    });
+    input.disabled = !this.isOpen;
+    fill(
+      this.#place,
+      make("label", { class: "label", attributes: { for: input.id } }, label),
+      input,
+      problem,
+    );
+    this.#text = { input, problem, isJson };
+  }
+
+  #unmount(): void {
+    this.#shown += 1;
+    const form = this.#form;
+    // Not within a render of React's own, from which an unmount is refused.
+    if (form !== undefined) queueMicrotask(() => form.unmount());
+    this.#form = undefined;
+    this.#text = undefined;
+    fill(this.#place);
+  }
+
+  /** What is sent as data with a decision. */
+  #value(decision: string): unknown {
+    const isNeeded = this.suspension?.allowed.length === 1 || decision === "answer";
+    const isTouched = this.#form?.isTouched ?? this.#text?.input.value.trim() !== "";
+    if (this.#form === undefined && this.#text === undefined) return undefined;
+    if (!isNeeded && (!isTouched || DECLINES.test(decision))) return undefined;
+    if (this.#form !== undefined) {
+      const read = this.#form.read();
+      return read === undefined ? INVALID : read.data;
+    }
+    return this.#textValue();
+  }
+
+  #textValue(): unknown {
+    const { input, isJson } = this.#text ?? {};
+    const text = input?.value ?? "";
+    this.#complain("");
+    if (isJson !== true) return text.trim() === "" ? undefined : text;
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      this.#complain(`This is no JSON: ${error instanceof Error ? line(error.message) : ""}`);
+      return INVALID;
+    }
+  }
+
+  #complain(message: string): void {
+    if (this.#text === undefined) return;
+    const { input, problem } = this.#text;
+    say(problem, message);
+    if (message === "") input.removeAttribute("aria-invalid");
+    else {
+      input.setAttribute("aria-invalid", "true");
+      input.focus();
+    }
+  }
+
+  async #main(): Promise<void> {
+    const [first] = this.#buttons;
+    if (first !== undefined) await this.answer(first.decision);
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.repeat || event.altKey || event.defaultPrevented || !this.isReady) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void this.#main();
+      return;
+    }
+    const at = event.composedPath()[0];
+    const writes = at instanceof Element && at.matches("input, textarea, select, button, summary");
+    const chosen = this.#buttons[Number(event.key) - 1];
+    if (!writes && !event.ctrlKey && !event.metaKey && chosen !== undefined && this.#buttons.length > 1) {
+      event.preventDefault();
+      void this.answer(chosen.decision);
+    }
+  }
+}

@@ -1,0 +1,402 @@
+/**
+ * `<toolgate-inbox>`: everything that waits, as cards, live. What was answered elsewhere stays a moment, says by whom, and goes;
+ * nothing moves under a pointer, and a card that has moved takes no answer for a moment.
+ */
+import type { Toolgate } from "../client.js";
+import { type PendingChange, type PendingStatus, PendingStore } from "../pending-store.js";
+import { ToolgateError } from "../problem.js";
+import type { BatchAnswered, Kind, PendingFilter, Suspension } from "../wire.js";
+import { ToolgateApproval } from "./approval.js";
+import type { Card } from "./card.js";
+import { ToolgateClientCall } from "./client-call.js";
+import { fill, make, say } from "./dom.js";
+import { ToolgateElicitation } from "./elicitation.js";
+import { sheets } from "./styles.js";
+import { upgrade } from "./upgrade.js";
+
+interface Item {
+  suspension: Suspension;
+  card: Card;
+  element: HTMLLIElement;
+  pick: HTMLInputElement | undefined;
+  isOver: boolean;
+}
+
+/** What `toolgate-counts` tells. */
+export interface CountsDetail {
+  open: number;
+  by_kind: Record<Kind, number>;
+}
+
+/** So many cards are shown at first, and with each press of “more”. */
+const PAGE = 50;
+/** So long a card that is over is still shown, in milliseconds. */
+const LINGER = 4000;
+/** The most answers in one request. */
+const BATCH = 100;
+/** Elements in which letters are written. */
+const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
+
+export class ToolgateInbox extends HTMLElement {
+  static observedAttributes = ["conversation", "tool", "kind", "caller", "mine"];
+
+  readonly #root: ShadowRoot;
+  readonly #counts = make("p", { part: "counts", attributes: { role: "status" } });
+  readonly #notice = make("p", { part: "notice", attributes: { role: "alert" } });
+  readonly #empty = make("p", { part: "empty" });
+  readonly #list = make("ul", { part: "list", attributes: { role: "list" } });
+  readonly #all = make("input", { attributes: { type: "checkbox", id: "all" } });
+  readonly #allLabel = make("label", { class: "choice", attributes: { for: "all" } });
+  readonly #approve = make("button", { part: "batch", class: "good", attributes: { type: "button" } });
+  readonly #deny = make("button", { part: "batch", class: "bad", attributes: { type: "button" } });
+  readonly #more = make("button", { part: "more", attributes: { type: "button" } });
+  readonly #items = new Map<string, Item>();
+  #toolgate: Toolgate | undefined;
+  #given: PendingStore | undefined;
+  #store: PendingStore | undefined;
+  #leave: (() => void) | undefined;
+  #shown = PAGE;
+  #isPointed = false;
+  #isSending = false;
+
+  constructor() {
+    super();
+    this.#root = this.attachShadow({ mode: "open" });
+    this.#root.adoptedStyleSheets = sheets("base", "inbox");
+    fill(this.#allLabel, this.#all, "Select all but those of high risk");
+    const bar = make(
+      "div",
+      { part: "bar" },
+      this.#counts,
+      make("span", { class: "grow" }),
+      this.#allLabel,
+      this.#approve,
+      this.#deny,
+    );
+    this.#root.append(bar, this.#notice, this.#list, this.#more, this.#empty);
+    this.#all.addEventListener("change", () => this.#selectAll());
+    this.#approve.addEventListener("click", () => void this.answerSelected("approve"));
+    this.#deny.addEventListener("click", () => void this.answerSelected("deny"));
+    this.#more.addEventListener("click", () => this.#showMore());
+    this.#list.addEventListener("pointerenter", () => {
+      this.#isPointed = true;
+    });
+    this.#list.addEventListener("pointerleave", () => {
+      this.#isPointed = false;
+    });
+    this.addEventListener("keydown", (event) => this.#key(event));
+    this.addEventListener("focusin", () => this.#rove());
+  }
+
+  get toolgate(): Toolgate | undefined {
+    return this.#toolgate;
+  }
+  set toolgate(toolgate: Toolgate | undefined) {
+    this.#toolgate = toolgate;
+    this.#connect();
+  }
+
+  /** A store to show instead of one of its own: the filter attributes then say nothing. */
+  get store(): PendingStore | undefined {
+    return this.#given ?? this.#store;
+  }
+  set store(store: PendingStore | undefined) {
+    this.#given = store;
+    this.#connect();
+  }
+
+  connectedCallback(): void {
+    upgrade(this, "toolgate", "store");
+    this.#connect();
+  }
+
+  disconnectedCallback(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+  }
+
+  attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
+    if (before !== after) this.#connect();
+  }
+
+  /** The suspensions that are selected, in their order. */
+  get selected(): Suspension[] {
+    return this.#ordered()
+      .filter(({ pick, isOver }) => pick?.checked === true && !isOver)
+      .map(({ suspension }) => suspension);
+  }
+
+  /** Puts the focus on the next card, or the previous one. */
+  move(by: 1 | -1): void {
+    const items = this.#ordered();
+    const at = items.findIndex(({ element }) => element === this.#focused());
+    const next =
+      items[at === -1 ? (by === 1 ? 0 : items.length - 1) : Math.min(Math.max(at + by, 0), items.length - 1)];
+    next?.card.focus();
+  }
+
+  /** Answers everything that is selected, each by itself; what was not taken says why on its card. */
+  async answerSelected(decision: "approve" | "deny"): Promise<void> {
+    const toolgate = this.#toolgate;
+    const ready: Item[] = [];
+    for (const item of this.#selectedItems()) {
+      const { card } = item;
+      if (card instanceof ToolgateApproval && card.isEditing)
+        card.complain("Left out: its arguments are being edited.");
+      else ready.push(item);
+    }
+    if (toolgate === undefined || ready.length === 0 || this.#isSending) return;
+    this.#isSending = true;
+    this.#refresh();
+    let taken = 0;
+    try {
+      for (let at = 0; at < ready.length; at += BATCH) {
+        const part = ready.slice(at, at + BATCH);
+        const answers = part.map(({ suspension: { suspension, digest } }) => ({
+          suspension,
+          decision,
+          expect_digest: digest,
+        }));
+        taken += this.#report(await toolgate.resolveAll(answers));
+      }
+      const rest = ready.length - taken;
+      const done = `${taken} ${decision === "approve" ? "approved" : "denied"}`;
+      say(this.#notice, rest === 0 ? `${done}.` : `${done}, ${rest} not: see the cards.`);
+    } catch (error) {
+      say(this.#notice, error instanceof ToolgateError ? error.detail : String(error));
+    } finally {
+      this.#isSending = false;
+      this.#refresh();
+    }
+  }
+
+  /** Shows what became of each answer; counts those that were taken. */
+  #report(answers: BatchAnswered[]): number {
+    let taken = 0;
+    for (const answer of answers) {
+      const item = this.#items.get(answer.suspension);
+      if (item?.pick !== undefined) item.pick.checked = false;
+      if ("problem" in answer) {
+        // One that ended meanwhile says so by itself when the news comes.
+        if (answer.problem.code !== "stale") item?.card.complain(answer.problem.detail);
+      } else taken += 1;
+    }
+    return taken;
+  }
+
+  #connect(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+    if (!this.isConnected || this.#toolgate === undefined) return;
+    this.#store = this.#given ?? new PendingStore(this.#toolgate, { filter: this.#filter() });
+    for (const item of this.#items.values()) item.element.remove();
+    this.#items.clear();
+    this.#shown = PAGE;
+    this.#leave = this.#store.subscribe((change) => this.#hear(change));
+    this.#addMissing();
+    this.#tellStatus(this.#store.status);
+  }
+
+  #filter(): PendingFilter {
+    const filter: PendingFilter = {};
+    for (const name of ["conversation", "tool", "caller"] as const) {
+      const value = this.getAttribute(name);
+      if (value !== null && value !== "") filter[name] = value;
+    }
+    const kind = this.getAttribute("kind");
+    if (kind === "approval" || kind === "elicitation" || kind === "client_exec") filter.kind = kind;
+    if (this.hasAttribute("mine")) filter.mine = true;
+    return filter;
+  }
+
+  #hear(change: PendingChange): void {
+    switch (change.type) {
+      case "listed":
+      case "opened":
+        this.#addMissing();
+        break;
+      case "changed": {
+        const item = this.#items.get(change.suspension.suspension);
+        if (item !== undefined) item.suspension = change.suspension;
+        this.#refresh();
+        break;
+      }
+      case "closed":
+        this.#over(change.id, change.closed === undefined);
+        break;
+      case "status":
+        this.#tellStatus(change.status);
+        break;
+    }
+  }
+
+  /** Adds cards for what has none yet, in the store's order and behind what is shown. */
+  #addMissing(): void {
+    const open = this.#store?.all ?? [];
+    for (const suspension of open) {
+      if (this.#items.size >= this.#shown) break;
+      if (!this.#items.has(suspension.suspension)) this.#add(suspension);
+    }
+    this.#refresh();
+  }
+
+  #add(suspension: Suspension): void {
+    const card = cardFor(suspension.kind);
+    const level = this.getAttribute("heading-level");
+    if (level !== null) card.setAttribute("heading-level", level);
+    card.toolgate = this.#toolgate;
+    card.store = this.#store;
+    card.suspension = suspension;
+    const pick =
+      suspension.kind === "approval" ? make("input", { attributes: { type: "checkbox" } }) : undefined;
+    pick?.setAttribute("aria-label", `Select the approval of ${card.label}`);
+    pick?.addEventListener("change", () => this.#refresh());
+    const element = make(
+      "li",
+      { part: "item", ...(pick === undefined && { class: "single" }) },
+      pick && make("span", { class: "pick" }, pick),
+      card,
+    );
+    this.#items.set(suspension.suspension, { suspension, card, element, pick, isOver: false });
+    this.#list.append(element);
+  }
+
+  /** Something ended. Its card stays a while, so that people see what became of it, unless it is merely not theirs. */
+  #over(id: string, isGone: boolean): void {
+    const item = this.#items.get(id);
+    if (item !== undefined) {
+      item.isOver = true;
+      if (item.pick !== undefined) {
+        item.pick.checked = false;
+        item.pick.disabled = true;
+      }
+      if (isGone) this.#remove(item);
+      else this.#removeLater(item);
+    }
+    this.#refresh();
+  }
+
+  #removeLater(item: Item): void {
+    this.#toolgate?.clock.after(Number(this.getAttribute("linger-ms") ?? LINGER), () => {
+      if (this.#items.get(item.suspension.suspension) !== item) return;
+      // What is under a pointer does not jump; when it has gone elsewhere is looked at again.
+      if (this.#isPointed) this.#removeLater(item);
+      else this.#remove(item);
+    });
+  }
+
+  #remove(item: Item): void {
+    const items = this.#ordered();
+    const at = items.indexOf(item);
+    const hadFocus = item.element === this.#focused();
+    item.element.remove();
+    this.#items.delete(item.suspension.suspension);
+    const after = items.slice(at + 1);
+    for (const { card } of after) card.guard();
+    if (hadFocus) (after[0] ?? items[at - 1])?.card.focus();
+    this.#addMissing();
+  }
+
+  #showMore(): void {
+    this.#shown += PAGE;
+    this.#addMissing();
+  }
+
+  #selectAll(): void {
+    for (const { pick, suspension, isOver } of this.#items.values()) {
+      const isGrave = suspension.risk === "high" || suspension.risk === "critical";
+      if (pick !== undefined && !isOver && !isGrave) pick.checked = this.#all.checked;
+    }
+    this.#refresh();
+  }
+
+  #selectedItems(): Item[] {
+    return this.#ordered().filter(({ pick, isOver }) => pick?.checked === true && !isOver);
+  }
+
+  #refresh(): void {
+    const open = this.#store?.all ?? [];
+    const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
+    for (const { kind } of open) by_kind[kind] += 1;
+    say(this.#counts, counted(open.length, by_kind));
+    const selected = this.#selectedItems().length;
+    const isBlocked = selected === 0 || this.#isSending;
+    for (const button of [this.#approve, this.#deny]) button.setAttribute("aria-disabled", String(isBlocked));
+    say(this.#approve, `Approve selected (${selected})`);
+    say(this.#deny, `Deny selected (${selected})`);
+    const hasBatch = by_kind.approval > 1 || selected > 0;
+    for (const element of [this.#allLabel, this.#approve, this.#deny]) element.hidden = !hasBatch;
+    if (selected === 0) this.#all.checked = false;
+    const rest = open.filter(({ suspension }) => !this.#items.has(suspension)).length;
+    this.#more.hidden = rest === 0;
+    say(this.#more, `Show more: ${rest} are not shown`);
+    const state = this.#store?.status.state;
+    this.#empty.hidden = this.#items.size > 0 || state === "failed";
+    say(this.#empty, state === "live" ? "Nothing waits for you." : "Loading …");
+    this.dispatchEvent(
+      new CustomEvent<CountsDetail>("toolgate-counts", { detail: { open: open.length, by_kind } }),
+    );
+  }
+
+  #tellStatus(status: PendingStatus): void {
+    if (status.state === "away") {
+      say(this.#notice, "The host does not answer. What is shown may be out of date; trying again …");
+    } else if (status.state === "failed") {
+      say(this.#notice, `What waits cannot be read: ${status.error.detail}`);
+    } else if (status.state === "live") say(this.#notice, "");
+    this.#refresh();
+  }
+
+  #ordered(): Item[] {
+    return [...this.#items.values()];
+  }
+
+  /** The item that has the focus, wherever within. */
+  #focused(): Element | undefined {
+    return this.#root.activeElement?.closest("li") ?? undefined;
+  }
+
+  /** Of all cards, the one that was focused last is the one that Tab comes back to. */
+  #rove(): void {
+    const focused = this.#focused();
+    if (focused === undefined) return;
+    for (const { card, element } of this.#items.values()) card.isStop = element === focused;
+  }
+
+  #key(event: KeyboardEvent): void {
+    const at = event.composedPath()[0];
+    const writes = at instanceof Element && at.matches(WRITES);
+    if (writes || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "j") this.move(1);
+    else if (event.key === "k") this.move(-1);
+    else if (event.key === "x") {
+      const item = this.#ordered().find(({ element }) => element === this.#focused());
+      if (item?.pick === undefined || item.isOver) return;
+      item.pick.checked = !item.pick.checked;
+      this.#refresh();
+    } else return;
+    event.preventDefault();
+  }
+}
+
+function cardFor(kind: Kind): Card {
+  switch (kind) {
+    case "approval":
+      return new ToolgateApproval();
+    case "elicitation":
+      return new ToolgateElicitation();
+    default:
+      return new ToolgateClientCall();
+  }
+}
+
+function counted(open: number, kinds: Record<Kind, number>): string {
+  const some = (count: number, one: string, more: string) =>
+    count === 0 ? [] : [`${count} ${count === 1 ? one : more}`];
+  const told = [
+    ...some(kinds.approval, "approval", "approvals"),
+    ...some(kinds.elicitation, "question", "questions"),
+    ...some(kinds.client_exec, "call of a client", "calls of clients"),
+  ];
+  return open === 0 ? "Nothing waits" : `Waiting: ${told.join(", ")}`;
+}

@@ -1,0 +1,145 @@
+/** The parts that cards are made of. Each takes a suspension and makes elements; what can change is made anew each time. */
+import { pretty } from "../json-text.js";
+import { json, line, lines, span, who } from "../text.js";
+import type { Need, Suspension } from "../wire.js";
+import { fill, freshId, make } from "./dom.js";
+
+/** What is asked, of whom, and how risky it is. The id is for `aria-labelledby`. */
+export function header(
+  suspension: Suspension,
+  level: number,
+  what: string,
+): { id: string; element: HTMLElement } {
+  const id = freshId();
+  const { title, tool, plugin, caller, risk } = suspension;
+  const name = title === null || title === undefined ? line(tool) : `${line(title)}`;
+  const from = [
+    name === line(tool) ? undefined : `tool ${line(tool)}`,
+    plugin === null || plugin === undefined ? undefined : `plugin ${line(plugin)}`,
+    `asked for by ${line(caller)}`,
+  ];
+  const element = make(
+    "header",
+    { part: "header" },
+    make(
+      "div",
+      { part: "title", attributes: { role: "heading", "aria-level": String(level), id } },
+      make("span", { class: "unseen" }, `${what}: `),
+      name,
+    ),
+    make("span", { class: "from" }, from.filter((text) => text !== undefined).join(" · ")),
+    risk !== null &&
+      risk !== undefined &&
+      make("span", { part: "risk", class: `badge risk-${risk}` }, `${risk} risk`),
+  );
+  return { id, element };
+}
+
+/** Why a person is asked at all. */
+export function reason({ reason, asked_by, in_doubt_attempt }: Suspension): HTMLElement | undefined {
+  const asker = asked_by === null || asked_by === undefined ? "" : ` (rule ${line(asked_by)})`;
+  if (typeof in_doubt_attempt === "number") {
+    const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. Nobody can say whether it happened. To approve is to run it again.`;
+    return make("p", { part: "reason" }, doubt);
+  }
+  if (reason === null || reason === undefined) {
+    return asker === "" ? undefined : make("p", { part: "reason" }, `A rule asks for an approval${asker}.`);
+  }
+  return make("p", { part: "reason" }, make("strong", {}, "Why: "), `${lines(reason)}${asker}`);
+}
+
+/** What people are asked, and whose words that is. */
+export function prompt(suspension: Suspension): HTMLElement | undefined {
+  const text =
+    suspension.display?.prompt ?? (suspension.prompt == null ? undefined : lines(suspension.prompt));
+  if (text === undefined || text === null) return undefined;
+  const by = suspension.prompt_by === "host" ? "The host asks" : "In the plugin’s words";
+  return make(
+    "figure",
+    { part: "prompt" },
+    make("figcaption", {}, by),
+    make("blockquote", { attributes: { dir: "auto" } }, text),
+  );
+}
+
+/** The exact arguments, complete, with one member a line. */
+export function argumentsText(suspension: Suspension): string {
+  return pretty(suspension.display?.arguments ?? json(suspension.arguments));
+}
+
+export function argumentsOf(suspension: Suspension): HTMLElement {
+  const text = argumentsText(suspension);
+  const count = text.split("\n").length;
+  const label = count > 40 ? `Arguments, all ${count} lines` : "Arguments, complete";
+  const digest = suspension.arguments_digest;
+  return make(
+    "section",
+    { part: "arguments" },
+    make("div", { class: "label" }, label),
+    make("pre", { part: "json", attributes: { dir: "ltr" } }, text),
+    digest === undefined
+      ? undefined
+      : make("p", { part: "digest", class: "digest exact" }, `Digest of the arguments: ${line(digest)}`),
+  );
+}
+
+/** What the caller passed along for people to see. */
+export function context(suspension: Suspension): HTMLElement | undefined {
+  const { display, context } = suspension;
+  const text = display?.context ?? (context == null ? undefined : json(context));
+  if (text === undefined || text === null || text === "{}") return undefined;
+  return make(
+    "section",
+    { part: "context" },
+    make("div", { class: "label" }, "Context, from the caller"),
+    make("pre", { part: "json", attributes: { dir: "ltr" } }, pretty(text)),
+  );
+}
+
+/** Who has to approve, who has, and who handed their say on. */
+export function fillPeople(element: HTMLElement, { needs, votes, delegations }: Suspension): void {
+  const told: string[] = (needs ?? []).map(need);
+  for (const vote of votes ?? []) {
+    const instead = vote.for == null ? "" : ` for ${line(vote.for)}`;
+    const edited = vote.arguments === undefined ? "" : ", with edited arguments";
+    const comment = vote.comment == null || vote.comment === "" ? "" : `: “${line(vote.comment)}”`;
+    told.push(`${line(vote.by)} approved${instead}${edited}${comment}`);
+  }
+  for (const { from, to, comment } of delegations ?? []) {
+    const why = comment == null || comment === "" ? "" : `: “${line(comment)}”`;
+    told.push(`${line(from)} handed their say to ${line(to)}${why}`);
+  }
+  element.hidden = told.length === 0;
+  const items = told.map((text) => make("li", {}, text));
+  fill(element, make("div", { class: "label" }, "Who approves"), make("ul", {}, ...items));
+}
+
+function need({ who: names, quorum, votes, escalates_at, escalated, escalates_to }: Need): string {
+  const people = names.length === 0 ? "any approver" : names.map(who).join(", ");
+  const others = (escalates_to ?? []).map(who).join(", ");
+  const later = escalates_at == null || escalated ? "" : `; from ${clockTime(escalates_at)} also ${others}`;
+  const now = escalated && others !== "" ? `; by now also ${others}` : "";
+  return `${votes} of ${quorum} from ${people}${later}${now}`;
+}
+
+/** When the wait ends by itself, and what happens then. */
+export function expiry(suspension: Suspension, now: number): string {
+  const left = Date.parse(suspension.expires_at) - now;
+  const then = outcome(suspension);
+  const at = clockTime(suspension.expires_at);
+  if (left <= 0) return `Its time was over at ${at}; then ${then}.`;
+  return `Open for ${span(left)}, until ${at}; then ${then}.`;
+}
+
+function outcome({ on_expiry, kind }: Suspension): string {
+  if (on_expiry === "deny") return "the call is denied";
+  if (on_expiry === "approve") return "it counts as approved";
+  if (typeof on_expiry === "object") return `the answer is ${json(on_expiry.answer)}`;
+  return kind === "approval" ? "the call ends without running" : "the call ends without an answer";
+}
+
+function clockTime(at: string): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return line(at);
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

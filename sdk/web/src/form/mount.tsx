@@ -1,0 +1,123 @@
+/** The form of a question, mounted into a shadow root. Loaded when the first question is shown: React comes with it. */
+// The index of the package also brings in its tests, and with them a validator that is not installed.
+import Form from "@rjsf/core/lib/components/Form.js";
+import type { ErrorSchema, RJSFSchema } from "@rjsf/utils";
+import { Component, createRef, type ReactNode } from "react";
+import { flushSync } from "react-dom";
+import { createRoot } from "react-dom/client";
+import { templates, widgets } from "./parts.js";
+import { forPeople, type Schema } from "./schema.js";
+import { errorSchema, type Finding, validator } from "./validator.js";
+
+export interface FormOptions {
+  schema: Schema;
+  /** Enter was pressed in a field. */
+  onSubmit: () => void;
+  /** The form cannot be shown: something else has to take its place. */
+  onBroken: (error: unknown) => void;
+}
+
+export interface MountedForm {
+  /** Whether anything was entered. */
+  readonly isTouched: boolean;
+  /** The value, if it fits; otherwise its errors are shown, and the first one gets the focus. */
+  read(): { data: unknown } | undefined;
+  /** Shows what the host found wrong. */
+  place(found: readonly Finding[]): void;
+  disable(disabled: boolean): void;
+  unmount(): void;
+}
+
+let forms = 0;
+
+export function mount(element: HTMLElement, options: FormOptions): MountedForm {
+  forms += 1;
+  const idPrefix = `form${forms}`;
+  const schema = forPeople(options.schema) as RJSFSchema;
+  const form = createRef<Form>();
+  const errors: { extra: ErrorSchema } = { extra: {} };
+  let [isDisabled, isLive, isTouched] = [false, false, false];
+  let data: unknown;
+  const root = createRoot(element, { onCaughtError: options.onBroken, onUncaughtError: options.onBroken });
+  const render = () =>
+    flushSync(() =>
+      root.render(
+        <Boundary>
+          <Form
+            ref={form}
+            schema={schema}
+            validator={validator}
+            formData={data}
+            extraErrors={errors.extra}
+            disabled={isDisabled}
+            liveValidate={isLive ? "onChange" : false}
+            showErrorList={false}
+            noHtml5Validate
+            idPrefix={idPrefix}
+            widgets={widgets}
+            templates={templates}
+            onChange={(event, id) => {
+              data = event.formData;
+              // RJSF also tells of the defaults that it fills in by itself; nobody has entered those.
+              if (id !== undefined) isTouched = true;
+            }}
+            onSubmit={options.onSubmit}
+            onError={options.onSubmit}
+          >
+            <span hidden />
+          </Form>
+        </Boundary>,
+      ),
+    );
+  const showErrors = () => {
+    mark(element);
+    element.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  };
+  render();
+  return {
+    get isTouched() {
+      return isTouched;
+    },
+    read() {
+      isLive = true;
+      errors.extra = {};
+      render();
+      const isValid = flushSync(() => form.current?.validateForm() ?? false);
+      if (isValid) return { data: form.current?.state.formData };
+      showErrors();
+      return undefined;
+    },
+    place(found) {
+      errors.extra = errorSchema(found);
+      render();
+      showErrors();
+    },
+    disable(disabled) {
+      if (isDisabled === disabled) return;
+      isDisabled = disabled;
+      render();
+    },
+    unmount: () => root.unmount(),
+  };
+}
+
+/** Tells assistive technology which fields are wrong: those whose description has errors in it. */
+function mark(element: HTMLElement): void {
+  for (const field of element.querySelectorAll("input, select, textarea")) {
+    const described = (field.getAttribute("aria-describedby") ?? "").split(/\s+/);
+    const hasErrors = (id: string) =>
+      id.endsWith("__error") && element.querySelector(`#${CSS.escape(id)}`) !== null;
+    if (described.some(hasErrors)) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  }
+}
+
+class Boundary extends Component<{ children: ReactNode }, { isBroken: boolean }> {
+  override state = { isBroken: false };
+  static getDerivedStateFromError() {
+    return { isBroken: true };
+  }
+  override render() {
+    return this.state.isBroken ? null : this.props.children;
+  }
+}

@@ -1,0 +1,76 @@
+/** The parts of RJSF's own look that would not do here: buttons that are pictures of a font, and what renders markup. */
+
+import getDefaultRegistry from "@rjsf/core/lib/getDefaultRegistry.js";
+import type {
+  BaseInputTemplateProps,
+  IconButtonProps,
+  RegistryWidgetsType,
+  TemplatesType,
+  WidgetProps,
+} from "@rjsf/utils";
+import type { ChangeEvent } from "react";
+import { line } from "../text.js";
+
+const { templates: usual } = getDefaultRegistry();
+const UsualInput = usual.BaseInputTemplate;
+
+function Input(props: BaseInputTemplateProps) {
+  const isWrong = (props.rawErrors?.length ?? 0) > 0;
+  return <UsualInput {...props} {...(isWrong && { "aria-invalid": true })} />;
+}
+
+/** A button with a word on it. */
+function worded(word: string) {
+  return function Button({ id, onClick, disabled }: IconButtonProps) {
+    return (
+      <button type="button" id={id} onClick={onClick} disabled={disabled} className="plain">
+        {word}
+      </button>
+    );
+  };
+}
+
+/** A file as a data URL. The usual one shows its name, which a default can bring along, through a renderer of Markdown. */
+function FileInput({ id, disabled, readonly, onChange, value, required }: WidgetProps) {
+  const read = (event: ChangeEvent<HTMLInputElement>) => {
+    const file = event.target.files?.[0];
+    if (file === undefined) return;
+    const reader = new FileReader();
+    reader.onload = () => onChange(reader.result);
+    reader.readAsDataURL(file);
+  };
+  const isChosen = typeof value === "string" && value !== "";
+  return (
+    <div>
+      <input
+        type="file"
+        id={id}
+        onChange={read}
+        disabled={disabled || readonly}
+        required={required && !isChosen}
+      />
+      <p className="muted">{isChosen ? `Chosen: ${value.length} characters` : "None is chosen"}</p>
+    </div>
+  );
+}
+
+function Unsupported({ reason }: { reason?: string }) {
+  return <p className="error">This part of the form cannot be shown{reason ? `: ${line(reason)}` : ""}.</p>;
+}
+
+export const widgets: RegistryWidgetsType = { FileWidget: FileInput };
+
+export const templates: Partial<Omit<TemplatesType, "ButtonTemplates">> & {
+  ButtonTemplates?: Partial<TemplatesType["ButtonTemplates"]>;
+} = {
+  BaseInputTemplate: Input,
+  UnsupportedFieldTemplate: Unsupported,
+  ButtonTemplates: {
+    AddButton: worded("Add"),
+    CopyButton: worded("Copy"),
+    MoveDownButton: worded("Move down"),
+    MoveUpButton: worded("Move up"),
+    RemoveButton: worded("Remove"),
+    ClearButton: worded("Clear"),
+  },
+};

@@ -1,0 +1,88 @@
+/**
+ * A plugin's schema as a form may use it. Two things of it are not for a browser: regular expressions, of which one can keep a
+ * page busy for ever, and texts that deceive. The host judges patterns when the answer comes, and its findings are shown.
+ */
+import { line, lines } from "../text.js";
+
+/** A JSON Schema of draft 2020-12. */
+export type Schema = boolean | { [keyword: string]: unknown };
+
+const SINGLE = new Set([
+  "items",
+  "contains",
+  "additionalProperties",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
+const LISTS = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
+const MAPS = new Set(["$defs", "definitions", "dependentSchemas"]);
+
+/** The schema without patterns, and with its words as people may read them. The rest is as it was declared. */
+export function forPeople(schema: Schema): Schema {
+  return readable(schema, JSON.stringify(schema).includes('"patternProperties"'));
+}
+
+/** Names that mean something else to JavaScript. With one of these in it, a schema gets no form but a field for JSON. */
+export function isStrange(value: unknown): boolean {
+  return /"(__proto__|constructor|prototype)"\s*:/.test(JSON.stringify(value) ?? "");
+}
+
+function readable(schema: Schema, hasPatterns: boolean): Schema {
+  if (typeof schema !== "object" || schema === null) return schema;
+  const made: { [keyword: string]: unknown } = {};
+  // Without the patterns, what they would let pass cannot be told from what nothing lets pass.
+  const dropped = new Set(["pattern", "patternProperties"]);
+  if ("patternProperties" in schema) dropped.add("additionalProperties");
+  if (hasPatterns) dropped.add("unevaluatedProperties");
+  const inner = (part: unknown) => readable(part as Schema, hasPatterns);
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (dropped.has(keyword)) continue;
+    if (keyword === "title" && typeof value === "string") made.title = line(value);
+    else if (keyword === "description" && typeof value === "string") made.description = lines(value);
+    else if (keyword === "properties" && isMap(value)) made.properties = named(value, inner);
+    else if (MAPS.has(keyword) && isMap(value)) made[keyword] = mapped(value, inner);
+    else if (LISTS.has(keyword) && Array.isArray(value)) made[keyword] = value.map(inner);
+    else if (SINGLE.has(keyword) && !Array.isArray(value)) made[keyword] = inner(value);
+    else made[keyword] = value;
+  }
+  const { enum: choices } = schema;
+  if (Array.isArray(choices) && choices.some(deceives) && !("oneOf" in made)) {
+    delete made.enum;
+    made.oneOf = choices.map((choice) => ({
+      const: choice,
+      title: line(typeof choice === "string" ? choice : JSON.stringify(choice)),
+    }));
+  }
+  return made;
+}
+
+/** The members of an object; one whose name would deceive as a label gets a title. */
+function named(
+  properties: Record<string, unknown>,
+  inner: (part: unknown) => Schema,
+): Record<string, Schema> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, part]) => {
+      const made = inner(part);
+      const needsTitle = line(name) !== name && typeof made === "object" && !("title" in made);
+      return [name, needsTitle ? { ...made, title: line(name) } : made];
+    }),
+  );
+}
+
+function mapped(parts: Record<string, unknown>, inner: (part: unknown) => Schema): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, inner(part)]));
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function deceives(choice: unknown): boolean {
+  return typeof choice === "string" && line(choice) !== choice;
+}

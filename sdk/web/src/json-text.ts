@@ -1,0 +1,103 @@
+/**
+ * JSON as text. A value that goes through `JSON.parse` can change: 12345678901234567890 becomes another number, and of two
+ * members with one name the first is lost. What people approve must be what runs, so it is shown and sent as it is written.
+ */
+
+/** JSON that is sent as it is written. Its text is not checked: whoever makes one has parsed it. */
+export class RawJson {
+  constructor(readonly text: string) {}
+}
+
+/** The JSON text of an object some of whose members are `RawJson`. Members that are undefined are left out. */
+export function serialize(body: unknown): string {
+  if (body instanceof RawJson) return body.text;
+  if (Array.isArray(body)) return `[${body.map(serialize).join(",")}]`;
+  if (typeof body !== "object" || body === null || "toJSON" in body) return JSON.stringify(body) ?? "null";
+  const members = Object.entries(body).filter(([, value]) => value !== undefined);
+  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${serialize(value)}`).join(",")}}`;
+}
+
+/** The tokens of a JSON text: punctuation, strings with their quotation marks, numbers and words, all as they are written. */
+function tokens(text: string): string[] {
+  return text.match(/"(?:[^"\\]|\\[\s\S])*"?|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
+}
+
+/** The same JSON text with one member or element a line. Every token stays as it is; a text that is no JSON does, too. */
+export function pretty(text: string): string {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  const written: string[] = [];
+  let depth = 0;
+  const all = tokens(text);
+  const line = () => written.push("\n", "  ".repeat(depth));
+  all.forEach((token, index) => {
+    const opens = token === "{" || token === "[";
+    if (opens) {
+      written.push(token);
+      const closesAtOnce = all[index + 1] === (token === "{" ? "}" : "]");
+      if (!closesAtOnce) {
+        depth += 1;
+        line();
+      }
+    } else if (token === "}" || token === "]") {
+      const opened = all[index - 1];
+      if (opened !== "{" && opened !== "[") {
+        depth -= 1;
+        line();
+      }
+      written.push(token);
+    } else if (token === ",") {
+      written.push(token);
+      line();
+    } else {
+      written.push(token === ":" ? ": " : token);
+    }
+  });
+  return written.join("");
+}
+
+/** A member of an object: its name, and the text of its value as it is written. */
+export interface Member {
+  name: string;
+  text: string;
+}
+
+/** The members of the object that a JSON text is, or undefined where it is no object. */
+export function members(text: string): Member[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  } catch {
+    return undefined;
+  }
+  const found: Member[] = [];
+  let depth = 0;
+  let name: string | undefined;
+  let value: string[] = [];
+  const finish = () => {
+    if (name !== undefined) found.push({ name, text: value.join("") });
+    name = undefined;
+    value = [];
+  };
+  for (const token of tokens(text)) {
+    const opens = token === "{" || token === "[";
+    const closes = token === "}" || token === "]";
+    if (closes) depth -= 1;
+    const isOuter = (opens && depth === 0) || (closes && depth === 0 && name === undefined);
+    if (closes && depth === 0) finish();
+    else if (depth === 1 && token === ",") finish();
+    else if (depth === 1 && name === undefined && token.startsWith('"')) name = JSON.parse(token) as string;
+    else if (depth === 1 && token === ":" && value.length === 0) value = [];
+    else if (!isOuter) value.push(token);
+    if (opens) depth += 1;
+  }
+  return found;
+}
+
+/** The JSON text of an object with these members. */
+export function object(parts: readonly Member[]): string {
+  return `{${parts.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+}

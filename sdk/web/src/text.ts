@@ -1,0 +1,49 @@
+/**
+ * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: titles,
+ * reasons, comments, names. What could hide, turn around or forge text is written out as `\u{…}`.
+ */
+
+/** Controls, formats, separators, private and lone surrogates; spaces that are none; what looks like nothing. */
+const DECEIVES =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Cn}]|(?! )\p{Zs}|\p{Variation_Selector}|\u034f|[\u115f\u1160\u2800\u3164\uffa0]|[\u17b4\u17b5]/gu;
+
+const written = (c: string) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** A text for one line. */
+export function line(text: string): string {
+  return text.replace(DECEIVES, written);
+}
+
+/** A text of several lines. */
+export function lines(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(DECEIVES, (c) => (c === "\n" ? c : written(c)));
+}
+
+/** A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. */
+export function json(value: unknown): string {
+  const units = (c: string) =>
+    Array.from({ length: c.length }, (_, i) => `\\u${hex(c.charCodeAt(i))}`).join("");
+  return (JSON.stringify(value) ?? "null").replace(DECEIVES, units);
+}
+
+function hex(unit: number): string {
+  return unit.toString(16).padStart(4, "0");
+}
+
+/** `principal:alice` as “alice”, `group:finance` as “group finance”. */
+export function who(name: string): string {
+  const [kind, ...rest] = name.split(":");
+  if (rest.length === 0) return line(name);
+  return kind === "principal" ? line(rest.join(":")) : `${kind} ${line(rest.join(":"))}`;
+}
+
+/** A span of time: “2 d 3 h”, “4 min 05 s”. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [d, h, m, s] = [seconds / 86400, (seconds / 3600) % 24, (seconds / 60) % 60, seconds % 60].map(
+    Math.floor,
+  ) as [number, number, number, number];
+  if (d > 0) return `${d} d ${h} h`;
+  if (h > 0) return `${h} h ${m} min`;
+  return m > 0 ? `${m} min ${String(s).padStart(2, "0")} s` : `${s} s`;
+}
