@@ -6,10 +6,13 @@
 //! until then, and what it was to write may yet be written. Work that has not begun is withdrawn.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use domain::{PluginName, Span};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -116,16 +119,20 @@ impl Blocking {
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Stop> {
-        let share = Arc::clone(&self.share);
-        let done = async move {
-            let place = share.wait().await?;
-            let mut task = Withdrawn(spawn_blocking(move || {
-                let _place = place;
-                work()
-            }));
-            (&mut task.0).await.map_err(|error| Stop::Fault(format!("a host function did not return: {error}")))
-        };
-        self.timely(what, done).await?
+        self.timely(what, carry_out(Arc::clone(&self.share), work)).await?
+    }
+
+    /// Begins `work`, which goes on while nobody waits for it. Withdrawn when what this returns is dropped, if it has not begun.
+    pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Going<T> {
+        Going(Withdrawn(tokio::spawn(carry_out(Arc::clone(&self.share), work))))
+    }
+
+    /// Does `work` for which nobody will ever wait, such as closing a file: some file systems take their time for that as well.
+    pub(crate) fn aside(&self, work: impl FnOnce() + Send + 'static) {
+        // Without a runtime the host is about to end, and what the work has is dropped here and now.
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(carry_out(Arc::clone(&self.share), work)));
+        }
     }
 
     /// Waits for a host function no longer than it may take.
@@ -134,6 +141,32 @@ impl Blocking {
         tokio::time::timeout(Duration::from_millis(most), done).await.map_err(|_| {
             Stop::Limit(format!("waited more than {most} ms for the host to {what} (limit `host_call_time`)"))
         })
+    }
+}
+
+/// Does `work` in a place, which is free again when the work has returned, whoever still waits for it then.
+async fn carry_out<T: Send + 'static>(share: Arc<Share>, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+    let place = share.wait().await?;
+    let mut task = Withdrawn(spawn_blocking(move || {
+        let _place = place;
+        work()
+    }));
+    (&mut task.0).await.map_err(not_returned)
+}
+
+fn not_returned(error: tokio::task::JoinError) -> Stop {
+    Stop::Fault(format!("a host function did not return: {error}"))
+}
+
+/// Work that was begun: what became of it.
+pub(crate) struct Going<T>(Withdrawn<Result<T, Stop>>);
+
+impl<T> Future for Going<T> {
+    type Output = Result<T, Stop>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let done = ready!(Pin::new(&mut self.0.0).poll(cx));
+        Poll::Ready(done.unwrap_or_else(|error| Err(not_returned(error))))
     }
 }
 
@@ -162,6 +195,9 @@ mod tests {
         assert!(wait(&other).is_some());
         drop(waiting);
         assert!(wait(&stuck).is_some(), "what came back leaves its place");
+        let many: Vec<_> = (0..10).map(|n| PluginName::new(&format!("plugin-{n}")).expect("a name")).collect();
+        let waiting: Vec<_> = many.iter().flat_map(|plugin| (0..100).map_while(|_| wait(plugin))).collect();
+        assert_eq!(waiting.len(), PLACES, "all plugins together");
     }
 
     #[test]

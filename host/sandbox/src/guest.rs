@@ -18,6 +18,7 @@ use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::secrets::{Masking, Vault};
 use crate::clock::Clock;
 use crate::ending::Stop;
+use crate::handles::Handles;
 use crate::limits::Meter;
 use crate::random::{self, Random};
 use crate::report::{Level, Log, Progress, Sink};
@@ -47,6 +48,7 @@ pub(crate) struct Guest {
     http: Option<Box<http::Session>>,
     http_terms: Option<Box<http::Terms>>,
     pub(crate) held: Held,
+    handles: Handles,
     pub(crate) traffic: Traffic,
     pub(crate) blocking: Blocking,
     host_calls: u64,
@@ -76,6 +78,7 @@ impl Guest {
             job.grants.keyvalue.map(|quota| keyvalue::Session::new(Arc::clone(buckets), job.plugin.clone(), quota))
         };
         let granted = job.filter(|job| !job.grants.http.is_empty());
+        let held = Held::new(limits.host_bytes);
         let terms = granted.map(|job| Box::new(http::Terms::new(outside.http.as_ref(), job, &vault, limits)));
         Self {
             meter: Meter::new(limits),
@@ -87,7 +90,8 @@ impl Guest {
             vault,
             http: None,
             http_terms: terms,
-            held: Held::new(limits.host_bytes),
+            handles: Handles::new(&held),
+            held,
             traffic: Traffic::default(),
             blocking: Blocking::new(outside.places.share(job.map(|job| &job.plugin)), limits.host_call_time),
             host_calls: 0,
@@ -101,8 +105,8 @@ impl Guest {
         }
     }
 
-    /// Counts a call of a host function, and ends the guest instead if it has made as many as it may. Every interface is
-    /// linked through this.
+    /// Counts a call of a host function and charges the handles that the guest has by now, and ends the guest instead if
+    /// either is more than it may have. Every interface is linked through this.
     ///
     /// It unwinds because what selects an interface's part of the store can return no error; `call::bounded` knows it again.
     /// The engine's own hook is not used: it also sees what is no call of a host function, each `memory.copy` and each tick
@@ -110,10 +114,17 @@ impl Guest {
     pub(crate) fn called(&mut self) -> &mut Self {
         if self.host_calls >= self.most_host_calls {
             let most = self.most_host_calls;
-            let stop = Stop::Limit(format!("called host functions more than {most} times (limit `host_calls`)"));
-            std::panic::resume_unwind(Box::new(stop));
+            unwind(Stop::Limit(format!("called host functions more than {most} times (limit `host_calls`)")));
         }
         self.host_calls += 1;
+        self.handles.count(&mut self.table).unwrap_or_else(|stop| unwind(stop));
+        self
+    }
+
+    /// The same for a host function of `wasi:http`, with what the guest keeps of that by now charged.
+    pub(crate) fn called_http(&mut self) -> &mut Self {
+        let Self { handles, table, .. } = self.called();
+        handles.weigh_http(table).unwrap_or_else(|stop| unwind(stop));
         self
     }
 
@@ -174,6 +185,11 @@ impl Guest {
             self.sink.log(Level::Warn, &note);
         }
     }
+}
+
+/// Ends the guest from where a host function can return no error.
+fn unwind(stop: Stop) -> ! {
+    std::panic::resume_unwind(Box::new(stop))
 }
 
 impl WasiView for Guest {

@@ -23,6 +23,7 @@ mod ending;
 mod engine;
 mod features;
 mod guest;
+mod handles;
 mod inspect;
 mod json;
 mod limits;

@@ -26,9 +26,20 @@ impl Held {
 
     /// Charges so many bytes until the charge is dropped.
     pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, Stop> {
-        let mut charge = Charge { held: self.clone(), bytes: 0 };
+        let mut charge = self.nothing();
         charge.grow(bytes)?;
         Ok(charge)
+    }
+
+    /// A charge of nothing, which can grow.
+    pub(crate) fn nothing(&self) -> Charge {
+        Charge { held: self.clone(), bytes: 0 }
+    }
+
+    /// What is held now.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> usize {
+        self.0.now.load(Ordering::Relaxed)
     }
 
     /// The most that was held at once.
@@ -59,6 +70,23 @@ impl Charge {
                 Err(Stop::Limit(format!("made the host hold more than {most} on its behalf (limit `host_bytes`)")))
             }
         }
+    }
+}
+
+impl Charge {
+    /// Charges so many bytes in all, or what is charged already if that is more.
+    pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.grow(bytes.saturating_sub(self.bytes))
+    }
+
+    /// Charges so many bytes in all. What is refused leaves it as it was.
+    pub(crate) fn set(&mut self, bytes: usize) -> Result<(), Stop> {
+        if let Some(less) = self.bytes.checked_sub(bytes) {
+            self.held.0.now.fetch_sub(less, Ordering::Relaxed);
+            self.bytes = bytes;
+            return Ok(());
+        }
+        self.reach(bytes)
     }
 }
 
@@ -118,5 +146,11 @@ mod tests {
         assert!(held.charge(usize::MAX).is_err());
         assert_eq!(held.peak(), 100);
         assert!(held.charge(100).is_ok(), "a charge that was refused costs nothing");
+        let mut third = held.nothing();
+        for (set, now) in [(70, 70), (20, 20), (101, 20), (100, 100)] {
+            assert_eq!((third.set(set).is_ok(), held.now()), (set == now, now));
+        }
+        third.reach(50).expect("that much is charged");
+        assert_eq!(held.now(), 100);
     }
 }

@@ -72,6 +72,8 @@ pub(crate) fn context(clock: Arc<dyn Clock>, log: Log) -> WasiCtx {
         .monotonic_clock(clock::Guests(clock))
         .stdout(Printed { log: log.clone(), stream: Stream::Stdout })
         .stderr(Printed { log, stream: Stream::Stderr })
+        // Functions of files are called on threads for what blocks: `capability/filesystem/host.rs`.
+        .allow_blocking_current_thread(true)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)

@@ -2,7 +2,7 @@
 //!
 //! What a path may lead to is wasmtime-wasi's to say: it resolves every path beneath its folder one step at a time, so
 //! neither `..` nor a symbolic link leads out of it, and a folder that is granted for reading is not written to. Here is what
-//! it does not do: each function has a deadline, what is written and listed is counted and bounded, and what is neither a
+//! it does not do: each function has a deadline and a place for what may wait for a disk, what is written and listed is counted and bounded, and what is neither a
 //! file nor a folder is not opened, since opening a pipe or a device may wait for ever or do something.
 //!
 //! The interface itself is everybody's, because runtimes of languages import it; without a grant it has no folder in it, and
@@ -12,6 +12,9 @@
 mod host;
 mod open;
 mod streams;
+
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::io;
@@ -51,7 +54,8 @@ impl Folder {
             true => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
             false => (FsPerms::ReadOnly, OpenMode::READ),
         };
-        Ok((Dir::new(folder, perms, mode, false), self.at.clone()))
+        // Whoever calls its functions does that where a thread may block.
+        Ok((Dir::new(folder, perms, mode, true), self.at.clone()))
     }
 }
 

@@ -22,6 +22,7 @@ mod resolve;
 mod rule;
 mod session;
 mod traffic;
+mod weight;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use self::client::{HttpClient, InvalidAuthority};
 pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HostPattern, HttpRule, InvalidRule, Reach, Scheme};
 pub(crate) use self::session::{Session, Terms};
+pub(crate) use self::weight::weight;
 use crate::ending::Stop;
 use crate::guest::Guest;
 
@@ -77,7 +79,7 @@ const FIELD: usize = 72;
 
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let (session, table) = self.called().http_session();
+        let (session, table) = self.called_http().http_session();
         session.view(table)
     }
 }

@@ -1,12 +1,13 @@
-//! The host functions of `wasi:filesystem`: those of wasmtime-wasi, each with a deadline, and with what they read, write and
-//! list counted.
+//! The host functions of `wasi:filesystem`: those of wasmtime-wasi, each with a deadline and a place for what may wait for a
+//! disk, and with what they read, write and list counted.
 
 use std::fs::File;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use wasmtime::Result;
-use wasmtime::component::Resource;
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream, ErrorCode,
@@ -16,22 +17,64 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
 use super::NAME;
 use super::open::{Opened, READ_AHEAD};
-use super::streams::{Reading, Writing};
+use super::streams::{Read, Reading, Write, Writing};
 use crate::ending::Stop;
 use crate::guest::Guest;
 
 /// What is said of a function that took too long.
 const FILES: &str = "reach its files";
 
-/// The function of wasmtime-wasi, no longer than a host function may take.
-macro_rules! timely {
-    ($guest:ident.$function:ident($($argument:expr),*)) => {{
-        let blocking = $guest.blocking.clone();
-        blocking.timely(FILES, $guest.filesystem().$function($($argument),*)).await.map_err(FsError::trap)?
+/// The function of wasmtime-wasi for a descriptor: where a thread may block, in a place that it has until it returned, and
+/// waited for no longer than a host function may take.
+macro_rules! apart {
+    ($guest:ident.$function:ident($fd:ident $(, $argument:expr)*)) => {{
+        let (mut apart, $fd) = $guest.apart(&$fd)?;
+        let work = move || at_once(apart.view().$function($fd, $($argument),*));
+        $guest.blocking.run(FILES, work).await.map_err(FsError::trap)?
+    }};
+    ($guest:ident.$function:ident($fd:ident, $path:ident, to $new:ident, $new_path:ident $(, $flags:ident)?)) => {{
+        let (mut apart, $fd) = $guest.apart(&$fd)?;
+        let $new = apart.push($guest, &$new)?;
+        let work = move || at_once(apart.view().$function($fd, $($flags,)? $path, $new, $new_path));
+        $guest.blocking.run(FILES, work).await.map_err(FsError::trap)?
     }};
 }
 
+/// What a function of wasmtime-wasi works with apart from its guest: a table of its own, with what it is called for.
+struct Apart {
+    context: WasiFilesystemCtx,
+    table: ResourceTable,
+    /// After the table: the last that has a file closes it.
+    opened: Vec<Arc<Opened>>,
+}
+
+impl Apart {
+    fn push(&mut self, guest: &Guest, fd: &Resource<Descriptor>) -> FsResult<Resource<Descriptor>> {
+        let there = self.table.push(guest.table.get(fd)?.clone())?;
+        self.opened.extend(guest.opened(fd));
+        Ok(there)
+    }
+
+    fn view(&mut self) -> WasiFilesystemCtxView<'_> {
+        WasiFilesystemCtxView { ctx: &mut self.context, table: &mut self.table }
+    }
+}
+
+/// The end of a function that has no reason to wait, since its thread may block.
+fn at_once<T>(done: impl Future<Output = FsResult<T>>) -> FsResult<T> {
+    let waits = || Err(FsError::trap(Stop::Fault("a function for files waits and does not block".to_owned())));
+    done.now_or_never().unwrap_or_else(waits)
+}
+
 impl Guest {
+    /// Something that the guest has a handle of, to be used apart from it.
+    fn apart(&mut self, fd: &Resource<Descriptor>) -> FsResult<(Apart, Resource<Descriptor>)> {
+        let context = self.filesystem().ctx.clone();
+        let mut apart = Apart { context, table: ResourceTable::new(), opened: Vec::new() };
+        let fd = apart.push(self, fd)?;
+        Ok((apart, fd))
+    }
+
     /// Takes so many bytes of what may be written to files.
     fn write_out(&self, bytes: usize) -> FsResult<()> {
         self.files.written.take(bytes).map_err(FsError::trap)?;
@@ -55,17 +98,35 @@ impl Guest {
         opened.pay_gap(offset, &self.files.written).map_err(FsError::trap)
     }
 
-    /// Puts something of ours around an output stream.
+    /// The file behind a handle, which wasmtime-wasi made a stream of and so allows to be read or written.
+    fn streamed<T: 'static>(&mut self, fd: &Resource<Descriptor>, stream: Resource<T>) -> FsResult<Arc<File>> {
+        self.table.delete(stream)?;
+        match self.table.get(fd)? {
+            Descriptor::File(file) => Ok(Arc::clone(&file.file)),
+            Descriptor::Dir(_) => Err(ErrorCode::BadDescriptor.into()),
+        }
+    }
+
+    /// A stream to a file.
     fn writing(
         &mut self,
+        fd: &Resource<Descriptor>,
         stream: Resource<DynOutputStream>,
-        opened: Option<Arc<Opened>>,
-        at: u64,
+        at: Option<u64>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let inner = self.table.delete(stream)?;
-        let (traffic, blocking) = (self.traffic.clone(), self.blocking.clone());
-        let stream: DynOutputStream =
-            Box::new(Writing { inner, traffic, blocking, opened, at, written: self.files.written.clone() });
+        let file = self.streamed(fd, stream)?;
+        let opened = self.opened(fd);
+        let stream: DynOutputStream = Box::new(Writing {
+            file,
+            at: at.unwrap_or_else(|| opened.as_ref().map_or(0, |opened| opened.size())),
+            appends: at.is_none(),
+            state: Write::default(),
+            traffic: self.traffic.clone(),
+            blocking: self.blocking.clone(),
+            written: self.files.written.clone(),
+            held: self.held.clone(),
+            opened,
+        });
         Ok(self.table.push(stream)?)
     }
 }
@@ -90,27 +151,29 @@ impl types::Host for Guest {
 
 impl HostDescriptor for Guest {
     fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
-        let opened = self.opened(&fd);
         let charge = self.held.charge(READ_AHEAD).map_err(FsError::trap)?;
-        let stream = self.filesystem().read_via_stream(fd, offset)?;
-        let inner = self.table.delete(stream)?;
-        let (traffic, blocking) = (self.traffic.clone(), self.blocking.clone());
-        let stream: DynInputStream = Box::new(Reading { inner, traffic, blocking, _opened: opened, _charge: charge });
+        let stream = self.filesystem().read_via_stream(borrowed(&fd), offset)?;
+        let stream: DynInputStream = Box::new(Reading {
+            file: self.streamed(&fd, stream)?,
+            at: offset,
+            state: Read::default(),
+            traffic: self.traffic.clone(),
+            blocking: self.blocking.clone(),
+            opened: self.opened(&fd),
+            _charge: charge,
+        });
         Ok(self.table.push(stream)?)
     }
 
     fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
-        let opened = self.opened(&fd);
         self.pay_gap(&fd, offset)?;
-        let stream = self.filesystem().write_via_stream(fd, offset)?;
-        self.writing(stream, opened, offset)
+        let stream = self.filesystem().write_via_stream(borrowed(&fd), offset)?;
+        self.writing(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
-        let opened = self.opened(&fd);
-        let stream = self.filesystem().append_via_stream(fd)?;
-        let end = opened.as_ref().map_or(0, |opened| opened.size());
-        self.writing(stream, opened, end)
+        let stream = self.filesystem().append_via_stream(borrowed(&fd))?;
+        self.writing(&fd, stream, None)
     }
 
     async fn advise(
@@ -120,30 +183,30 @@ impl HostDescriptor for Guest {
         len: Filesize,
         advice: Advice,
     ) -> FsResult<()> {
-        timely!(self.advise(fd, offset, len, advice))
+        apart!(self.advise(fd, offset, len, advice))
     }
 
     async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        timely!(self.sync_data(fd))
+        apart!(self.sync_data(fd))
     }
 
     async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
-        timely!(self.get_flags(fd))
+        apart!(self.get_flags(fd))
     }
 
     async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorType> {
-        timely!(self.get_type(fd))
+        apart!(self.get_type(fd))
     }
 
     /// Growing a file is writing to it, whatever a disk makes of the gap.
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
-        let before = timely!(self.stat(Resource::new_borrow(fd.rep())))?.size;
+        let before = apart!(self.stat(fd))?.size;
         self.files
             .written
             .take(usize::try_from(size.saturating_sub(before)).unwrap_or(usize::MAX))
             .map_err(FsError::trap)?;
         let opened = self.opened(&fd);
-        timely!(self.set_size(fd, size))?;
+        apart!(self.set_size(fd, size))?;
         if let Some(opened) = opened {
             opened.resized(size);
         }
@@ -151,11 +214,11 @@ impl HostDescriptor for Guest {
     }
 
     async fn set_times(&mut self, fd: Resource<Descriptor>, atim: NewTimestamp, mtim: NewTimestamp) -> FsResult<()> {
-        timely!(self.set_times(fd, atim, mtim))
+        apart!(self.set_times(fd, atim, mtim))
     }
 
     async fn read(&mut self, fd: Resource<Descriptor>, len: Filesize, offset: Filesize) -> FsResult<(Vec<u8>, bool)> {
-        let (bytes, ended) = timely!(self.read(fd, len, offset))?;
+        let (bytes, ended) = apart!(self.read(fd, len, offset))?;
         self.traffic.into_guest(bytes.len());
         Ok((bytes, ended))
     }
@@ -164,7 +227,7 @@ impl HostDescriptor for Guest {
         self.pay_gap(&fd, offset)?;
         self.write_out(buffer.len())?;
         let opened = self.opened(&fd);
-        let written = timely!(self.write(fd, buffer, offset))?;
+        let written = apart!(self.write(fd, buffer, offset))?;
         if let Some(opened) = opened {
             opened.reaches(offset.saturating_add(written));
         }
@@ -177,36 +240,34 @@ impl HostDescriptor for Guest {
             Descriptor::Dir(folder) => Arc::clone(&folder.dir),
             Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
         };
-        let mut charge = self.held.charge(0).map_err(FsError::trap)?;
-        let count = move || -> std::result::Result<_, Uncounted> {
+        let mut charge = self.held.nothing();
+        let (mut apart, fd) = self.apart(&fd)?;
+        let list = move || -> FsResult<_> {
             names(&folder, |name| charge.grow(name + ENTRY))?;
-            Ok(charge)
+            let listing = at_once(apart.view().read_directory(fd))?;
+            Ok((apart.table.delete(listing)?, charge))
         };
-        let charge = match self.blocking.run(FILES, count).await.map_err(FsError::trap)? {
-            Ok(charge) => charge,
-            Err(Uncounted::Stop(stop)) => return Err(FsError::trap(stop)),
-            Err(Uncounted::Io(error)) => return Err(error.into()),
-        };
-        let listing = timely!(self.read_directory(fd))?;
+        let (listing, charge) = self.blocking.run(FILES, list).await.map_err(FsError::trap)??;
+        let listing = self.table.push(listing)?;
         self.files.listings.insert(listing.rep(), charge);
         Ok(listing)
     }
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        timely!(self.sync(fd))
+        apart!(self.sync(fd))
     }
 
     async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
         self.name()?;
-        timely!(self.create_directory_at(fd, path))
+        apart!(self.create_directory_at(fd, path))
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
-        timely!(self.stat(fd))
+        apart!(self.stat(fd))
     }
 
     async fn stat_at(&mut self, fd: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
-        timely!(self.stat_at(fd, flags, path))
+        apart!(self.stat_at(fd, flags, path))
     }
 
     async fn set_times_at(
@@ -217,7 +278,7 @@ impl HostDescriptor for Guest {
         atim: NewTimestamp,
         mtim: NewTimestamp,
     ) -> FsResult<()> {
-        timely!(self.set_times_at(fd, flags, path, atim, mtim))
+        apart!(self.set_times_at(fd, flags, path, atim, mtim))
     }
 
     async fn link_at(
@@ -229,7 +290,7 @@ impl HostDescriptor for Guest {
         new_path: String,
     ) -> FsResult<()> {
         self.name()?;
-        timely!(self.link_at(fd, flags, old_path, new, new_path))
+        apart!(self.link_at(fd, old_path, to new, new_path, flags))
     }
 
     /// Opens files and folders. Anything else is refused by what it is before it is opened, and once more by what was opened,
@@ -246,26 +307,33 @@ impl HostDescriptor for Guest {
             self.name()?;
         }
         let room = self.room()?;
-        let there = timely!(self.stat_at(Resource::new_borrow(fd.rep()), follow, path.clone()));
-        if there.is_ok_and(|there| !is_plain(there.type_)) {
-            return Err(ErrorCode::NotPermitted.into());
-        }
-        let opened = timely!(self.open_at(fd, follow, path, how, flags))?;
-        let found = timely!(self.stat(Resource::new_borrow(opened.rep())))?;
-        if !is_plain(found.type_) {
-            self.table.delete(opened)?;
-            return Err(ErrorCode::NotPermitted.into());
-        }
-        self.files.open.insert(opened.rep(), Arc::new(Opened::new(room, found.size)));
-        Ok(opened)
+        let (mut apart, fd) = self.apart(&fd)?;
+        let open = move || {
+            let there = at_once(apart.view().stat_at(borrowed(&fd), follow, path.clone()));
+            if there.is_ok_and(|there| !is_plain(there.type_)) {
+                return Err(ErrorCode::NotPermitted.into());
+            }
+            let opened = at_once(apart.view().open_at(fd, follow, path, how, flags))?;
+            let found = at_once(apart.view().stat(borrowed(&opened)))?;
+            if !is_plain(found.type_) {
+                return Err(ErrorCode::NotPermitted.into());
+            }
+            let descriptor = apart.table.delete(opened)?;
+            let opened = Opened::new(room, &descriptor, found.size);
+            FsResult::Ok((descriptor, opened))
+        };
+        let (descriptor, opened) = self.blocking.run(FILES, open).await.map_err(FsError::trap)??;
+        let fd = self.table.push(descriptor)?;
+        self.files.open.insert(fd.rep(), Arc::new(opened));
+        Ok(fd)
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
-        timely!(self.readlink_at(fd, path))
+        apart!(self.readlink_at(fd, path))
     }
 
     async fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        timely!(self.remove_directory_at(fd, path))
+        apart!(self.remove_directory_at(fd, path))
     }
 
     async fn rename_at(
@@ -275,25 +343,27 @@ impl HostDescriptor for Guest {
         new: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        timely!(self.rename_at(fd, old_path, new, new_path))
+        apart!(self.rename_at(fd, old_path, to new, new_path))
     }
 
     async fn symlink_at(&mut self, fd: Resource<Descriptor>, old_path: String, new_path: String) -> FsResult<()> {
         self.name()?;
-        timely!(self.symlink_at(fd, old_path, new_path))
+        apart!(self.symlink_at(fd, old_path, new_path))
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        timely!(self.unlink_file_at(fd, path))
+        apart!(self.unlink_file_at(fd, path))
     }
 
     async fn is_same_object(&mut self, a: Resource<Descriptor>, b: Resource<Descriptor>) -> Result<bool> {
-        let blocking = self.blocking.clone();
-        blocking.timely(FILES, self.filesystem().is_same_object(a, b)).await?
+        let (mut apart, a) = self.apart(&a).map_err(trapped)?;
+        let b = apart.push(self, &b).map_err(trapped)?;
+        let same = move || at_once(async { apart.view().is_same_object(a, b).await.map_err(FsError::trap) });
+        self.blocking.run(FILES, same).await?.map_err(trapped)
     }
 
     async fn metadata_hash(&mut self, fd: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
-        timely!(self.metadata_hash(fd))
+        apart!(self.metadata_hash(fd))
     }
 
     async fn metadata_hash_at(
@@ -302,12 +372,15 @@ impl HostDescriptor for Guest {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        timely!(self.metadata_hash_at(fd, flags, path))
+        apart!(self.metadata_hash_at(fd, flags, path))
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> Result<()> {
-        self.files.open.remove(&fd.rep());
-        HostDescriptor::drop(&mut self.filesystem(), fd)
+        // First the handle's and then ours, which is what closes the file.
+        let rep = fd.rep();
+        HostDescriptor::drop(&mut self.filesystem(), fd)?;
+        self.files.open.remove(&rep);
+        Ok(())
     }
 }
 
@@ -330,27 +403,22 @@ impl HostDirectoryEntryStream for Guest {
 /// What an entry of a listing takes besides its name.
 const ENTRY: usize = 64;
 
-/// Why the names of a folder were not counted.
-enum Uncounted {
-    Stop(Stop),
-    Io(std::io::Error),
-}
-
-impl From<rustix::io::Errno> for Uncounted {
-    fn from(error: rustix::io::Errno) -> Self {
-        Self::Io(error.into())
-    }
-}
-
 /// Looks at the length of every name in a folder.
-fn names(
-    folder: &File,
-    mut look: impl FnMut(usize) -> std::result::Result<(), Stop>,
-) -> std::result::Result<(), Uncounted> {
-    for entry in rustix::fs::Dir::read_from(folder)? {
-        look(entry?.file_name().count_bytes()).map_err(Uncounted::Stop)?;
+fn names(folder: &File, mut look: impl FnMut(usize) -> std::result::Result<(), Stop>) -> FsResult<()> {
+    for entry in rustix::fs::Dir::read_from(folder).map_err(std::io::Error::from)? {
+        look(entry.map_err(std::io::Error::from)?.file_name().count_bytes()).map_err(FsError::trap)?;
     }
     Ok(())
+}
+
+/// What ends the guest, where a function has no error to return.
+fn trapped(error: FsError) -> wasmtime::Error {
+    error.downcast().map_or_else(|trap| trap, |code| wasmtime::format_err!("{code:?}"))
+}
+
+/// The same handle, for one call of a function.
+fn borrowed(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
+    Resource::new_borrow(fd.rep())
 }
 
 /// Whether this is a file or leads to one, or a folder.

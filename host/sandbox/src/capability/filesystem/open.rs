@@ -2,16 +2,18 @@
 //! that was let would take them all. So each that a guest opens takes a place of the call, of the plugin and of the whole
 //! host, which is kept until the last stream of it is gone, and it is charged to what the host holds for the call.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::OwnedSemaphorePermit;
+use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use super::Written;
-use crate::blocking::Place;
+use crate::blocking::{Blocking, Place};
 use crate::ending::Stop;
 use crate::guest::Guest;
 use crate::spending::Charge;
@@ -40,21 +42,39 @@ pub fn raise_open_files() {
 
 /// The places of something before it is opened.
 pub(super) struct Room {
-    _place: Place,
-    _of_call: OwnedSemaphorePermit,
-    _charge: Charge,
+    place: Place,
+    blocking: Blocking,
+    of_call: OwnedSemaphorePermit,
+    charge: Charge,
 }
 
-/// Something that a guest opened.
+/// Something that a guest opened. It is the last to have it: closing may wait for a disk as well, and whoever else has it drops
+/// it before this.
 pub(super) struct Opened {
-    _room: Room,
+    file: Option<(Arc<File>, Place)>,
+    blocking: Blocking,
+    _of_call: OwnedSemaphorePermit,
+    _charge: Charge,
     /// How large the file is, or a size that has been paid for.
     size: AtomicU64,
 }
 
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // The place of what is open stays taken until it is closed.
+        let file = self.file.take();
+        self.blocking.aside(move || drop(file));
+    }
+}
+
 impl Opened {
-    pub(super) fn new(room: Room, size: u64) -> Self {
-        Self { _room: room, size: size.into() }
+    pub(super) fn new(room: Room, opened: &Descriptor, size: u64) -> Self {
+        let Room { place, blocking, of_call, charge } = room;
+        let file = match opened {
+            Descriptor::File(file) => Arc::clone(&file.file),
+            Descriptor::Dir(folder) => Arc::clone(&folder.dir),
+        };
+        Self { file: Some((file, place)), blocking, _of_call: of_call, _charge: charge, size: size.into() }
     }
 
     /// How large it is.
@@ -91,6 +111,21 @@ impl Guest {
         let charge = self.held.charge(OPENED).map_err(FsError::trap)?;
         // The other calls that have them open will close them: worth another try.
         let place = self.blocking.open().ok_or(ErrorCode::Busy)?;
-        Ok(Room { _place: place, _of_call: of_call, _charge: charge })
+        Ok(Room { place, blocking: self.blocking.clone(), of_call, charge })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_files_may_be_open_as_whoever_started_the_host_allows() {
+        let most = getrlimit(Resource::Nofile).maximum;
+        // One less is still enough for what the other tests do meanwhile.
+        let less = most.map_or(1 << 16, |most| most - 1);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(less), maximum: most }).expect("it may be lowered");
+        raise_open_files();
+        assert_eq!(getrlimit(Resource::Nofile).current, most);
     }
 }

@@ -1,108 +1,268 @@
-//! The streams of files: what passes through them is counted, and what waits for the disk has its deadline.
+//! The streams of files. What they do to a file is done on a thread for what blocks, in a place for that; what passes through
+//! them is counted, and what waits for the disk on behalf of a host function has its deadline.
 
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wasmtime_wasi::p2::{
-    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
-};
+use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::Written;
-use super::open::Opened;
-use crate::blocking::Blocking;
-use crate::spending::{Charge, Traffic};
+use super::open::{Opened, READ_AHEAD};
+use crate::blocking::{Blocking, Going};
+use crate::ending::Stop;
+use crate::spending::{Charge, Held, Traffic};
+
+/// What is read for a guest that only asked whether there is something to read.
+const READ_UNASKED: usize = 4 << 10;
+
+/// What a guest may write at once.
+const PERMIT: usize = 64 << 10;
 
 /// A file that is read.
 pub(super) struct Reading {
-    pub(super) inner: DynInputStream,
+    pub(super) file: Arc<File>,
+    /// Where in the file it is.
+    pub(super) at: u64,
+    pub(super) state: Read,
     pub(super) traffic: Traffic,
     pub(super) blocking: Blocking,
-    pub(super) _opened: Option<Arc<Opened>>,
+    /// After the file, which it closes.
+    pub(super) opened: Option<Arc<Opened>>,
     pub(super) _charge: Charge,
 }
 
-/// A file that is written.
-pub(super) struct Writing {
-    pub(super) inner: DynOutputStream,
-    pub(super) traffic: Traffic,
-    pub(super) blocking: Blocking,
-    pub(super) written: Written,
-    pub(super) opened: Option<Arc<Opened>>,
-    /// Where in the file it is.
-    pub(super) at: u64,
+/// What was read ahead of the guest.
+#[derive(Default)]
+pub(super) enum Read {
+    #[default]
+    Nothing,
+    Going(Going<io::Result<Bytes>>),
+    Here(Bytes),
+    Failed(StreamError),
+    Ended,
+}
+
+impl Reading {
+    fn start(&mut self, size: usize) {
+        let (file, opened, at) = (Arc::clone(&self.file), self.opened.clone(), self.at);
+        let work = move || {
+            let read = read(&file, at, size.min(READ_AHEAD));
+            drop(file);
+            drop(opened);
+            read
+        };
+        self.state = Read::Going(self.blocking.start(work));
+    }
+
+    async fn settle(&mut self) {
+        let Read::Going(going) = &mut self.state else { return };
+        self.state = match going.await {
+            Ok(Ok(bytes)) if bytes.is_empty() => Read::Ended,
+            Ok(Ok(bytes)) => Read::Here(bytes),
+            Ok(Err(error)) => Read::Failed(StreamError::LastOperationFailed(error.into())),
+            Err(stop) => Read::Failed(trap(stop)),
+        };
+    }
+}
+
+fn read(file: &File, at: u64, size: usize) -> io::Result<Bytes> {
+    let mut bytes = vec![0; size];
+    loop {
+        match file.read_at(&mut bytes, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => {
+                bytes.truncate(read?);
+                return Ok(bytes.into());
+            }
+        }
+    }
 }
 
 #[wasmtime_wasi::async_trait]
 impl Pollable for Reading {
     async fn ready(&mut self) {
-        self.inner.ready().await;
+        if let Read::Nothing = self.state {
+            self.start(READ_UNASKED);
+        }
+        self.settle().await;
     }
 }
 
 #[wasmtime_wasi::async_trait]
 impl InputStream for Reading {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let bytes = self.inner.read(size)?;
-        self.traffic.into_guest(bytes.len());
-        Ok(bytes)
+        match &mut self.state {
+            Read::Nothing if size > 0 => self.start(size),
+            Read::Nothing | Read::Going(_) => {}
+            Read::Here(bytes) => {
+                let taken = bytes.split_to(size.min(bytes.len()));
+                if bytes.is_empty() {
+                    self.state = Read::Nothing;
+                }
+                self.at = self.at.saturating_add(taken.len() as u64);
+                self.traffic.into_guest(taken.len());
+                return Ok(taken);
+            }
+            Read::Failed(_) | Read::Ended => {
+                return match mem::replace(&mut self.state, Read::Ended) {
+                    Read::Failed(error) => Err(error),
+                    _ => Err(StreamError::Closed),
+                };
+            }
+        }
+        Ok(Bytes::new())
     }
 
     async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let bytes = self.blocking.timely("read a file", self.inner.blocking_read(size)).await.map_err(trap)??;
-        self.traffic.into_guest(bytes.len());
-        Ok(bytes)
-    }
-
-    async fn cancel(&mut self) {
-        // Whoever drops the stream waits no longer for the disk than for anything else.
-        let _ = self.blocking.timely("close a file", self.inner.cancel()).await;
+        if let (Read::Nothing, 1..) = (&self.state, size) {
+            self.start(size);
+        }
+        let blocking = self.blocking.clone();
+        blocking.timely("read a file", self.settle()).await.map_err(trap)?;
+        self.read(size)
     }
 }
 
+/// A file that is written.
+pub(super) struct Writing {
+    pub(super) file: Arc<File>,
+    /// Where in the file it is.
+    pub(super) at: u64,
+    /// Whether it writes to the end, wherever that is.
+    pub(super) appends: bool,
+    pub(super) state: Write,
+    pub(super) traffic: Traffic,
+    pub(super) blocking: Blocking,
+    pub(super) written: Written,
+    pub(super) held: Held,
+    /// After the file, which it closes.
+    pub(super) opened: Option<Arc<Opened>>,
+}
+
+/// What became of what was written last.
+#[derive(Default)]
+pub(super) enum Write {
+    #[default]
+    Done,
+    Going(Going<io::Result<()>>),
+    Failed(StreamError),
+    Closed,
+}
+
 impl Writing {
-    fn take(&mut self, bytes: usize) -> StreamResult<()> {
-        self.written.take(bytes).map_err(trap)?;
-        self.traffic.out_of_guest(bytes);
-        self.at = self.at.saturating_add(bytes as u64);
-        if let Some(opened) = &self.opened {
+    /// Begins to write what the guest is permitted to.
+    fn start(&mut self, bytes: Bytes) -> StreamResult<()> {
+        if !matches!(self.state, Write::Done) || bytes.len() > PERMIT {
+            let why = "wrote to a file what it was not permitted to, which `check-write` says";
+            return Err(trap(Stop::Limit(why.to_owned())));
+        }
+        self.written.take(bytes.len()).map_err(trap)?;
+        let charge = self.held.charge(bytes.len()).map_err(trap)?;
+        self.traffic.out_of_guest(bytes.len());
+        let (file, at, appends) = (Arc::clone(&self.file), self.at, self.appends);
+        self.at = self.at.saturating_add(bytes.len() as u64);
+        let opened = self.opened.clone();
+        if let Some(opened) = &opened {
             opened.reaches(self.at);
         }
+        let work = move || {
+            let written = if appends { append(&file, &bytes) } else { file.write_all_at(&bytes, at) };
+            drop((bytes, charge, file));
+            drop(opened);
+            written
+        };
+        self.state = Write::Going(self.blocking.start(work));
         Ok(())
     }
+
+    async fn settle(&mut self) {
+        let Write::Going(going) = &mut self.state else { return };
+        self.state = match going.await {
+            Ok(Ok(())) => Write::Done,
+            Ok(Err(error)) => Write::Failed(StreamError::LastOperationFailed(error.into())),
+            Err(stop) => Write::Failed(trap(stop)),
+        };
+    }
+
+    /// What the guest may write now: nothing while something is under way.
+    fn permit(&mut self) -> StreamResult<usize> {
+        match &self.state {
+            Write::Done => Ok(PERMIT),
+            Write::Going(_) => Ok(0),
+            Write::Failed(_) | Write::Closed => match mem::replace(&mut self.state, Write::Closed) {
+                Write::Failed(error) => Err(error),
+                _ => Err(StreamError::Closed),
+            },
+        }
+    }
+}
+
+/// Writes to the end of a file, wherever that is by then.
+fn append(file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match append_some(file, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn append_some(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    use rustix::io::{ReadWriteFlags, pwritev2};
+    Ok(pwritev2(file, &[io::IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)?)
+}
+
+/// Not in one step: two that append at the same time may write to the same place.
+#[cfg(not(target_os = "linux"))]
+fn append_some(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    file.write_at(bytes, file.metadata()?.len())
 }
 
 #[wasmtime_wasi::async_trait]
 impl Pollable for Writing {
     async fn ready(&mut self) {
-        self.inner.ready().await;
+        self.settle().await;
     }
 }
 
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Writing {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take(bytes.len())?;
-        self.inner.write(bytes)
+        if let Write::Closed = self.state {
+            return Err(StreamError::Closed);
+        }
+        self.start(bytes)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take(bytes.len())?;
-        self.blocking.timely("write a file", self.inner.blocking_write_and_flush(bytes)).await.map_err(trap)?
+        let blocking = self.blocking.clone();
+        let written = async {
+            self.settle().await;
+            self.permit()?;
+            self.start(bytes)?;
+            self.settle().await;
+            self.permit().map(drop)
+        };
+        blocking.timely("write a file", written).await.map_err(trap)?
     }
 
     fn flush(&mut self) -> StreamResult<()> {
-        self.inner.flush()
+        self.permit().map(drop)
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.inner.check_write()
-    }
-
-    async fn cancel(&mut self) {
-        let _ = self.blocking.timely("close a file", self.inner.cancel()).await;
+        self.permit()
     }
 }
 
-fn trap(stop: crate::ending::Stop) -> StreamError {
+fn trap(stop: Stop) -> StreamError {
     StreamError::Trap(stop.into())
 }

@@ -2,6 +2,7 @@
 //! at a time, so that a guest which does not read holds up nothing but its own request.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,6 +12,8 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use wasmtime_wasi_http::{Error, WasiBody};
+
+use crate::spending::Charge;
 
 /// Bytes of one piece.
 const PIECE: usize = 64 << 10;
@@ -44,6 +47,8 @@ impl Body for Untrailed {
 pub(super) struct Answer {
     head: Option<oneshot::Sender<Result<Head, Error>>>,
     body: Option<(mpsc::Sender<Bytes>, oneshot::Sender<End>)>,
+    /// What the exchange holds. Both ends have it: either may be there without the other.
+    charge: Option<Arc<Charge>>,
 }
 
 /// The end of the guest.
@@ -53,16 +58,17 @@ struct Head {
     head: Response<()>,
     pieces: mpsc::Receiver<Bytes>,
     end: oneshot::Receiver<End>,
+    charge: Option<Arc<Charge>>,
 }
 
 /// Nobody waits for the answer any more.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// Both ends.
-pub(super) fn answer() -> (Answer, Awaited) {
+/// Both ends, of an exchange for which so much is held.
+pub(super) fn answer(charge: Option<Charge>) -> (Answer, Awaited) {
     let (head, awaited) = oneshot::channel();
-    (Answer { head: Some(head), body: None }, Awaited(awaited))
+    (Answer { head: Some(head), body: None, charge: charge.map(Arc::new) }, Awaited(awaited))
 }
 
 impl Answer {
@@ -71,7 +77,7 @@ impl Answer {
         let (pieces, body) = mpsc::channel(1);
         let (end, ended) = oneshot::channel();
         self.body = Some((pieces, end));
-        let head = Head { head, pieces: body, end: ended };
+        let head = Head { head, pieces: body, end: ended, charge: self.charge.clone() };
         let told = self.head.take().is_some_and(|teller| teller.send(Ok(head)).is_ok());
         if told { Ok(()) } else { Err(Gone) }
     }
@@ -87,6 +93,8 @@ impl Answer {
 
     /// Tells the end. Whether anybody hears of it is not our affair.
     pub(super) fn end(self, end: End) {
+        // Before the guest hears of it, so that it finds room for the next one.
+        drop(self.charge);
         match (self.head, self.body, end) {
             (Some(teller), _, Err(error)) => drop(teller.send(Err(error))),
             (_, Some((pieces, teller)), end) => {
@@ -101,8 +109,8 @@ impl Answer {
 impl Awaited {
     /// Waits for the head. The task ends with the body that this returns, or with this future, whichever is there.
     pub(super) async fn response(self, task: Task) -> Result<Response<WasiBody>, Error> {
-        let Head { head, pieces, end } = self.0.await.unwrap_or_else(|_| Err(broken()))?;
-        Ok(head.map(|()| Incoming { pieces, end: Some(end), _task: task }.boxed_unsync()))
+        let Head { head, pieces, end, charge } = self.0.await.unwrap_or_else(|_| Err(broken()))?;
+        Ok(head.map(|()| Incoming { pieces, end: Some(end), charge, _task: task }.boxed_unsync()))
     }
 }
 
@@ -124,6 +132,8 @@ impl Drop for Task {
 struct Incoming {
     pieces: mpsc::Receiver<Bytes>,
     end: Option<oneshot::Receiver<End>>,
+    /// A piece may be here, and one more waits: until the guest has heard of the end.
+    charge: Option<Arc<Charge>>,
     _task: Task,
 }
 
@@ -137,7 +147,7 @@ impl Body for Incoming {
         }
         let Some(end) = &mut self.end else { return Poll::Ready(None) };
         let end = ready!(Pin::new(end).poll(cx)).unwrap_or_else(|_| Err(broken()));
-        self.end = None;
+        (self.end, self.charge) = (None, None);
         Poll::Ready(end.map(|trailers| trailers.map(Frame::trailers)).transpose())
     }
 }

@@ -29,7 +29,7 @@ use crate::report::Level;
 use crate::spending::Charge;
 
 /// Bytes of an answer's head, and of what the host reads ahead of the guest.
-const MAX_HEAD: usize = 32 << 10;
+pub(super) const MAX_HEAD: usize = 32 << 10;
 
 /// Fields of an answer's head.
 const MAX_FIELDS: usize = 128;
@@ -47,7 +47,7 @@ pub(super) struct Exchange {
     pub(super) headers: HeaderMap,
     pub(super) body: WasiBody,
     pub(super) options: RequestOptions,
-    /// What the host holds for it, until the last byte of its answer was taken.
+    /// What the host holds for it, until the guest has taken or thrown away the last of its answer's body.
     pub(super) charge: Option<Charge>,
 }
 
@@ -74,14 +74,13 @@ impl Failed {
 
 impl Exchange {
     /// Starts it. The task ends early if what is returned is dropped.
-    pub(super) fn start(self) -> (Awaited, Task) {
-        let (answer, awaited) = answer();
+    pub(super) fn start(mut self) -> (Awaited, Task) {
+        let (answer, awaited) = answer(self.charge.take());
         let runtime = self.call.client.runtime().clone();
         (awaited, Task(runtime.spawn(self.run(answer))))
     }
 
-    async fn run(mut self, mut answer: Answer) {
-        let charge = self.charge.take();
+    async fn run(self, mut answer: Answer) {
         let call = Arc::clone(&self.call);
         let Ok(_place) = Arc::clone(&call.places).acquire_owned().await else { return };
         let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
@@ -90,8 +89,6 @@ impl Exchange {
             let why = format!("it took longer than {} ms (limit `http_time`)", call.time.as_millis());
             Err(Failed::new(Error::HttpResponseTimeout, why))
         };
-        // Before the guest hears of the end, so that it finds room for the next one.
-        drop(charge);
         answer.end(exchanged.unwrap_or_else(late).map_err(|Failed { error, why }| {
             call.log.line(Level::Warn, &format!("http: {name}: {why}"));
             error

@@ -28,7 +28,7 @@ use crate::spending::Held;
 pub(super) const MAX_FIELDS: usize = 16 << 10;
 
 /// Bytes that a guest can write to a request's body at once. The host keeps up to two such pieces for each body.
-const MAX_WRITE: usize = 8 << 10;
+pub(super) const MAX_WRITE: usize = 8 << 10;
 
 /// What the host holds for one request at once: two heads, what it reads ahead of the guest, and the pieces under way.
 const HELD: usize = 256 << 10;
@@ -220,6 +220,7 @@ impl Requests {
         }
         let reach = allowing.iter().map(|rule| rule.reach).find(|reach| *reach == Reach::Private).unwrap_or_default();
         let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
+        // Kept until the guest has taken or thrown away the last of the answer's body.
         let Ok(charge) = self.held.charge(HELD + if reads_body { MAX_FILLED } else { 0 }) else {
             self.log.line(Level::Warn, "http: no room for one more request at once (limit `host_bytes`)");
             return Err(Error::ConnectionLimitReached);

@@ -25,6 +25,7 @@ use crate::call::Job;
 use crate::capability::Grants;
 use crate::capability::secrets::{Secret, Vault};
 use crate::report::{Level, Log, Sink, Update};
+use crate::spending::Held;
 
 /// A resolver that finds what a test says, and keeps what it was asked. The last answer is given again and again.
 #[derive(Default)]
@@ -61,6 +62,7 @@ struct World {
     session: Session,
     names: Arc<Names>,
     lines: Arc<Lines>,
+    held: Held,
     /// What stands for the first secret.
     placeholder: Option<String>,
 }
@@ -132,12 +134,13 @@ impl Setup {
         let vault = Vault::of(&job);
         let placeholder = vault.placeholders().next().map(|(_, placeholder)| placeholder.to_owned());
         let terms = Terms::new(Some(&client), &job, &vault, &self.limits);
+        let held = Held::new(self.limits.host_bytes);
         let session = Session::new(
             Some(terms),
-            Log::new(lines.clone(), 1 << 20, crate::spending::Held::new(0), crate::spending::Traffic::default()),
-            crate::spending::Held::new(self.limits.host_bytes),
+            Log::new(lines.clone(), 1 << 20, Held::new(0), crate::spending::Traffic::default()),
+            held.clone(),
         );
-        World { runtime, session, names: Arc::default(), lines, placeholder }
+        World { runtime, session, names: Arc::default(), lines, held, placeholder }
     }
 }
 

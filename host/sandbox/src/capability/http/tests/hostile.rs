@@ -133,3 +133,28 @@ fn an_answer_that_is_none_is_said_to_be_none() {
     let unpacked = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 9\r\n\r\nnot packed";
     assert!(matches!(told(says(unpacked), |_| {}).0, Error::HttpResponseContentCoding(_)));
 }
+
+#[test]
+fn an_answer_that_nobody_reads_is_held_until_it_is_thrown_away() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    let server = Server::start((0..2).map(|_| says(answer)).collect());
+    let mut world = Setup::at(server.address).world();
+    let url = format!("http://api.example.com:{}/", server.address.port());
+    for reads in [true, false] {
+        let sending = world.session.hooks().send_request(get(&url), None, Box::new(ready(Ok(()))));
+        let (response, _) = world.runtime.block_on(Box::into_pin(sending)).expect("an answer");
+        while world.runtime.metrics().num_alive_tasks() > 0 {
+            world.runtime.block_on(tokio::task::yield_now());
+        }
+        assert_eq!(world.held.now(), 256 << 10, "the exchange has ended, and its answer is still here");
+        let mut body = response.into_body();
+        if reads {
+            while let Some(frame) = world.runtime.block_on(body.frame()) {
+                frame.expect("the answer is whole");
+            }
+            assert_eq!(world.held.now(), 0, "nothing is left to be read");
+        }
+        drop(body);
+        assert_eq!(world.held.now(), 0);
+    }
+}

@@ -1,0 +1,13 @@
+;; attack = 'More things to wait for than the host may hold for the call, though as many handles as it likes.'
+;; expect = 'failed(limit_exceeded)'
+;; says = 'host_bytes'
+;; limits = { host_bytes = 262144 }
+;; at_once = 4
+
+(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
+
+(func $run (param i32 i32) (result i32)
+  (loop $again
+    (drop (call $wait (i64.const 9000000000000000000)))
+    (br $again))
+  (unreachable))
