@@ -1,6 +1,7 @@
 //! The versions of the interface that plugins are built against. A plugin speaks one of them, known from the names of its
 //! exports before anything of it is compiled; everything outside of this module knows only the newest form.
 
+pub(crate) mod policy;
 pub(crate) mod v0_1;
 
 use std::fmt;

@@ -28,14 +28,14 @@ pub struct Interface {
 const MAX_NAMES: usize = 1_000;
 
 /// `namespace:package/interface@version`, taken apart.
-struct Name<'a> {
-    package: &'a str,
-    interface: &'a str,
-    version: &'a str,
+pub(crate) struct Name<'a> {
+    pub(crate) package: &'a str,
+    pub(crate) interface: &'a str,
+    pub(crate) version: &'a str,
 }
 
 impl<'a> Name<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (path, version) = text.split_once('@')?;
         let (package, interface) = path.split_once('/')?;
         Some(Self { package, interface, version })
@@ -93,12 +93,11 @@ impl Interface {
 /// Whether every guest may import this: the host's own interface and the inert WASI.
 fn is_everyones(name: &Name<'_>) -> bool {
     let ours = name.package == "toolgate:plugin" && matches!(name.interface, "host" | "tool-types");
-    let inert = wasi::INERT.contains(&name.package) && name.version.starts_with("0.2.");
-    (ours && AbiVersion::of(name.version).is_some()) || inert
+    (ours && AbiVersion::of(name.version).is_some()) || wasi::is_inert(name.package, name.version)
 }
 
 /// The names of what the outermost component imports and exports.
-fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
+pub(crate) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
     let malformed = |error: wasmparser::BinaryReaderError| LoadError::Malformed(excerpt(error.message()));
     let keep = |names: &mut Vec<String>, name: &str| {
         if names.len() >= MAX_NAMES {

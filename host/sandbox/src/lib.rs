@@ -8,6 +8,8 @@
 //!           link what is granted
 //! ```
 //!
+//! A policy takes the same way without any grant: `Sandbox::load_policy`, `Policy::judge` (`policy.rs`).
+//!
 //! The only crate that knows the engine. Read `sandbox.rs`, `plugin.rs`, `call.rs` in this order; `limits.rs` and
 //! `ending.rs` say what stops a guest and how that is told, `abi/` has the versions of the interface, `capability/` what
 //! can be granted, `wasi.rs` what everybody gets.
@@ -29,6 +31,7 @@ mod json;
 mod limits;
 mod load;
 mod plugin;
+mod policy;
 mod random;
 mod report;
 mod sandbox;
@@ -53,6 +56,7 @@ pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;
 pub use load::{ForeignImport, LoadError};
 pub use plugin::Plugin;
+pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, PolicyRisk};
 pub use random::{Random, SystemRandom};
 pub use report::{Level, Sink, Update};
 pub use sandbox::{Sandbox, Settings};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::Digest;
@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     /// `None`: components are compiled in this process.
     children: Option<Children>,
     max_component: usize,
+    /// What the sandbox itself keeps the compiled code of, because no plugin needs it.
+    kept: Mutex<HashSet<Digest>>,
     _ticker: Ticker,
 }
 
@@ -130,6 +132,7 @@ impl Sandbox {
             cache,
             children,
             max_component: settings.max_component,
+            kept: Mutex::default(),
         })))
     }
 
@@ -146,10 +149,24 @@ impl Sandbox {
     /// # Errors
     /// As [`Sandbox::inspect`], and when it is too large.
     pub fn look(&self, bytes: &[u8]) -> Result<Interface, LoadError> {
-        if bytes.len() > self.0.max_component {
-            return Err(LoadError::TooLarge { size: bytes.len(), most: self.0.max_component });
-        }
+        self.sized(bytes)?;
         Interface::read(bytes)
+    }
+
+    /// Refuses what is larger than a component may be.
+    pub(crate) fn sized(&self, bytes: &[u8]) -> Result<(), LoadError> {
+        let (size, most) = (bytes.len(), self.0.max_component);
+        if size > most { Err(LoadError::TooLarge { size, most }) } else { Ok(()) }
+    }
+
+    /// What every guest shares.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// Keeps the compiled code of a component for as long as the sandbox lasts, whatever [`Sandbox::retain`] is told.
+    pub(crate) fn keep(&self, component: Digest) {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(component);
     }
 
     /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten (Python), so call this where
@@ -172,17 +189,19 @@ impl Sandbox {
         Ok(Plugin::new(digest, interface.has_server, exports, pre, Arc::clone(&self.0)))
     }
 
-    /// Forgets the compiled code of every component that is not in the set, and of other versions of the engine. Says how
-    /// many files that were.
+    /// Forgets the compiled code of every component that is neither in the set nor a policy that was loaded, and of other
+    /// versions of the engine. Says how many files that were.
     ///
     /// # Errors
     /// When the folder cannot be read or changed.
     pub fn retain(&self, kept: &HashSet<Digest>) -> std::io::Result<usize> {
-        self.0.cache.as_ref().map_or(Ok(0), |cache| cache.retain(kept))
+        let Some(cache) = &self.0.cache else { return Ok(0) };
+        let own = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        cache.retain(&(kept | &own))
     }
 
     /// Compiled code, from the cache where it has it.
-    fn component(&self, digest: Digest, bytes: &[u8]) -> Result<Component, LoadError> {
+    pub(crate) fn component(&self, digest: Digest, bytes: &[u8]) -> Result<Component, LoadError> {
         let shared = &self.0;
         if let Some(component) = shared.cache.as_ref().and_then(|cache| cache.get(&shared.engine, digest)) {
             return Ok(component);
@@ -222,7 +241,8 @@ impl Sandbox {
     }
 }
 
-fn unfit(error: wasmtime::Error) -> LoadError {
+/// That a component does not fit its interface.
+pub(crate) fn unfit(error: wasmtime::Error) -> LoadError {
     LoadError::Link(excerpt(&format!("{error:#}")))
 }
 

@@ -13,6 +13,7 @@ mod guests;
 mod keyvalue;
 mod limits;
 mod loading;
+mod policies;
 mod reports;
 mod secrets;
 mod world;

@@ -1,0 +1,356 @@
+//! Policies: what they are asked, what they may answer, and that one that misbehaves gives no answer and harms nobody.
+
+use std::sync::Arc;
+
+use domain::{Approval, Digest, Executor, Json, Span};
+use toolgate_sandbox::{
+    Capabilities, LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, PolicyRisk, Sandbox, Settings,
+};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use crate::guests::guest;
+use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
+
+/// A policy. `judge` is the body of the function; its local `$q` is the address of the question and it returns that of the
+/// answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason), `$log`, and the memory from 4096 on.
+#[derive(Clone, Copy, Default)]
+struct Wat<'a> {
+    judge: &'a str,
+    imports: &'a str,
+    items: &'a str,
+    world: &'a str,
+    packages: &'a str,
+}
+
+const PROCEED: &str = "(call $proceed)";
+
+impl Wat<'_> {
+    fn build(&self) -> Vec<u8> {
+        let Self { judge, imports, items, world, packages } = self;
+        let text = format!(
+            r#"(module
+  (import "toolgate:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))
+  {imports}
+  (memory (export "memory") 2)
+  (data (i32.const 512) "{{}}")
+  (global $free (mut i32) (i32.const 65536))
+  (func $realloc (export "cabi_realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $free) (i32.const 7)) (i32.const -8)))
+    (global.set $free (i32.add (local.get $at) (local.get $size)))
+    (loop $grow
+      (if (i32.gt_u (global.get $free) (i32.shl (memory.size) (i32.const 16)))
+        (then
+          (if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then (unreachable)))
+          (br $grow))))
+    (local.get $at))
+  (func $proceed (result i32) (i32.store8 (i32.const 16) (i32.const 0)) (i32.const 16))
+  (func $ask (param $at i32) (param $len i32) (result i32)
+    (i32.store8 (i32.const 16) (i32.const 1))
+    (i32.store (i32.const 20) (local.get $at))
+    (i32.store (i32.const 24) (local.get $len))
+    (i32.store8 (i32.const 28) (i32.const 1))
+    (i32.store8 (i32.const 29) (i32.const 2))
+    (i32.store (i32.const 32) (i32.const 512))
+    (i32.store (i32.const 36) (i32.const 2))
+    (i32.const 16))
+  (func $deny (param $at i32) (param $len i32) (result i32)
+    (i32.store8 (i32.const 16) (i32.const 2))
+    (i32.store (i32.const 20) (local.get $at))
+    (i32.store (i32.const 24) (local.get $len))
+    (i32.const 16))
+  {items}
+  (func (export "toolgate:policy/judge@0.1.0#judge") (param $q i32) (result i32) {judge})
+)"#
+        );
+        let mut resolve = Resolve::default();
+        resolve.push_dir("../../wit/policy/v0.1").expect("our own interface");
+        let wit =
+            format!("package test:guest;\nworld guest {{ include toolgate:policy/policy@0.1.0; {world} }}\n{packages}");
+        let package = resolve.push_str("guest.wit", &wit).expect("the world of the test");
+        let world = resolve.select_world(&[package], Some("guest")).expect("there is one world");
+        let mut module = wat::parse_str(text).expect("the text of the test");
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the world fits");
+        let mut encoder = ComponentEncoder::default().validate(true).module(&module).expect("the module fits");
+        encoder.encode().expect("a component")
+    }
+}
+
+fn policy(judge: &str) -> Vec<u8> {
+    Wat { judge, ..Wat::default() }.build()
+}
+
+fn load(component: &[u8]) -> Policy {
+    sandbox().load_policy(Digest::of(component), component).expect("it loads")
+}
+
+fn question() -> PolicyQuestion {
+    PolicyQuestion {
+        tool: "pay".into(),
+        plugin: "bank".into(),
+        caller: "agent".into(),
+        conversation: "c1".into(),
+        arguments: Json::new(r#"{"amount":5}"#),
+        context: Some(Json::new(r#"{"environment":"production"}"#)),
+        executor: Executor::Client,
+        approval: Approval::RequiresApproval,
+        facts: Json::new(r#"{"settings":{}}"#),
+    }
+}
+
+fn judge(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
+    RUNTIME.block_on(load(component).judge(&question(), Span::from_millis(2_000), Arc::new(())))
+}
+
+/// Copies the text at this place of the question behind what is there already, and a stroke behind it.
+fn copied(at: u32) -> String {
+    format!(
+        "(memory.copy (local.get $to) (i32.load offset={at} (local.get $q)) (i32.load offset={} (local.get $q)))
+         (local.set $to (i32.add (local.get $to) (i32.load offset={} (local.get $q))))
+         (i32.store8 (local.get $to) (i32.const 124)) (local.set $to (i32.add (local.get $to) (i32.const 1)))",
+        at + 4,
+        at + 4
+    )
+}
+
+#[test]
+fn a_policy_is_told_everything_about_a_call_and_its_answer_is_taken() {
+    let texts: String = [0, 8, 16, 24, 32, 44, 56].map(copied).concat();
+    let letters = "(i32.store8 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=52 (local.get $q))))
+      (i32.store8 offset=1 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=53 (local.get $q))))";
+    let body = format!(
+        "(local $to i32) (local.set $to (i32.const 4096)) {texts} {letters}
+         (call $ask (i32.const 4096) (i32.sub (i32.add (local.get $to) (i32.const 2)) (i32.const 4096)))"
+    );
+    let reason = r#"pay|bank|agent|c1|{"amount":5}|{"environment":"production"}|{"settings":{}}|cb"#.to_owned();
+    let expected = PolicyAnswer::RequireApproval { reason: Some(reason), risk: Some(PolicyRisk::High) };
+    assert_eq!(judge(&policy(&body)), Ok(expected));
+    assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
+    let denied = Wat {
+        judge: "(call $deny (i32.const 4096) (i32.const 2))",
+        items: r#"(data (i32.const 4096) "no")"#,
+        ..Wat::default()
+    };
+    assert_eq!(judge(&denied.build()), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
+}
+
+#[test]
+fn a_policy_logs_within_bounds() {
+    let item = r#"(data (i32.const 4096) "looked")"#;
+    let body = "(local $n i32)
+      (loop $again
+        (call $log (i32.const 2) (i32.const 4096) (i32.const 6))
+        (local.set $n (i32.add (local.get $n) (i32.const 1)))
+        (br_if $again (i32.lt_u (local.get $n) (i32.const 2000))))
+      (call $proceed)";
+    let component = Wat { judge: body, items: item, ..Wat::default() }.build();
+    let heard = Arc::new(Heard::default());
+    let answer = RUNTIME.block_on(load(&component).judge(&question(), Span::from_secs(5), heard.clone()));
+    assert_eq!(answer, Ok(PolicyAnswer::Proceed));
+    let log = heard.log();
+    assert_eq!(log[0], "warn: looked");
+    assert!(log.len() < 700 && log.last().is_some_and(|line| line.contains("bytes of this log were dropped")));
+}
+
+/// Each of these gives no answer, which the host says in its own words; and whoever is asked next answers.
+#[test]
+fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
+    let answer = |first: u32| format!("(i32.store8 (i32.const 16) (i32.const {first})) (i32.const 16)");
+    let long = "(memory.fill (i32.const 4096) (i32.const 120) (i32.const 100000))";
+    let grow =
+        "(loop $again (if (i32.ne (memory.grow (i32.const 64)) (i32.const -1)) (then (br $again)))) (unreachable)";
+    let rows: [(&str, String, &str); 16] = [
+        ("spins", "(loop $again (br $again)) (unreachable)".into(), "did not answer within 2000 ms"),
+        ("traps", "(unreachable)".into(), "it crashed"),
+        ("grows", grow.into(), "64 MiB"),
+        ("an answer that is none", answer(3), "it crashed"),
+        (
+            "a risk that is none",
+            format!(
+                "{long} (drop (call $ask (i32.const 4096) (i32.const 1))) (i32.store8 (i32.const 29) (i32.const 9)) (i32.const 16)"
+            ),
+            "it crashed",
+        ),
+        (
+            "an option of a risk that is none",
+            "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store8 (i32.const 28) (i32.const 7)) (i32.const 16)"
+                .into(),
+            "it crashed",
+        ),
+        (
+            "a reason that is too long",
+            format!("{long} (call $ask (i32.const 4096) (i32.const 4097))"),
+            "its reason has 4097 bytes",
+        ),
+        ("a reason out of range", "(call $ask (i32.const 131000) (i32.const 4000))".into(), "it crashed"),
+        ("a reason that wraps", "(call $ask (i32.const -8) (i32.const 100))".into(), "it crashed"),
+        ("a gigabyte of reason", "(call $ask (i32.const 0) (i32.const 1073741824))".into(), "it crashed"),
+        (
+            "two megabytes of reason",
+            "(drop (memory.grow (i32.const 64))) (call $ask (i32.const 0) (i32.const 2097152))".into(),
+            "more than what a policy may spend",
+        ),
+        (
+            "a reason that is no text",
+            "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ask (i32.const 4096) (i32.const 1))".into(),
+            "it crashed",
+        ),
+        (
+            "no options",
+            "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store (i32.const 36) (i32.const 0)) (i32.const 16)"
+                .into(),
+            "not a JSON object",
+        ),
+        ("an answer out of range", "(i32.const 131072)".into(), "it crashed"),
+        ("an answer that is not aligned", "(i32.const 17)".into(), "it crashed"),
+        (
+            "calls the host for ever",
+            "(loop $again (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (br $again)) (unreachable)".into(),
+            "more than what a policy may spend",
+        ),
+    ];
+    let neighbour = policy(PROCEED);
+    for (what, body, expected) in rows {
+        let said = judge(&policy(&body)).expect_err(what);
+        assert!(said.why.contains(expected), "{what}: {said:?}");
+        assert_eq!(judge(&neighbour), Ok(PolicyAnswer::Proceed), "after {what}");
+    }
+    let options = Wat {
+        judge: "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store (i32.const 32) (i32.const 4096))
+          (i32.store (i32.const 36) (i32.const 16)) (i32.const 16)",
+        items: r#"(data (i32.const 4096) "{\22approve\22:true}")"#,
+        ..Wat::default()
+    };
+    let said = judge(&options.build()).expect_err("an option");
+    assert_eq!(said.why, "its answer has an option that this host does not know");
+    assert_eq!(said.detail.as_deref(), Some("the option \"approve\""));
+}
+
+#[test]
+fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
+    let sleeps = Wat {
+        imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
+          (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))"#,
+        judge: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
+        world: "import wasi:clocks/monotonic-clock@0.2.0;",
+        packages: r"package wasi:io@0.2.0 { interface poll { resource pollable { block: func(); } } }
+          package wasi:clocks@0.2.0 { interface monotonic-clock {
+            use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }",
+        ..Wat::default()
+    };
+    assert!(judge(&sleeps.build()).expect_err("asleep").why.contains("did not answer within 2000 ms"));
+    let deep = Wat {
+        items: "(func $deep (param i64) (result i64)
+          (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (local.get 0)))",
+        judge: "(drop (call $deep (i64.const 0))) (call $proceed)",
+        ..Wat::default()
+    };
+    assert!(judge(&deep.build()).expect_err("too deep").why.contains("more than what a policy may spend"));
+}
+
+#[test]
+fn a_policy_that_spins_keeps_neither_plugins_nor_other_policies_from_running() {
+    let spins = load(&policy("(loop $again (br $again)) (unreachable)"));
+    let echo = crate::world::load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
+    let spinning: Vec<_> = (0..8)
+        .map(|_| {
+            let spins = spins.clone();
+            RUNTIME.spawn(async move { spins.judge(&question(), Span::from_secs(600), Arc::new(())).await })
+        })
+        .collect();
+    assert_eq!(value(run(&echo, &tight()).outcome), "{}");
+    assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
+    assert!(spinning.iter().all(|task| !task.is_finished()), "they spin on");
+    spinning.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[test]
+fn nothing_of_a_judgement_is_left_for_the_next() {
+    let remembers = Wat {
+        judge: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
+          (if (result i32) (i32.eq (global.get $seen) (i32.const 1))
+            (then (call $proceed)) (else (call $deny (i32.const 0) (i32.const 0))))",
+        items: "(global $seen (mut i32) (i32.const 0))",
+        ..Wat::default()
+    };
+    let policy = load(&remembers.build());
+    for _ in 0..3 {
+        let answer = RUNTIME.block_on(policy.judge(&question(), Span::from_secs(5), Arc::new(())));
+        assert_eq!(answer, Ok(PolicyAnswer::Proceed));
+    }
+}
+
+#[test]
+fn a_call_that_the_provider_has_carried_out_is_not_judged() {
+    let asked = PolicyQuestion { executor: Executor::Provider, ..question() };
+    let answer = RUNTIME.block_on(load(&policy(PROCEED)).judge(&asked, Span::from_secs(5), Arc::new(())));
+    assert!(answer.is_err());
+}
+
+fn refusal(component: &[u8]) -> String {
+    sandbox().load_policy(Digest::of(component), component).expect_err("refused").to_string()
+}
+
+#[test]
+fn a_component_with_other_imports_is_refused_before_it_is_compiled() {
+    let greedy = Wat {
+        judge: PROCEED,
+        imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
+          (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func (param i32 i32 i32)))
+          (import "toolgate:plugin/host@0.1.0" "log" (func (param i32 i32 i32)))"#,
+        world: "import wasi:http/outgoing-handler@0.2.3; import wasi:keyvalue/store@0.2.0-draft2;
+          import toolgate:plugin/host@0.1.0;",
+        packages: "package wasi:http@0.2.3 { interface outgoing-handler { handle: func(); } }
+          package wasi:keyvalue@0.2.0-draft2 { interface store { open: func(name: string) -> result<u32, string>; } }
+          package toolgate:plugin@0.1.0 { interface host { log: func(level: u32, message: string); } }",
+        ..Wat::default()
+    };
+    let component = greedy.build();
+    let PolicyError::Imports(mut found) = Sandbox::inspect_policy(&component).expect_err("refused") else {
+        panic!("another refusal")
+    };
+    found.sort();
+    let expected =
+        ["`toolgate:plugin/host@0.1.0`", "`wasi:http/outgoing-handler@0.2.3`", "`wasi:keyvalue/store@0.2.0-draft2`"];
+    assert_eq!(found, expected);
+    assert!(refusal(&component).starts_with("a policy has no capability, and this one imports `"));
+}
+
+#[test]
+fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
+    let plugin = guest("(call $ok (local.get $args) (local.get $args_len))");
+    assert!(refusal(&plugin).starts_with("not a policy: it does not export `toolgate:policy/judge@0.1.x`"));
+    let policy = policy(PROCEED);
+    let refused = sandbox().load(Digest::of(&policy), &policy, Capabilities::EVERY);
+    assert!(matches!(refused, Err(LoadError::NotAPlugin)), "{refused:?}");
+    assert!(refusal(b"\0asm\x01\0\0\0").starts_with("a core module"));
+    assert!(refusal(b"").starts_with("not a WebAssembly component"));
+    let mut other = policy;
+    let (from, to) = (b"toolgate:policy/judge@0.1.0".as_slice(), b"toolgate:policy/judge@0.2.0".as_slice());
+    for at in 0..other.len() - from.len() {
+        if other[at..].starts_with(from) {
+            other[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    assert_eq!(refusal(&other), "built against version 0.2.0 of toolgate:policy; this host speaks 0.1");
+}
+
+#[test]
+fn a_policy_has_the_bounds_of_every_component() {
+    let small = Sandbox::new(Settings { pool: 2, max_component: 100, ..Settings::default() }).expect("a sandbox");
+    let component = policy(PROCEED);
+    let refused = small.load_policy(Digest::of(&component), &component);
+    assert!(matches!(refused, Err(PolicyError::Load(LoadError::TooLarge { most: 100, .. }))), "{refused:?}");
+}
+
+#[test]
+fn the_code_of_a_policy_is_kept_though_no_plugin_needs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = Settings { cache: Some(folder.path().to_owned()), pool: 2, ..Settings::default() };
+    let sandbox = Sandbox::new(settings).expect("a sandbox");
+    let (kept, gone) = (policy(PROCEED), guest("(call $ok (local.get $args) (local.get $args_len))"));
+    sandbox.load_policy(Digest::of(&kept), &kept).expect("it loads");
+    sandbox.load(Digest::of(&gone), &gone, Capabilities::default()).expect("it loads");
+    assert_eq!(sandbox.retain(&std::collections::HashSet::new()).expect("a folder"), 1);
+}
