@@ -5,6 +5,8 @@
 
 #![allow(missing_docs, unreachable_pub, reason = "generated; the documentation is in wit/")]
 
+pub mod policy;
+
 use crate::{AnyTool, Call, ExecutorKind, Failure, Level, Outlet, Plugin, Request};
 
 /// The world of plugins that only declare.

@@ -27,6 +27,8 @@
 //! Four kinds of tools differ in who produces the result: [`Tool::server`], [`Tool::human`], [`Tool::client`],
 //! [`Tool::provider`]. Server and client tools may be gated with `requires_approval()`. What makes no sense does not compile:
 //! options of gated tools appear on gated tools only, and so on; [`testing::check`] finds the rest in a unit test.
+//!
+//! The other thing that an operator can load is a [`policy`], which judges calls instead of carrying them out.
 
 mod call;
 #[cfg(feature = "config")]
@@ -42,6 +44,7 @@ pub mod http;
 pub mod keyvalue;
 mod options;
 mod plugin;
+pub mod policy;
 mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;

@@ -18,6 +18,9 @@ component = \"any\"
 grants.keyvalue = true
 ";
 
+/// The component among the example plugins that is a policy.
+const POLICY: &str = "limits.wasm";
+
 /// Where the demo takes place.
 pub(crate) struct Folder(PathBuf);
 
@@ -31,11 +34,14 @@ impl Folder {
             fs::remove_dir_all(&folder.0).with_context(|| format!("could not remove {}", folder.0.display()))?;
         }
         let fill = || -> std::io::Result<()> {
-            fs::create_dir_all(folder.0.join("plugins"))?;
+            for kind in ["plugins", "policies"] {
+                fs::create_dir_all(folder.0.join(kind))?;
+            }
             fs::write(folder.configuration(), CONFIGURATION)?;
             for component in components {
                 let name = component.file_name().unwrap_or_default();
-                fs::copy(component, folder.0.join("plugins").join(name))?;
+                let kind = if name == POLICY { "policies" } else { "plugins" };
+                fs::copy(component, folder.0.join(kind).join(name))?;
             }
             Ok(())
         };
