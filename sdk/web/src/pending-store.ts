@@ -22,8 +22,8 @@ export type PendingChange =
   /** Everything may have changed. */
   | { type: "listed" }
   | { type: "opened" | "changed"; suspension: Suspension }
-  /** It ended, or is no longer among those asked for; then `closed` is absent. */
-  | { type: "closed"; id: string; last: Suspension; closed: PendingClosed | undefined }
+  /** It ended, known before (`last`) or not; or it is no longer among those asked for, and then `closed` is absent. */
+  | { type: "closed"; id: string; last: Suspension | undefined; closed: PendingClosed | undefined }
   | { type: "status"; status: PendingStatus };
 
 /** How many of those that ended while nobody listened are asked for one by one. */
@@ -207,9 +207,9 @@ export class PendingStore {
   #end(closed: PendingClosed): void {
     this.#told?.set(closed.suspension, closed);
     const last = this.#open.get(closed.suspension);
-    if (last === undefined) return;
     this.#open.delete(closed.suspension);
-    this.#ended(last, closed);
+    // Told even if it was not known here: a card may have it from elsewhere.
+    this.#emit({ type: "closed", id: closed.suspension, last, closed });
   }
 
   #ended(last: Suspension, closed: PendingClosed | undefined): void {

@@ -271,7 +271,7 @@ export abstract class Card extends HTMLElement {
     if (this.#guarded === false && this.#unguard === undefined) this.guard();
     const { conversation } = this.#suspension;
     const store = this.#store ?? toolgate.pendingStore({ filter: { conversation } });
-    this.#leave = store.subscribe((change) => this.#hear(change));
+    this.#leave = store.subscribe((change) => this.#hear(change, store));
   }
 
   #disconnect(): void {
@@ -291,11 +291,21 @@ export abstract class Card extends HTMLElement {
     });
   }
 
-  #hear(change: PendingChange): void {
+  #hear(change: PendingChange, store: PendingStore): void {
     const id = this.#suspension?.suspension;
+    if (
+      change.type === "listed" &&
+      id !== undefined &&
+      this.closed === undefined &&
+      store.get(id) === undefined
+    ) {
+      // It ended before anybody listened, or is not among what the store asks for.
+      void this.#readAnew(id);
+      return;
+    }
     if (change.type === "closed" && change.id === id) {
       if (change.closed !== undefined) this.#end(change.closed);
-      else this.suspension = change.last;
+      else if (change.last !== undefined) this.suspension = change.last;
     } else if (
       (change.type === "changed" || change.type === "opened") &&
       change.suspension.suspension === id
@@ -310,15 +320,14 @@ export abstract class Card extends HTMLElement {
     this.#toolgate?.clock.after(POLL, () => {
       const id = this.#suspension?.suspension;
       if (signal.aborted || this.closed !== undefined || id === undefined) return;
-      this.#toolgate?.suspension(id, signal).then(
-        (suspension) => {
-          if (signal.aborted) return;
-          this.suspension = suspension;
-          this.#poll(signal);
-        },
-        () => signal.aborted || this.#poll(signal),
-      );
+      void this.#readAnew(id).then(() => signal.aborted || this.#poll(signal));
     });
+  }
+
+  async #readAnew(id: string): Promise<void> {
+    const { signal } = this.#waiting;
+    const now = await this.#toolgate?.suspension(id, signal).catch(() => undefined);
+    if (now !== undefined && !signal.aborted && this.#suspension?.suspension === id) this.suspension = now;
   }
 
   #absent(error: unknown): void {

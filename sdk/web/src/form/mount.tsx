@@ -62,7 +62,7 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
               if (id !== undefined) isTouched = true;
             }}
             onSubmit={options.onSubmit}
-            onError={options.onSubmit}
+            onError={() => queueMicrotask(showErrors)}
           >
             <span hidden />
           </Form>
@@ -83,9 +83,7 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
       errors.extra = {};
       render();
       const isValid = flushSync(() => form.current?.validateForm() ?? false);
-      if (isValid) return { data: form.current?.state.formData };
-      showErrors();
-      return undefined;
+      return isValid ? { data: form.current?.state.formData } : undefined;
     },
     place(found) {
       errors.extra = errorSchema(found);

@@ -67,10 +67,12 @@ function copy<T>(schema: T, document?: string): T {
 
 /** What the library found, without the errors that only say that there are errors within. */
 function spoken(errors: OutputUnit[]): Finding[] {
+  const wraps = ({ keyword }: OutputUnit) => keyword === "false" || keyword === "if";
   const shown = branch(errors).filter(
-    (error, _, all) => error.keyword !== "false" && !all.some((other) => isWithin(other, error)),
+    (error, _, all) => !wraps(error) && !all.some((other) => isWithin(other, error)),
   );
-  const found = shown.map(finding);
+  // Where everything is of that sort, it still is wrong.
+  const found = (shown.length === 0 ? errors.slice(0, 1) : shown).map(finding);
   return found.filter((one, index) => found.findIndex((other) => same(one, other)) === index);
 }
 

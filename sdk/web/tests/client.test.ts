@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RawJson, Toolgate, ToolgateError } from "../src/index.js";
+import { FakeHost, problem, suspension } from "./fake-host.js";
+
+let host: FakeHost;
+beforeEach(async () => {
+  host = await FakeHost.start();
+});
+afterEach(() => host.stop());
+
+describe("requests", () => {
+  it("carry the bearer token and never a cookie or a CSRF word", async () => {
+    const toolgate = new Toolgate({ url: `${host.url}/`, token: async () => "tg_x" });
+    await toolgate.pending({ conversation: "a b", mine: true });
+    const [seen] = host.at("GET", /pending/);
+    expect(seen?.headers.authorization).toBe("Bearer tg_x");
+    expect(seen?.headers["x-toolgate-csrf"]).toBeUndefined();
+    expect(`${seen?.path}?${seen?.query}`).toBe("/v1/pending?conversation=a+b&mine=true");
+  });
+
+  it("say what is wrong with an address", () => {
+    expect(() => new Toolgate({ url: "javascript:alert(1)" })).toThrow(/http/);
+  });
+
+  it("encode what is in a path", async () => {
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    await expect(toolgate.suspension("../x?y")).rejects.toMatchObject({ code: "not-found" });
+    expect(host.seen[0]?.path).toBe("/v1/suspensions/..%2Fx%3Fy");
+  });
+
+  it("send edited arguments as they are written", async () => {
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    const waiting = suspension();
+    host.add(waiting);
+    const text = '{"amount":12345678901234567890}';
+    await toolgate.resolve(waiting.suspension, { decision: "approve", arguments: new RawJson(text) });
+    expect(host.at("POST", /resolve/)[0]?.body).toBe(`{"decision":"approve","arguments":${text}}`);
+  });
+
+  it("do not follow redirects with a token in hand", async () => {
+    host.instead = () => ({ status: 302 });
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    await expect(toolgate.pending()).rejects.toMatchObject({ code: "unreachable" });
+  });
+});
+
+describe("problems", () => {
+  it("are errors with the host's code, sentence and places", async () => {
+    const errors = [{ pointer: "/data/age", message: "too young" }];
+    host.instead = () => problem(422, "invalid", "it does not fit", { errors });
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    const error = await toolgate.resolve("s", { decision: "answer" }).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(ToolgateError);
+    expect(error).toMatchObject({
+      code: "invalid",
+      status: 422,
+      detail: "it does not fit",
+      errors,
+      isTransient: false,
+    });
+  });
+
+  it("tell a host that is away from one that is no host", async () => {
+    const away = new Toolgate({ url: "http://127.0.0.1:1", token: "t" });
+    await expect(away.pending()).rejects.toMatchObject({ code: "unreachable", isTransient: true });
+    host.instead = () => ({ status: 404, body: "<html>" });
+    const other = new Toolgate({ url: host.url, token: "t" });
+    await expect(other.pending()).rejects.toMatchObject({ code: "not-toolgate", status: 404 });
+  });
+
+  it("leave an abort an abort", async () => {
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    await expect(toolgate.pending({}, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
+  });
+});
+
+describe("a session", () => {
+  const session = (csrf: string) => ({
+    status: 200,
+    body: { principal: "alice", roles: [], groups: [], csrf },
+  });
+
+  it("sends its word with what changes something, and with nothing else", async () => {
+    host.instead = ({ path }) => (path === "/v1/session" ? session("w1") : undefined);
+    const toolgate = new Toolgate({ url: host.url });
+    await toolgate.signIn("tg_x");
+    host.add(suspension({ suspension: "s1" }));
+    await toolgate.pending();
+    await toolgate.resolve("s1", { decision: "approve" });
+    expect(host.at("POST", /session/)[0]?.body).toBe('{"token":"tg_x"}');
+    expect(host.at("GET", /pending/)[0]?.headers["x-toolgate-csrf"]).toBeUndefined();
+    expect(host.at("POST", /resolve/)[0]?.headers["x-toolgate-csrf"]).toBe("w1");
+    expect(host.seen.every(({ headers }) => headers.authorization === undefined)).toBe(true);
+  });
+
+  it("asks for its word after a reload of the page", async () => {
+    host.instead = ({ path }) => (path === "/v1/session" ? session("w2") : undefined);
+    const toolgate = new Toolgate({ url: host.url });
+    host.add(suspension({ suspension: "s2" }));
+    await toolgate.resolve("s2", { decision: "deny" });
+    expect(host.at("POST", /resolve/)[0]?.headers["x-toolgate-csrf"]).toBe("w2");
+  });
+
+  it("makes a request again, once, where another tab has renewed it", async () => {
+    let word = "old";
+    host.instead = ({ path, headers }) => {
+      if (path === "/v1/session") return session(word);
+      return headers["x-toolgate-csrf"] === "new"
+        ? undefined
+        : problem(403, "not-allowed", "the word is wrong");
+    };
+    const toolgate = new Toolgate({ url: host.url });
+    await toolgate.session();
+    word = "new";
+    host.add(suspension({ suspension: "s3" }));
+    expect(await toolgate.resolve("s3", { decision: "approve" })).toMatchObject({ ok: true });
+    expect(host.at("POST", /resolve/).map(({ body }) => body)).toEqual(
+      Array(2).fill('{"decision":"approve"}'),
+    );
+    host.instead = () => problem(403, "not-allowed", "never");
+    await expect(toolgate.resolve("s3", { decision: "approve" })).rejects.toMatchObject({
+      code: "not-allowed",
+    });
+    expect(host.at("POST", /resolve/)).toHaveLength(3);
+  });
+});

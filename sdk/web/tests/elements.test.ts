@@ -1,0 +1,440 @@
+import "./dom.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AnsweredDetail, ClosedDetail } from "../src/elements.js";
+import { ToolgateApproval, ToolgateElicitation, ToolgateInbox } from "../src/elements.js";
+import { Toolgate } from "../src/index.js";
+import type { Suspension } from "../src/wire.js";
+import { FakeClock, until } from "./fake-clock.js";
+import { FakeHost, problem, suspension } from "./fake-host.js";
+
+let host: FakeHost;
+let clock: FakeClock;
+let toolgate: Toolgate;
+beforeEach(async () => {
+  host = await FakeHost.start();
+  clock = new FakeClock();
+  toolgate = new Toolgate({ url: host.url, token: "t", clock });
+});
+afterEach(async () => {
+  document.body.replaceChildren();
+  await host.stop();
+});
+
+/** Shows a card, and waits until it follows the host. */
+async function shown<C extends ToolgateApproval | ToolgateElicitation>(
+  card: C,
+  waiting: Suspension,
+): Promise<C> {
+  host.add(waiting);
+  card.toolgate = toolgate;
+  card.suspension = waiting;
+  const before = host.streams.size;
+  document.body.append(card);
+  await until(() => host.streams.size > before);
+  clock.advance(500);
+  return card;
+}
+
+const approval = (given: Partial<Suspension> = {}) => shown(new ToolgateApproval(), suspension(given));
+const root = (card: HTMLElement) => card.shadowRoot as ShadowRoot;
+const text = (card: HTMLElement, part: string) =>
+  root(card).querySelector(`[part~="${part}"]`)?.textContent ?? "";
+const button = (card: HTMLElement, part: string) =>
+  root(card).querySelector<HTMLButtonElement>(`[part~="${part}"]`);
+const press = (target: Element | null | undefined, key: string, more: KeyboardEventInit = {}) =>
+  target?.dispatchEvent(
+    new KeyboardEvent("keydown", { key, bubbles: true, composed: true, cancelable: true, ...more }),
+  );
+const article = (card: HTMLElement) => root(card).querySelector("article");
+const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
+
+function type(input: HTMLInputElement | HTMLTextAreaElement | null | undefined, value: string): void {
+  if (!input) throw new Error("there is no such field");
+  input.value = value;
+  input.dispatchEvent(new window.Event("input", { bubbles: true }));
+}
+
+describe("an approval", () => {
+  it("shows what will run in full, and whose words are whose", async () => {
+    const amounts = Array.from({ length: 200 }, (_, i) => i);
+    const card = await approval({
+      arguments: { amounts } as never,
+      display: { prompt: "<b>Pay</b> bob\\u{202e}?", arguments: JSON.stringify({ amounts }) },
+      reason: "over the limit",
+      asked_by: "large-payments",
+      risk: "high",
+      arguments_digest: "sha256:bb",
+      needs: [{ who: ["group:finance", "principal:alice"], quorum: 2, votes: 1, escalated: false }],
+      votes: [{ by: "carol", at: "x", comment: "fine\u202e", binding: "b" }],
+    });
+    for (const amount of amounts) expect(text(card, "json")).toContain(`\n    ${amount}`);
+    expect(text(card, "prompt")).toBe("In the plugin’s words<b>Pay</b> bob\\u{202e}?");
+    expect(root(card).querySelector("b")).toBeNull();
+    expect(text(card, "reason")).toBe("Why: over the limit (rule large-payments)");
+    expect(text(card, "risk")).toBe("high risk");
+    expect(text(card, "arguments")).toContain("sha256:bb");
+    expect(text(card, "people")).toBe(
+      "Who approves1 of 2 from group finance, alicecarol approved: “fine\\u{202e}”",
+    );
+    expect(text(card, "expiry")).toMatch(
+      /^Open for 9 min 59 s, until .*; then the call ends without running\.$/,
+    );
+  });
+
+  it("is answered once, bound to what is shown", async () => {
+    const card = await approval();
+    const told: AnsweredDetail[] = [];
+    card.addEventListener("toolgate-answered", (event) =>
+      told.push((event as CustomEvent<AnsweredDetail>).detail),
+    );
+    button(card, "approve")?.click();
+    button(card, "approve")?.click();
+    await until(() => card.hasAttribute("closed"));
+    expect(bodies()).toEqual(['{"decision":"approve","expect_digest":"sha256:aa"}']);
+    expect(told).toMatchObject([{ decision: "approve", answered: { ok: true } }]);
+    await until(() => text(card, "status") === "Approved by me.");
+  });
+
+  it("takes no answer in the moment in which it appears", async () => {
+    const waiting = suspension();
+    const card = new ToolgateApproval();
+    card.toolgate = toolgate;
+    card.suspension = waiting;
+    document.body.append(card);
+    expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
+    button(card, "approve")?.click();
+    press(article(card), "d");
+    clock.advance(500);
+    expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("false");
+    expect(bodies()).toEqual([]);
+  });
+
+  it("is over the moment that somebody else has answered, and says who", async () => {
+    const card = await approval();
+    const told: ClosedDetail[] = [];
+    card.addEventListener("toolgate-closed", (event) =>
+      told.push((event as CustomEvent<ClosedDetail>).detail),
+    );
+    host.end(card.suspension?.suspension ?? "", "deny", "dora\u202e");
+    await until(() => card.hasAttribute("closed"));
+    expect(text(card, "status")).toBe("Denied by dora\\u{202e}.");
+    expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
+    button(card, "approve")?.click();
+    press(article(card), "a");
+    expect(bodies()).toEqual([]);
+    expect(told).toMatchObject([{ closed: { state: "deny" } }]);
+  });
+
+  it("says who won where two answer at once", async () => {
+    const card = await approval();
+    host.instead = ({ method }) =>
+      method === "POST"
+        ? problem(409, "stale", "no longer open", { state: "approve", by: "eve" })
+        : undefined;
+    button(card, "deny")?.click();
+    await until(() => card.hasAttribute("closed"));
+    expect(text(card, "status")).toBe("Approved by eve.");
+  });
+
+  it("stays open and says so where more approvals are needed", async () => {
+    const card = await approval();
+    host.instead = ({ method }) =>
+      method === "POST"
+        ? { status: 200, body: { ok: true, replayed: false, state: "open", votes_missing: 1 } }
+        : undefined;
+    button(card, "approve")?.click();
+    await until(() => text(card, "status").includes("recorded"));
+    expect(text(card, "status")).toBe("Your approval is recorded. 1 more is needed.");
+    expect(card.hasAttribute("closed")).toBe(false);
+  });
+
+  it("offers nothing to those who may not answer", async () => {
+    const card = await approval({ you: { may_answer: false, why_not: "it is your own call", voted: false } });
+    expect(text(card, "status")).toBe("it is your own call");
+    button(card, "approve")?.click();
+    press(article(card), "a");
+    expect(bodies()).toEqual([]);
+  });
+
+  it("goes by keys, but not by those that write, repeat or belong to the browser", async () => {
+    const card = await approval();
+    press(root(card).querySelector("input"), "a");
+    press(article(card), "a", { repeat: true });
+    press(article(card), "d", { ctrlKey: true });
+    expect(bodies()).toEqual([]);
+    press(article(card), "d");
+    await until(() => bodies().length === 1);
+    expect(bodies()[0]).toContain('"deny"');
+  });
+
+  it("asks twice for a key where the risk is high", async () => {
+    const card = await approval({ risk: "critical" });
+    press(article(card), "a");
+    expect(bodies()).toEqual([]);
+    expect(text(card, "status")).toContain("press a once more");
+    press(article(card), "a");
+    await until(() => bodies().length === 1);
+  });
+
+  it("edits arguments as they are written, and shows what changes", async () => {
+    const args = '{"to":"bob","n":12345678901234567890,"amount":5000}';
+    const card = await approval({
+      editable: ["amount"],
+      arguments: JSON.parse(args),
+      display: { arguments: args },
+    });
+    button(card, "edit")?.click();
+    const field = root(card).querySelector<HTMLTextAreaElement>("textarea");
+    expect(field?.value).toBe("5000");
+    type(field, "50");
+    const lines = [...root(card).querySelectorAll('[part="diff"] li')].map(({ textContent }) => textContent);
+    expect(lines.slice(-3)).toEqual(['− removed:   "amount": 5000', '+ added:   "amount": 50', "  }"]);
+    type(field, "{");
+    await card.approve();
+    expect(field?.getAttribute("aria-invalid")).toBe("true");
+    expect(bodies()).toEqual([]);
+    type(field, "50");
+    host.instead = ({ method }) =>
+      method === "POST"
+        ? problem(422, "invalid", "no", { errors: [{ pointer: "/arguments/amount", message: "too little" }] })
+        : undefined;
+    await card.approve();
+    expect(bodies()[0]).toContain('"arguments":{"to":"bob","n":12345678901234567890,"amount":50}');
+    const described = field?.getAttribute("aria-describedby") ?? "";
+    expect(root(card).getElementById(described)?.textContent).toBe("too little");
+    press(field, "Escape");
+    expect(card.isEditing).toBe(false);
+    host.instead = undefined;
+    await card.approve();
+    expect(bodies()[1]).not.toContain("arguments");
+  });
+
+  it("gives a standing approval within the bounds of the host", async () => {
+    const card = await approval({ standing: { max_ttl_ms: 3_600_000, max_uses: 10 } });
+    const boxes = [
+      ...root(card).querySelectorAll<HTMLInputElement>('[part="standing"] input[type=checkbox]'),
+    ];
+    const [minutes] = root(card).querySelectorAll<HTMLInputElement>("input[type=number]");
+    boxes[0]?.click();
+    boxes[1]?.click();
+    type(minutes, "61");
+    expect(await card.approve()).toBe(false);
+    type(minutes, "60");
+    await card.approve();
+    expect(JSON.parse(bodies()[0] ?? "")).toMatchObject({
+      standing: { ttl_ms: 3_600_000, uses: 5, pin: ["/amount"] },
+    });
+  });
+
+  it("finds its suspension by its id, and follows it by itself where streams are refused", async () => {
+    const waiting = suspension();
+    host.add(waiting);
+    host.instead = ({ path }) =>
+      path.endsWith("/events") ? problem(403, "not-allowed", "only one") : undefined;
+    const card = new ToolgateApproval();
+    card.setAttribute("suspension-id", waiting.suspension);
+    card.toolgate = toolgate;
+    document.body.append(card);
+    await until(() => text(card, "title").includes("pay"));
+    await until(() => clock.waits.includes(3000));
+    host.end(waiting.suspension, "expired", "system");
+    clock.advance(3000);
+    await until(() => card.hasAttribute("closed"));
+    expect(text(card, "status")).toBe("Expired: nobody answered in time.");
+  });
+});
+
+describe("a question", () => {
+  const schema = {
+    type: "object",
+    required: ["age"],
+    properties: {
+      age: { type: "integer", minimum: 18, title: "Age" },
+      home: { type: "object", properties: { city: { type: "string", description: "<img src=x>" } } },
+    },
+  };
+  const question = (given: Partial<Suspension> = {}) =>
+    shown(
+      new ToolgateElicitation(),
+      suspension({
+        kind: "elicitation",
+        tool: "ask",
+        allowed: ["answer"],
+        response_schema: schema as never,
+        ...given,
+      }),
+    );
+  const form = (card: HTMLElement) => until(() => root(card).querySelector("form"));
+  const field = (card: HTMLElement, name: string) =>
+    root(card).querySelector<HTMLInputElement>(`input[id$="_${name}"]`);
+
+  it("has a form from its schema, in which nothing is HTML", async () => {
+    const card = await question();
+    await form(card);
+    expect(field(card, "age")?.type).toBe("number");
+    expect(field(card, "home_city")).not.toBeNull();
+    expect(root(card).querySelector("img")).toBeNull();
+    expect(text(card, "form")).toContain("<img src=x>");
+  });
+
+  it("keeps what does not fit, and says so at the field", async () => {
+    const card = await question();
+    await form(card);
+    expect(await card.answer("answer")).toBe(false);
+    await until(() => field(card, "age")?.getAttribute("aria-invalid") === "true");
+    expect(text(card, "form")).toContain("This is required.");
+    expect(root(card).activeElement).toBe(field(card, "age"));
+    expect(bodies()).toEqual([]);
+  });
+
+  it("puts the host's findings at the fields", async () => {
+    const card = await question({
+      response_schema: { type: "object", properties: { home: schema.properties.home } } as never,
+    });
+    await form(card);
+    host.instead = ({ method }) =>
+      method === "POST"
+        ? problem(422, "invalid", "no", { errors: [{ pointer: "/data/home/city", message: "no such city" }] })
+        : undefined;
+    await card.answer("answer");
+    expect(field(card, "home_city")?.getAttribute("aria-invalid")).toBe("true");
+    expect(text(card, "form")).toContain("no such city");
+    host.instead = undefined;
+    expect(await card.answer("answer")).toBe(true);
+  });
+
+  it("needs no form to decline", async () => {
+    const card = await question({ allowed: ["answer", "decline"] });
+    await form(card);
+    press(article(card), "2");
+    await until(() => bodies().length === 1);
+    expect(JSON.parse(bodies()[0] ?? "")).toEqual({ decision: "decline", expect_digest: "sha256:aa" });
+  });
+
+  it("takes any text where there is no schema", async () => {
+    const card = await question({ response_schema: null as never });
+    type(await until(() => root(card).querySelector("textarea")), "hello");
+    await card.answer("answer");
+    expect(JSON.parse(bodies()[0] ?? "")).toMatchObject({ data: "hello" });
+  });
+
+  it("takes JSON where its form cannot be shown", async () => {
+    const strange = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
+    const card = await question({ response_schema: strange });
+    const input = await until(() => root(card).querySelector("textarea"));
+    type(input, "{");
+    expect(await card.answer("answer")).toBe(false);
+    expect(input.getAttribute("aria-invalid")).toBe("true");
+    type(input, '{"a":1}');
+    expect(await card.answer("answer")).toBe(true);
+  });
+});
+
+describe("an inbox", () => {
+  async function inbox(...waiting: Suspension[]) {
+    for (const one of waiting) host.add(one);
+    const element = new ToolgateInbox();
+    element.toolgate = toolgate;
+    document.body.append(element);
+    await until(() => text(element, "counts") !== "" && element.store?.status.state === "live");
+    clock.advance(500);
+    return element;
+  }
+  const cards = (element: HTMLElement) => [
+    ...root(element).querySelectorAll<ToolgateApproval>("toolgate-approval"),
+  ];
+
+  it("shows what waits, and says so where nothing does", async () => {
+    const element = await inbox();
+    expect(text(element, "empty")).toBe("Nothing waits for you.");
+    host.add(suspension());
+    host.add(suspension({ kind: "elicitation", allowed: ["yes", "no"] }));
+    host.add(suspension({ kind: "client_exec", allowed: ["result"] }));
+    await until(() => text(element, "counts") === "Waiting: 1 approval, 1 question, 1 call of a client");
+    expect(root(element).querySelectorAll('[part="item"]')).toHaveLength(3);
+  });
+
+  it("keeps a card that is over for a moment, and not while a pointer is on the list", async () => {
+    const [a, b] = [suspension(), suspension()];
+    const element = await inbox(a, b);
+    const list = root(element).querySelector('[part="list"]');
+    list?.dispatchEvent(new window.Event("pointerenter"));
+    host.end(a.suspension, "approve", "bob");
+    await until(() => cards(element)[0]?.hasAttribute("closed"));
+    clock.advance(4000);
+    expect(cards(element)).toHaveLength(2);
+    list?.dispatchEvent(new window.Event("pointerleave"));
+    clock.advance(4000);
+    expect(cards(element).map(({ suspension }) => suspension?.suspension)).toEqual([b.suspension]);
+    // It has moved: what was meant for the other one is not meant for it.
+    expect(cards(element)[0]?.isReady).toBe(false);
+    clock.advance(500);
+    expect(cards(element)[0]?.isReady).toBe(true);
+  });
+
+  it("moves the focus with j and k, and on to the next card when one goes", async () => {
+    const waiting = [suspension(), suspension(), suspension()] as const;
+    const element = await inbox(...waiting);
+    const focused = () => cards(element).findIndex((card) => root(element).activeElement === card);
+    element.move(1);
+    expect(focused()).toBe(0);
+    press(article(cards(element)[0] as ToolgateApproval), "j");
+    expect(focused()).toBe(1);
+    press(article(cards(element)[1] as ToolgateApproval), "k");
+    expect(focused()).toBe(0);
+    host.end(waiting[0].suspension, "deny", "bob");
+    await until(() => cards(element)[0]?.hasAttribute("closed"));
+    clock.advance(4000);
+    expect(cards(element)).toHaveLength(2);
+    expect(focused()).toBe(0);
+  });
+
+  it("answers what is selected, each by itself, and not what is being edited", async () => {
+    const [a, b, c, d] = [
+      suspension(),
+      suspension(),
+      suspension({ editable: "all" }),
+      suspension({ risk: "high" }),
+    ];
+    const element = await inbox(a, b, c, d);
+    const all = root(element).querySelector<HTMLInputElement>("#all");
+    all?.click();
+    expect(element.selected.map(({ suspension }) => suspension)).toEqual(
+      [a, b, c].map(({ suspension }) => suspension),
+    );
+    button(cards(element)[2] as ToolgateApproval, "edit")?.click();
+    host.ended.set(b.suspension, { ...b, closed: { state: "deny", by: "eve", at: "" } });
+    host.open.delete(b.suspension);
+    button(element, "batch")?.click();
+    await until(() => text(element, "notice") !== "");
+    expect(text(element, "notice")).toBe("1 approved, 1 not: see the cards.");
+    const [sent] = host.at("POST", /pending\/resolve/);
+    expect(JSON.parse(sent?.body ?? "")).toEqual({
+      answers: [a, b].map(({ suspension }) => ({
+        suspension,
+        decision: "approve",
+        expect_digest: "sha256:aa",
+      })),
+    });
+    expect(text(cards(element)[2] as ToolgateApproval, "error")).toContain("being edited");
+  });
+
+  it("says that what it shows may be old, and why it cannot show anything", async () => {
+    const element = await inbox(suspension());
+    host.cut();
+    await until(() => text(element, "notice").includes("out of date"));
+    host.instead = () => problem(401, "unauthorized", "the token was revoked");
+    clock.advance(30_000);
+    await until(() => text(element, "notice").includes("the token was revoked"));
+  });
+
+  it("shows what its attributes say", async () => {
+    const element = await inbox();
+    element.setAttribute("tool", "pay");
+    await until(() => host.at("GET", /^\/v1\/pending$/).length === 2);
+    expect(host.at("GET", /^\/v1\/pending$/)[1]?.query.get("tool")).toBe("pay");
+    host.add(suspension({ tool: "other" }));
+    host.add(suspension({ tool: "pay" }));
+    await until(() => text(element, "counts") === "Waiting: 1 approval");
+  });
+});

@@ -1,0 +1,51 @@
+/** A clock that a test moves, and a way to wait for what others do without waiting for time. */
+import type { Clock } from "../src/clock.js";
+
+export class FakeClock implements Clock {
+  #now = Date.parse("2026-01-01T00:00:00Z");
+  #timers: { at: number; callback: () => void }[] = [];
+  chance = 0.5;
+
+  now(): number {
+    return this.#now;
+  }
+
+  random(): number {
+    return this.chance;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** How long until each timer, soonest first. */
+  get waits(): number[] {
+    return this.#timers.map(({ at }) => at - this.#now).sort((a, b) => a - b);
+  }
+
+  /** Lets time pass; timers go off in their order. */
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const [next] = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((other) => other !== next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+    }
+    this.#now = end;
+  }
+}
+
+/** Lets everything else run until a condition holds. The test's own limit of time ends it if it never does. */
+export async function until<T>(condition: () => T | undefined | null | false): Promise<T> {
+  for (;;) {
+    const value = condition();
+    if (value !== undefined && value !== null && value !== false) return value;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

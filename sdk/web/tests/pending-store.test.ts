@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type PendingChange, PendingStore, Toolgate } from "../src/index.js";
+import type { PendingFilter } from "../src/wire.js";
+import { FakeClock, until } from "./fake-clock.js";
+import { FakeHost, problem, suspension } from "./fake-host.js";
+
+let host: FakeHost;
+let clock: FakeClock;
+const leave: (() => void)[] = [];
+beforeEach(async () => {
+  host = await FakeHost.start();
+  clock = new FakeClock();
+});
+afterEach(async () => {
+  for (const end of leave.splice(0)) end();
+  await host.stop();
+});
+
+async function started(filter?: PendingFilter) {
+  const toolgate = new Toolgate({ url: host.url, token: "t", clock });
+  const store = new PendingStore(toolgate, filter && { filter });
+  const changes: PendingChange[] = [];
+  leave.push(store.subscribe((change) => changes.push(change)));
+  await until(() => store.status.state === "live");
+  const ids = () => store.all.map(({ suspension }) => suspension);
+  const closed = () => changes.flatMap((change) => (change.type === "closed" ? [change] : []));
+  return { store, changes, ids, closed };
+}
+
+const lists = () => host.at("GET", /^\/v1\/pending$/).length;
+
+describe("what waits", () => {
+  it("is subscribed to first, then listed, then kept up to date", async () => {
+    const [a, b] = [suspension(), suspension()];
+    host.add(a);
+    const { store, ids, closed } = await started();
+    expect(host.seen.map(({ path }) => path)).toEqual(["/v1/pending/events", "/v1/pending"]);
+    expect(ids()).toEqual([a.suspension]);
+    host.add(b);
+    await until(() => ids().length === 2);
+    host.change({ ...a, reason: "new" });
+    await until(() => store.get(a.suspension)?.reason === "new");
+    expect(ids()).toEqual([a.suspension, b.suspension]);
+    host.end(a.suspension, "approve", "bob");
+    await until(() => ids().length === 1);
+    expect(closed()).toMatchObject([{ id: a.suspension, closed: { state: "approve", by: "bob" } }]);
+  });
+
+  it("takes the word of the stream over that of a list that was under way", async () => {
+    const [a, b] = [suspension(), suspension()];
+    host.add(a);
+    let release: (() => void) | undefined;
+    const stale = { suspensions: [a], next: null };
+    const toolgate = new Toolgate({
+      url: host.url,
+      token: "t",
+      clock,
+      fetch: async (input, init) => {
+        const response = await fetch(input, init);
+        if (!(input as Request).url.endsWith("/v1/pending")) return response;
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        return Response.json(stale);
+      },
+    });
+    const store = new PendingStore(toolgate);
+    const told: string[] = [];
+    leave.push(store.subscribe(({ type }) => told.push(type)));
+    const answered = await until(() => release);
+    host.add(b);
+    host.end(a.suspension, "deny", "bob");
+    await until(() => told.includes("opened") && store.get(b.suspension));
+    // The end of what is not known yet changes nothing that could be waited for: what follows it on the stream does.
+    host.change({ ...b, reason: "later" });
+    await until(() => store.get(b.suspension)?.reason === "later");
+    answered();
+    await until(() => store.status.state === "live");
+    expect(store.all.map(({ suspension }) => suspension)).toEqual([b.suspension]);
+  });
+
+  it("lists again after a break, and tells how what ended meanwhile ended", async () => {
+    const [a, b, c] = [suspension(), suspension(), suspension()];
+    for (const one of [a, b]) host.add(one);
+    const { store, ids, closed } = await started();
+    host.cut();
+    await until(() => store.status.state === "away");
+    host.end(a.suspension, "approve", "carol");
+    host.add(c);
+    await until(() => clock.waits.includes(375));
+    clock.advance(375);
+    await until(() => closed().length === 1);
+    expect(ids()).toEqual([b.suspension, c.suspension]);
+    expect(closed()[0]).toMatchObject({ id: a.suspension, closed: { state: "approve", by: "carol" } });
+  });
+
+  it("lists again when the host says that it lost count", async () => {
+    const a = suspension();
+    const { ids } = await started();
+    host.open.set(a.suspension, a);
+    host.tell("/v1/pending/events", "pending.reset", {});
+    await until(() => ids().length === 1);
+    expect(lists()).toBe(2);
+  });
+
+  it("keeps to its filter when the stream tells of everything", async () => {
+    const { ids, closed } = await started({ conversation: "mine", mine: true });
+    host.add(suspension({ conversation: "other" }));
+    const a = suspension({ conversation: "mine" });
+    host.add(a);
+    await until(() => ids().length > 0);
+    expect(ids()).toEqual([a.suspension]);
+    host.change({ ...a, you: { may_answer: false, voted: true } });
+    await until(() => ids().length === 0);
+    expect(closed()).toMatchObject([{ id: a.suspension, closed: undefined }]);
+  });
+
+  it("says why it cannot, and starts again when it is asked to", async () => {
+    host.instead = () => problem(401, "unauthorized", "who are you?");
+    const toolgate = new Toolgate({ url: host.url, token: "t", clock });
+    const store = new PendingStore(toolgate);
+    leave.push(store.subscribe(() => {}));
+    await until(() => store.status.state === "failed");
+    expect(store.status).toMatchObject({ error: { code: "unauthorized" } });
+    host.instead = undefined;
+    store.restart();
+    await until(() => store.status.state === "live");
+  });
+
+  it("follows for as long as somebody listens", async () => {
+    const { store } = await started();
+    const other = store.subscribe(() => {});
+    expect(host.at("GET", /events/)).toHaveLength(1);
+    other();
+    expect(host.streams.size).toBe(1);
+    leave.pop()?.();
+    await until(() => host.streams.size === 0);
+    expect(store.status.state).toBe("idle");
+  });
+});
