@@ -8,7 +8,10 @@ use dispatch::ports::{
     AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
     StoreFault, SuspensionRow,
 };
-use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
+    StandingRow, SuspensionId, Timestamp, TurnId,
+};
 
 /// When the process dies, seen from a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +135,22 @@ impl Store for MortalStore {
         limit: usize,
     ) -> Result<Vec<DeliveryRow>, StoreFault> {
         self.inner.deliveries_due(webhook, until, limit).await
+    }
+
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        self.inner.standing(id).await
+    }
+
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
+        self.inner.standings(after, limit).await
+    }
+
+    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
+        self.inner.revoke(revoked).await
+    }
+
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
+        self.inner.denied(conversation, alike).await
     }
 
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {

@@ -83,6 +83,18 @@ pub fn live(name: &str, words: &str) -> LiveTool {
     let executor = executor.expect("the words begin with an executor");
     let approval = if head.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
     let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
+    let wait = Wait {
+        expires: Span::from_secs(3600),
+        on_expiry: match option("expiry") {
+            Some("deny") => OnExpiry::Deny,
+            Some("answer") => OnExpiry::Answer(Json::new("{}")),
+            _ => OnExpiry::Error,
+        },
+        responses: None,
+        response: None,
+        result: None,
+        editable: Editable::All,
+    };
     let pinned = Pinned {
         plugin: PluginName::new("words").expect("legal"),
         component: Digest::of("component"),
@@ -96,18 +108,7 @@ pub fn live(name: &str, words: &str) -> LiveTool {
             Some("fail") => Recovery::Fail,
             _ => Recovery::Retry,
         },
-        wait: waits.then(|| Wait {
-            expires: Span::from_secs(3600),
-            on_expiry: match option("expiry") {
-                Some("deny") => OnExpiry::Deny,
-                Some("answer") => OnExpiry::Answer(Json::new("{}")),
-                _ => OnExpiry::Error,
-            },
-            responses: None,
-            response: None,
-            result: None,
-            editable: Editable::All,
-        }),
+        wait: waits.then(|| wait.clone()),
     };
     let tool = Tool {
         name: ToolName::new(name).expect("legal"),
@@ -121,5 +122,5 @@ pub fn live(name: &str, words: &str) -> LiveTool {
         component: pinned.component,
         declaration: pinned.declaration,
     };
-    LiveTool { tool, pinned: Arc::new(pinned), rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
+    LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
 }

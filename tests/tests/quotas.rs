@@ -59,6 +59,7 @@ impl World {
         self.host = Some(Host::start(Parts {
             store: self.store.clone(),
             tools: Arc::new(WordTools::new(&["server", "server!"], run)),
+            policy: Arc::new(dispatch::ports::AsDeclared),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),

@@ -105,6 +105,7 @@ impl World {
         Host::start(Parts {
             store,
             tools: Arc::new(WordTools::new(&TOOLS, run)),
+            policy: Arc::new(dispatch::ports::AsDeclared),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),

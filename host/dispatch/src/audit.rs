@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use domain::{
     Call, CallId, CallIndex, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, Outcome, OwnerId,
-    PluginChange, PluginEvent, PluginName, PrincipalId, SuspensionId, Timestamp, Turn, TurnId,
+    PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp, Turn,
+    TurnId,
 };
 
 use crate::ports::{Facts, Head, Position};
@@ -55,6 +56,12 @@ pub struct AuditEntry {
     pub edited: Option<Json>,
     /// Why.
     pub comment: Option<String>,
+    /// The rule or the policy that decided about the call.
+    pub rule: Option<String>,
+    /// Which standing approval was given, used or taken back.
+    pub standing: Option<StandingId>,
+    /// To whom a say was handed on.
+    pub to: Option<PrincipalId>,
     /// The version of the host.
     pub version: Option<String>,
     /// The tools that are live.
@@ -76,6 +83,16 @@ pub enum Action {
     CallRequested,
     /// A person approved it; or `system`, where the operator lets silence approve.
     Approve,
+    /// A person approved it, and others have to as well.
+    Vote,
+    /// A person handed their say on.
+    Delegate,
+    /// Its time to be answered by those first named is over, and others may answer as well.
+    Escalate,
+    /// A standing approval let it go on.
+    StandingUse,
+    /// A standing approval was taken back.
+    StandingRevoke,
     /// A person said no.
     Deny,
     /// A person answered a question.
@@ -108,10 +125,15 @@ pub enum Action {
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str); 22] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
+        (Self::Vote, "vote"),
+        (Self::Delegate, "delegate"),
+        (Self::Escalate, "escalate"),
+        (Self::StandingUse, "standing.use"),
+        (Self::StandingRevoke, "standing.revoke"),
         (Self::Deny, "deny"),
         (Self::Answer, "answer"),
         (Self::Result, "result"),
@@ -177,7 +199,7 @@ impl AuditFilter {
     pub(crate) fn passes_over(&self, facts: &Facts) -> bool {
         match facts {
             Facts::Turn { turn, .. } => self.turn.is_some_and(|only| only != *turn),
-            Facts::Plugin(_) | Facts::Started(_) => self.turn.is_some(),
+            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => self.turn.is_some(),
         }
     }
 }
@@ -217,6 +239,9 @@ impl AuditEntry {
             result: None,
             edited: None,
             comment: None,
+            rule: None,
+            standing: None,
+            to: None,
             version: None,
             tools: Vec::new(),
             findings: Vec::new(),
@@ -261,9 +286,32 @@ fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {
     let system = PrincipalId::system;
     Some(match event {
         Event::TurnStarted { caller, at, .. } => AuditEntry::of(turn, *at, caller.clone(), Action::TurnStarted),
-        Event::CallRequested { call: index, arguments, .. } => AuditEntry {
+        Event::CallRequested { call: index, arguments, ruled_by, .. } => AuditEntry {
+            rule: ruled_by.as_deref().map(str::to_owned),
             arguments: Some(Digest::of(arguments.as_str())),
             ..AuditEntry::about(turn, call(index)?, turn.started_at, turn.caller.clone(), Action::CallRequested)
+        },
+        Event::CallApproved { call: index, standing, approved, at } => AuditEntry {
+            standing: Some(standing.id),
+            digest: Some(*approved),
+            ..AuditEntry::about(turn, call(index)?, *at, standing.by.clone(), Action::StandingUse)
+        },
+        Event::CallVoted { call: index, suspension, vote } => AuditEntry {
+            suspension: Some(*suspension),
+            digest: Some(vote.binding),
+            edited: vote.arguments.clone(),
+            comment: vote.comment.clone(),
+            ..AuditEntry::about(turn, call(index)?, vote.at, vote.by.clone(), Action::Vote)
+        },
+        Event::SuspensionDelegated { call: index, suspension, delegation } => AuditEntry {
+            suspension: Some(*suspension),
+            to: Some(delegation.to.clone()),
+            comment: delegation.comment.clone(),
+            ..AuditEntry::about(turn, call(index)?, delegation.at, delegation.from.clone(), Action::Delegate)
+        },
+        Event::SuspensionEscalated { call: index, suspension, at } => AuditEntry {
+            suspension: Some(*suspension),
+            ..AuditEntry::about(turn, call(index)?, *at, system(), Action::Escalate)
         },
         Event::CallResolved { call: index, suspension, by, at, approved, .. } => {
             let entry = resolved(turn, call(index)?, *suspension, *at, by.clone())?;
@@ -314,6 +362,7 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         answer,
         edited: resolution.and_then(|resolution| resolution.arguments.clone()),
         comment: resolution.and_then(|resolution| resolution.comment.clone()),
+        standing: resolution.and_then(|resolution| Some(resolution.standing.as_ref()?.id)),
         ..AuditEntry::about(turn, call, at, by, action)
     })
 }
@@ -349,6 +398,12 @@ pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
         grants: event.grants.clone(),
         ..AuditEntry::new(event.at, by, action)
     }
+}
+
+/// What the end of a standing approval says.
+pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
+    let entry = AuditEntry::new(revoked.at, revoked.by.clone(), Action::StandingRevoke);
+    AuditEntry { standing: Some(revoked.id), ..entry }
 }
 
 /// What a start of a host says.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Context, Input, OwnerId, Rules, SuspensionId, Timestamp, Turn, TurnId};
+use domain::{Context, Input, OwnerId, Rules, Timestamp, Turn, TurnId};
 use tokio::runtime;
 use tokio::task::JoinHandle;
 
@@ -10,10 +10,11 @@ use crate::error::Error;
 use crate::feed::Feeds;
 use crate::handle::Handle;
 use crate::ledger::{Admission, Ledger};
-use crate::ports::{AppendError, Clock, Commit, Store, StoreFault, Subscribers, Tools};
+use crate::ports::{AppendError, Clock, Commit, Policy, Store, StoreFault, Subscribers, Tools};
 use crate::presence::Presence;
 use crate::quota::Quotas;
 use crate::request::Bounds;
+use crate::standing::{self, Standings};
 use crate::turns::{Entered, Slot, Turns};
 use crate::{expiry, index, outbox};
 
@@ -26,6 +27,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// The live tools.
     pub tools: Arc<dyn Tools>,
+    /// Who decides that a person is needed.
+    pub policy: Arc<dyn Policy>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Where guests run: threads of their own, so that a spinning guest delays nobody else.
@@ -64,6 +67,7 @@ impl Host {
             presence: Presence::default(),
             alarm: expiry::Alarm::default(),
             ledger,
+            standings: Standings::default(),
             parts,
         });
         let watching = tokio::spawn(expiry::watch(inner.clone()));
@@ -93,12 +97,13 @@ pub(crate) struct Inner {
     pub(crate) presence: Presence,
     pub(crate) alarm: expiry::Alarm,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) standings: Standings,
 }
 
 impl Inner {
     /// Decides with a fresh context.
     pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        let mut mint = || SuspensionId::from_bits((self.parts.mint)());
+        let mut mint = || (self.parts.mint)();
         let now = self.parts.clock.now();
         decide(&mut Context { now, owner: self.owner, rules: &self.parts.rules, mint: &mut mint })
     }
@@ -131,6 +136,7 @@ impl Inner {
             let index = index::changes(Some(&turn), &events, &next);
             let index = outbox::with_deliveries(index, self.parts.subscribers.as_ref(), Some(&turn), &next);
             let owes = outbox::owes(&index);
+            let standings = standing::of(&index);
             let conversation = turn.conversation.clone();
             let commit = Commit { turn: id, conversation, expected: version, index, events };
             match self.parts.store.append(commit).await {
@@ -138,6 +144,7 @@ impl Inner {
                     if owes {
                         self.parts.subscribers.owed();
                     }
+                    self.standings.committed(&standings);
                     self.ledger.moved(&turn, &next);
                     self.committed(entered, &mut slot, next, version + 1, None);
                     return Ok(true);

@@ -111,6 +111,13 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other || matches!((Exact::parse(one), Exact::parse(other)), (Some(one), Some(other)) if one == other)
 }
 
+/// Digest over what makes two calls the same to a person: the arguments as a value, the component and the declaration.
+pub(crate) fn alike(pinned: &domain::Pinned, arguments: &domain::Json) -> domain::Digest {
+    let value = Exact::parse(arguments.as_str()).map(|value| value.to_json());
+    let text = value.as_deref().unwrap_or(arguments.as_str());
+    domain::Digest::of_parts(&[text.as_bytes(), pinned.component.as_bytes(), pinned.declaration.as_bytes()])
+}
+
 /// The members that differ between two objects: changed, added or removed. `None` if either text is no object.
 pub(crate) fn changed_members(before: &str, after: &str) -> Option<Vec<String>> {
     let (Some(Exact::Object(before)), Some(Exact::Object(after))) = (Exact::parse(before), Exact::parse(after)) else {

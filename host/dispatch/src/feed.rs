@@ -227,7 +227,7 @@ fn light(mut page: Vec<Committed>) -> Vec<Committed> {
 fn weight(committed: &Committed) -> usize {
     match &committed.facts {
         Facts::Turn { events, .. } => events.iter().map(size).sum(),
-        Facts::Plugin(_) | Facts::Started(_) => 0,
+        Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => 0,
     }
 }
 

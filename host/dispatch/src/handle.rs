@@ -2,13 +2,14 @@
 
 mod answer;
 mod audit;
+mod gated;
 mod read;
 mod submit;
 
-pub use answer::Replayed;
+pub use answer::Answered;
 use std::sync::Arc;
 
-use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, ToolName, Turn, TurnId};
+use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};
 
 use crate::dispatcher::Inner;
 use crate::error::Error;
@@ -27,6 +28,18 @@ pub struct Handle {
 impl Handle {
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
         Self { inner }
+    }
+
+    /// The time, as the host sees it.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.parts.clock.now()
+    }
+
+    /// Whether callers may answer for their own calls.
+    #[must_use]
+    pub fn own_calls(&self) -> bool {
+        self.inner.parts.rules.own_calls
     }
 
     /// Every live tool, sorted by name.

@@ -1,7 +1,8 @@
 //! Which entries of the indexes change with a commit. Indexes are derived: whoever has the logs can make them anew.
 
-use domain::{Call, CallIndex, Event, Suspension, Turn};
+use domain::{Call, CallIndex, ClosedAs, Decision, Event, Kind, StandingRow, Suspension, SuspensionId, Turn};
 
+use crate::exact;
 use crate::ports::{Index, SuspensionRow};
 
 /// The changes that go with these events. `before` is the turn without them, if it existed; `after` is the turn with them.
@@ -11,6 +12,8 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
         match event {
             Event::TurnStarted { caller, .. } => changes.push(Index::Owner(caller.clone())),
             Event::CallRequested { id, .. } => changes.push(Index::Call(id.clone())),
+            Event::CallApproved { standing, .. } => changes.push(Index::StandingUse(standing.id)),
+            Event::CallResolved { call, suspension, .. } => changes.extend(follows(after, *call, *suspension)),
             _ => {}
         }
     }
@@ -23,6 +26,36 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
         changes.push(Index::Due { before, after });
     }
     changes
+}
+
+/// What an answer changes beyond the suspension itself: a standing approval, or a denial to be remembered.
+fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
+    let call = turn.calls.get(index.get())?;
+    let (suspension, closed) = call.suspension(id)?;
+    let (closed, pinned) = (closed.as_ref()?, call.pinned.as_ref()?);
+    let ClosedAs::Resolved(resolution) = &closed.how else { return None };
+    match (&resolution.decision, &resolution.standing) {
+        (Decision::Approve, Some(standing)) => Some(Index::Standing(Box::new(StandingRow {
+            standing: standing.clone(),
+            by: closed.by.clone(),
+            created_at: closed.at,
+            suspension: id,
+            conversation: turn.conversation.clone(),
+            caller: turn.caller.clone(),
+            tool: call.tool.clone(),
+            plugin: pinned.plugin.clone(),
+            component: pinned.component,
+            declaration: pinned.declaration,
+            ground: suspension.asked.ground(),
+            arguments: call.arguments.clone(),
+            used: 0,
+            revoked: None,
+        }))),
+        (Decision::Deny, _) if suspension.kind == Kind::Approval && suspension.in_doubt.is_none() => {
+            Some(Index::Denied(exact::alike(pinned, &call.submitted), closed.at))
+        }
+        _ => None,
+    }
 }
 
 /// The suspensions of a call that are new or were closed.

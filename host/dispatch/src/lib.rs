@@ -30,6 +30,7 @@ mod presence;
 mod prompt;
 mod quota;
 mod request;
+mod standing;
 mod start;
 mod turns;
 
@@ -37,7 +38,7 @@ pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use dispatcher::{Host, Parts};
 pub use error::Error;
 pub use feed::{Follower, Item, Live};
-pub use handle::{Handle, Replayed};
+pub use handle::{Answered, Handle};
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};

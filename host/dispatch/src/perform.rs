@@ -10,7 +10,8 @@ use crate::dispatcher::Inner;
 use crate::feed::{Live, LiveReport};
 use crate::idempotency;
 use crate::ledger::{Admission, Ticket};
-use crate::ports::{End, Run};
+use crate::plan::{Asker, denied};
+use crate::ports::{End, Question, Run};
 use crate::turns::{Entered, Slot};
 
 impl Inner {
@@ -45,7 +46,11 @@ impl Inner {
         let place = ticket.place().await;
         // Made only now: a call that waits costs no copy of what it will run with.
         let Some(run) = self.owed(&entered, id, call, attempt).await else { return };
-        let End { outcome, receipt, .. } = self.run(run).await;
+        let (run, waited) = run;
+        let End { outcome, receipt, .. } = match waited {
+            Some(question) => self.run_after(question, run).await,
+            None => self.run(run).await,
+        };
         drop(place);
         let finished = self.step(&entered, id, |_, slot| {
             // The task is about to end by itself; nobody may stop it while it commits.
@@ -59,27 +64,48 @@ impl Inner {
     }
 
     /// What is to be run. Without it the call stays recorded as running, and is recovered when its lease ends.
-    async fn owed(self: &Arc<Self>, entered: &Entered, id: TurnId, call: CallIndex, attempt: u32) -> Option<Run> {
+    async fn owed(
+        self: &Arc<Self>,
+        entered: &Entered,
+        id: TurnId,
+        call: CallIndex,
+        attempt: u32,
+    ) -> Option<(Run, Option<Question>)> {
         let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = self.load(id).await.inspect_err(|error| tracing::error!(turn = %id, %error)).ok().flatten();
         }
-        let run = slot.turn.as_ref().and_then(|(turn, _)| self.run_of(turn, call, attempt));
+        let run = slot.turn.as_ref().and_then(|(turn, _)| {
+            let run = self.run_of(turn, call, attempt)?;
+            let waited = self.waited(turn, call, attempt);
+            Some((run, waited))
+        });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
         }
         run
     }
 
+    /// The call for the policy, if it was decided about some time ago: it waited, or another host ran it.
+    fn waited(&self, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Question> {
+        let call = turn.calls.get(index.get())?;
+        if attempt == 1 && call.suspensions.is_empty() {
+            return None;
+        }
+        let live = self.parts.tools.pinned(call.pinned.as_ref()?.component, &call.tool)?;
+        let (caller, conversation) = (&turn.caller, &turn.conversation);
+        Some(Asker { caller, conversation, context: turn.context.as_ref() }.question(&live, &call.arguments))
+    }
+
+    /// Runs a guest unless the policy denies the call by now: calls wait for days and are recovered after restarts.
+    async fn run_after(&self, question: Question, run: Run) -> End {
+        let verdict = self.parts.policy.judge(question).await;
+        if verdict.rule == Rule::Deny { End::unrun(denied(&verdict)) } else { self.run(run).await }
+    }
+
     /// Runs a guest. A panic on the way is the host's fault and still an outcome.
     pub(crate) async fn run(&self, run: Run) -> End {
         let tool = run.tool.clone();
-        // Calls wait for days and are recovered after restarts: what the operator denies by now does not run any more.
-        let live = self.parts.tools.pinned(run.pinned.component, &tool);
-        if live.is_some_and(|live| live.rule == Rule::Deny) {
-            let reason = "the operator's policy denies this tool by now".to_owned();
-            return End::unrun(Outcome::Denied(Some(reason)));
-        }
         AssertUnwindSafe(self.parts.tools.run(run)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";

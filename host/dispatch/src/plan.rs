@@ -1,51 +1,140 @@
-//! What shall become of each requested call: the tool is found, the arguments are checked, the question is written. What
-//! is wrong with a call is that call's outcome, in words that a model can act on; it never refuses the turn.
+//! What shall become of each requested call: the tool is found, the arguments are checked, the policy is asked, the
+//! question is written. What is wrong with a call is that call's outcome, in words that a model can act on; it never
+//! refuses the turn.
 
 use std::sync::Arc;
 
-use domain::gate::Phase;
-use domain::{Failure, FailureCode, Outcome, Plan, Requested, Rule, ToolName, Violation};
+use domain::gate::{self, Phase};
+use domain::{
+    Approval, Asked, ConversationId, Failure, FailureCode, Json, Outcome, Pinned, Plan, PrincipalId, PromptBy,
+    Requested, Rule, ToolName, Verdict, Violation,
+};
 
 use crate::exact::Exact;
-use crate::ports::{LiveTool, Tools};
+use crate::ports::{LiveTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
+/// Whose call it is, and where it was made.
+pub(crate) struct Asker<'a> {
+    pub(crate) caller: &'a PrincipalId,
+    pub(crate) conversation: &'a ConversationId,
+    pub(crate) context: Option<&'a Json>,
+}
+
+impl Asker<'_> {
+    /// A call of this caller, for the policy.
+    pub(crate) fn question(&self, live: &Arc<LiveTool>, arguments: &Json) -> Question {
+        Question {
+            live: live.clone(),
+            caller: self.caller.clone(),
+            conversation: self.conversation.clone(),
+            context: self.context.cloned(),
+            arguments: arguments.clone(),
+        }
+    }
+}
+
+/// A call with its plan, and with what its gate was decided by.
+pub(crate) struct Planned {
+    pub(crate) requested: Requested,
+    /// Its tool, where the call has to be approved.
+    pub(crate) gated: Option<Arc<LiveTool>>,
+}
+
 /// Plans a call.
-pub(crate) fn plan(request: CallRequest, tools: &dyn Tools) -> Requested {
-    let CallRequest { id, tool, arguments, result } = request;
-    let settled = |outcome| Requested {
-        id: id.clone(),
-        tool: tool.clone(),
-        arguments: arguments.clone(),
-        plan: Plan::Settle(outcome),
-        prompt: None,
-        result: None,
-    };
-    let live = match tools.find(&tool) {
+pub(crate) async fn plan(request: CallRequest, asker: &Asker<'_>, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
+    let live = match checked(&request, tools) {
         Ok(live) => live,
-        Err(nearest) => return settled(unknown(&tool, nearest.as_ref())),
+        Err(outcome) => return settled(request, outcome, None),
     };
-    if live.rule == Rule::Deny {
-        return settled(Outcome::Denied(Some("the operator's policy denies this tool".into())));
+    let verdict = policy.judge(asker.question(&live, &request.arguments)).await;
+    if verdict.rule == Rule::Deny {
+        return settled(request, denied(&verdict), verdict.by);
     }
-    if arguments.as_str().starts_with('"') {
-        // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
-        let quoted = text::excerpt(arguments.as_str(), 200);
-        let message = format!("the arguments are not a JSON object but the text {quoted}");
-        return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
-    }
-    let violations = live.checks.arguments(&arguments);
-    if !violations.is_empty() {
-        let message = sentence("the arguments do not fit the tool's schema", &violations);
-        return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message)));
-    }
-    let prompt = match prompt(&live, arguments.as_str()) {
+    let pinned = pinned(&live, &verdict);
+    let prompt = match prompt(&live, &pinned, request.arguments.as_str()) {
         Ok(prompt) => prompt,
-        Err(message) => return settled(Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message))),
+        Err(message) => {
+            let failure = Failure::new(FailureCode::InvalidArguments, message);
+            return settled(request, Outcome::Failed(failure), verdict.by);
+        }
     };
-    let result = result.map(|result| recorded(&live, result));
-    Requested { plan: Plan::Go(live.pinned.clone()), prompt, result, id, tool, arguments }
+    let CallRequest { id, tool, arguments, result } = request;
+    let requested = Requested {
+        asked: asked(&live, &verdict),
+        ruled_by: verdict.by.clone(),
+        prompt,
+        result: result.map(|result| recorded(&live, result)),
+        standing: None,
+        plan: Plan::Go(pinned.clone()),
+        id,
+        tool,
+        arguments,
+    };
+    let gated = pinned.phases().contains(&Phase::Approve).then_some(live);
+    Planned { requested, gated }
+}
+
+/// A call that ends at once.
+fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -> Planned {
+    let CallRequest { id, tool, arguments, .. } = request;
+    let plan = Plan::Settle(outcome);
+    let asked = Asked::default();
+    let requested =
+        Requested { id, tool, arguments, plan, prompt: None, asked, ruled_by, standing: None, result: None };
+    Planned { requested, gated: None }
+}
+
+/// The outcome of a call that the policy denies.
+pub(crate) fn denied(verdict: &Verdict) -> Outcome {
+    let reason = verdict.reason.as_deref().unwrap_or("the operator's policy denies this call");
+    Outcome::Denied(Some(reason.to_owned()))
+}
+
+/// The tool of a call whose arguments fit it.
+fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<Arc<LiveTool>, Outcome> {
+    let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
+    let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
+    if request.arguments.as_str().starts_with('"') {
+        // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
+        let quoted = text::excerpt(request.arguments.as_str(), 200);
+        return Err(invalid(format!("the arguments are not a JSON object but the text {quoted}")));
+    }
+    let violations = live.checks.arguments(&request.arguments);
+    if !violations.is_empty() {
+        return Err(invalid(sentence("the arguments do not fit the tool's schema", &violations)));
+    }
+    Ok(live)
+}
+
+/// What a call of a tool is pinned to under a verdict. What cannot be gated is not: a person is asked anyway, or the call
+/// is long past.
+fn pinned(live: &LiveTool, verdict: &Verdict) -> Arc<Pinned> {
+    let declared = &live.pinned;
+    let approval = verdict.gates(live.tool.approval);
+    if approval == declared.approval || gate::phases(declared.executor, approval).is_err() {
+        return declared.clone();
+    }
+    let mut pinned = declared.as_ref().clone();
+    pinned.approval = approval;
+    pinned.wait = pinned.phases().iter().any(|phase| phase.suspends()).then(|| live.wait.clone());
+    Arc::new(pinned)
+}
+
+/// Who asks, why, and who may answer.
+fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
+    let by_rule = verdict.rule == Rule::Ask || live.tool.approval == Approval::Auto;
+    Asked {
+        prompt_by: if live.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
+        title: live.tool.options.title.clone(),
+        by: verdict.by.clone().filter(|_| by_rule),
+        reason: verdict.reason.clone(),
+        risk: verdict.risk.or(live.tool.options.risk),
+        context_keys: live.tool.options.context_keys.clone(),
+        needs: verdict.needs.clone(),
+        standing: None,
+    }
 }
 
 /// Violations in one sentence.
@@ -65,9 +154,9 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 }
 
 /// What people are asked, for a call that will ask them; or why these arguments cannot be asked about.
-fn prompt(live: &Arc<LiveTool>, arguments: &str) -> Result<Option<String>, String> {
+fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<String>, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
-    if !live.pinned.phases().iter().any(asks) {
+    if !pinned.phases().iter().any(asks) {
         return Ok(None);
     }
     let Some(template) = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
@@ -84,7 +173,7 @@ fn prompt(live: &Arc<LiveTool>, arguments: &str) -> Result<Option<String>, Strin
 }
 
 /// The outcome of a call that the provider carried out. Its result came through the caller, so it is not trusted.
-fn recorded(live: &Arc<LiveTool>, result: ProviderResult) -> Outcome {
+fn recorded(live: &LiveTool, result: ProviderResult) -> Outcome {
     match result {
         ProviderResult::Error(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)),
         ProviderResult::Value(value) => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, PrincipalId, Rejection, Suspension, SuspensionId,
-    Turn, TurnId,
+    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, PrincipalId, Rejection, StandingTerms, Suspension,
+    SuspensionId, Turn, TurnId,
 };
 
 /// A turn to submit.
@@ -70,6 +70,8 @@ pub struct Answer {
     pub comment: Option<String>,
     /// The digest of what was shown.
     pub expect_digest: Option<Digest>,
+    /// What shall be allowed beforehand together with an approval.
+    pub standing: Option<StandingTerms>,
 }
 
 /// Until when to wait for a turn.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::gate::{self, Phase};
 use crate::{
     Approval, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName, PrincipalId,
-    Receipt, Recovery, Span, Status, Suspension, SuspensionId, Timestamp,
+    Receipt, Recovery, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
 };
 
 /// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
@@ -115,6 +115,10 @@ pub struct Call {
     pub approved: Option<Digest>,
     /// Who approved it.
     pub approver: Option<PrincipalId>,
+    /// The standing approval that let it go on, where it was one.
+    pub standing: Option<StandingId>,
+    /// The operator's rule or policy that decided about it, where one did.
+    pub ruled_by: Option<Arc<str>>,
     /// The attempts so far.
     pub attempts: u32,
     /// What its guest spent, if one ran to its end.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt,
-    Rejection, Resolution, Running, Suspension, SuspensionId, Timestamp, ToolName, TurnId,
+    CallId, CallIndex, ConversationId, Delegation, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId,
+    Receipt, Rejection, Resolution, Running, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnId, Vote,
 };
 
 /// How a turn ended.
@@ -60,6 +60,46 @@ pub enum Event {
         arguments: Json,
         /// What it is pinned to; `None` where it ends at once.
         pinned: Option<Arc<Pinned>>,
+        /// The operator's rule or policy that decided about it, where one did.
+        ruled_by: Option<Arc<str>>,
+    },
+    /// A standing approval lets a gated call go on. Nobody was asked.
+    CallApproved {
+        /// Which call.
+        call: CallIndex,
+        /// By which approval, and who gave it.
+        standing: StandingUse,
+        /// The binding that is approved with it.
+        approved: Digest,
+        /// When.
+        at: Timestamp,
+    },
+    /// Somebody approved, and others have to as well.
+    CallVoted {
+        /// Which call.
+        call: CallIndex,
+        /// Which of its suspensions.
+        suspension: SuspensionId,
+        /// The vote.
+        vote: Box<Vote>,
+    },
+    /// Somebody handed their say on.
+    SuspensionDelegated {
+        /// Which call.
+        call: CallIndex,
+        /// Which of its suspensions.
+        suspension: SuspensionId,
+        /// From whom to whom.
+        delegation: Box<Delegation>,
+    },
+    /// Others may answer from now on as well.
+    SuspensionEscalated {
+        /// Which call.
+        call: CallIndex,
+        /// Which of its suspensions.
+        suspension: SuspensionId,
+        /// When.
+        at: Timestamp,
     },
     /// A call waits.
     CallSuspended {
@@ -152,7 +192,11 @@ impl Event {
             Self::TurnStarted { .. } => "turn.started",
             Self::CallRequested { .. } => "call.requested",
             Self::CallSuspended { .. } => "call.suspended",
+            Self::CallApproved { .. } => "call.approved",
+            Self::CallVoted { .. } => "call.voted",
             Self::CallResolved { .. } => "call.resolved",
+            Self::SuspensionDelegated { .. } => "suspension.delegated",
+            Self::SuspensionEscalated { .. } => "suspension.escalated",
             Self::SuspensionExpired { .. } => "suspension.expired",
             Self::CallStarted { .. } => "call.started",
             Self::CallSettled { .. } => "call.settled",

@@ -3,7 +3,9 @@
 //! This table is the only place that knows. Load-time checks, the life of a call and the documentation of tools all
 //! read it.
 
-use crate::{Approval, Executor};
+use std::sync::Arc;
+
+use crate::{Approval, Executor, Need, Risk};
 
 /// One stretch of a call's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +101,34 @@ impl Rule {
     }
 }
 
+/// What is required of one call beyond what its tool declares: the operator's rules and policies, taken together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// The strictest of them.
+    pub rule: Rule,
+    /// Whether the operator explicitly lifts the approval that the tool itself declares. Lifts nothing that a rule asks for.
+    pub ungated: bool,
+    /// The rule or the policy that decided.
+    pub by: Option<Arc<str>>,
+    /// Why, for the person who is asked, or for the model that is denied.
+    pub reason: Option<Arc<str>>,
+    /// How bad it would be.
+    pub risk: Option<Risk>,
+    /// Who must approve; all of them. Empty: any one approver.
+    pub needs: Arc<[Need]>,
+}
+
+impl Verdict {
+    /// What gates a call of a tool that declares `approval`.
+    #[must_use]
+    pub const fn gates(&self, approval: Approval) -> Approval {
+        match (self.rule, self.ungated) {
+            (Rule::Allow, true) => Approval::Auto,
+            (rule, _) => rule.tighten(approval),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +157,22 @@ provider auto: [Record]
 provider requires-approval: illegal
 ";
         assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn only_an_explicit_leave_lifts_what_a_tool_declares_and_it_lifts_nothing_else() {
+        let verdict = |rule, ungated| Verdict { rule, ungated, ..Verdict::default() };
+        for (rule, ungated, declared, gated) in [
+            (Rule::Allow, false, Approval::Auto, false),
+            (Rule::Allow, false, Approval::RequiresApproval, true),
+            (Rule::Allow, true, Approval::RequiresApproval, false),
+            (Rule::Ask, true, Approval::Auto, true),
+            (Rule::Ask, true, Approval::RequiresApproval, true),
+            (Rule::Deny, true, Approval::Auto, true),
+        ] {
+            let gates = verdict(rule, ungated).gates(declared);
+            assert_eq!(gates == Approval::RequiresApproval, gated, "{rule:?} {ungated} {declared:?}");
+        }
     }
 
     #[test]

@@ -81,6 +81,10 @@ minted!(
     SuspensionId, "susp_", "suspension id"
 );
 minted!(
+    /// One standing approval: what an approver allowed beforehand.
+    StandingId, "standing_", "standing approval's id"
+);
+minted!(
     /// One run of a host process. A call that is running names the owner that runs it.
     OwnerId, "host_", "host id"
 );
@@ -147,6 +151,11 @@ chosen!(
     /// A plugin, named after its component's file.
     PluginName, "plugin name", 64, "1 to 64 of the characters a-z A-Z 0-9 _ -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+);
+chosen!(
+    /// A group of principals. A token says which ones its principal belongs to.
+    Group, "group", 64, "1 to 64 of the characters a-z A-Z 0-9 _ . -",
+    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
 );
 
 /// The position of a call in its turn, from 0.

@@ -17,6 +17,7 @@
 //!    client ─► awaiting client ─► settled      provider ─► recorded, settled
 //! ```
 
+mod approvers;
 mod call;
 mod digest;
 mod effect;
@@ -28,23 +29,30 @@ mod outcome;
 mod payload;
 mod principal;
 mod receipt;
+mod standing;
 mod suspension;
 mod time;
 mod tool;
 mod turn;
 
+pub use approvers::{Delegation, Escalate, Need, Risk, Vote, Who};
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
 pub use effect::{Due, Effect};
 pub use event::{Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
-pub use gate::Rule;
-pub use ids::{CallId, CallIndex, ConversationId, InvalidId, OwnerId, PluginName, SuspensionId, TurnId};
+pub use gate::{Rule, Verdict};
+pub use ids::{
+    CallId, CallIndex, ConversationId, Group, InvalidId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
+};
 pub use limits::Limits;
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
 pub use principal::{Principal, PrincipalId, Role, Roles};
 pub use receipt::Receipt;
-pub use suspension::{Closed, ClosedAs, Decision, Kind, Resolution, Suspension};
+pub use standing::{
+    Pin, Standing, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms, StandingUse,
+};
+pub use suspension::{Asked, Closed, ClosedAs, Decision, Kind, PromptBy, Resolution, Suspension};
 pub use time::{Span, Timestamp};
 pub use tool::{
     Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ConversationId, InvalidId, Kind};
+use crate::{ConversationId, Group, InvalidId, Kind};
 
 /// The name of a principal, as the audit shows it: 1 to 128 printable characters without white space at the ends.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,14 +126,16 @@ pub struct Principal {
     pub id: PrincipalId,
     /// What it may do.
     pub roles: Roles,
+    /// The groups that it belongs to.
+    pub groups: Vec<Group>,
     /// The only conversation it may see, where its token is bound to one.
     pub conversation: Option<ConversationId>,
 }
 
 impl Principal {
-    /// A principal with these roles and no bound conversation.
+    /// A principal with these roles, no groups and no bound conversation.
     pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {
-        Self { id, roles: roles.into_iter().collect(), conversation: None }
+        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None }
     }
 
     /// Whether it may read a conversation that belongs to `owner`.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{Digest, Editable, Json, OnExpiry, PrincipalId, SuspensionId, Timestamp};
+use crate::{
+    Delegation, Digest, Editable, Json, Need, OnExpiry, Principal, PrincipalId, Risk, Standing, StandingBounds,
+    SuspensionId, Timestamp, Vote,
+};
 
 /// What is waited for, and so what renders it and who may answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +60,78 @@ pub struct Suspension {
     pub digest: Digest,
     /// Set where a host was killed while this attempt ran, and the question is whether to run it again.
     pub in_doubt: Option<u32>,
+    /// Who asks, why, and who may answer.
+    pub asked: Asked,
+    /// When the time of an escalation was last noted.
+    pub escalated_at: Option<Timestamp>,
+    /// The approvals so far, one for each principal, where it takes more than one.
+    pub votes: Vec<Vote>,
+    /// Who handed their say on.
+    pub delegations: Vec<Delegation>,
+}
+
+/// Who asks a question, why, and who may answer it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// Whose words the prompt is.
+    pub prompt_by: PromptBy,
+    /// What the tool is called by people.
+    pub title: Option<String>,
+    /// The rule or the policy that asks; `None` where the tool itself declares it.
+    pub by: Option<Arc<str>>,
+    /// Why it asks.
+    pub reason: Option<Arc<str>>,
+    /// How bad it would be.
+    pub risk: Option<Risk>,
+    /// The members of the context that belong to the question; `None`: all.
+    pub context_keys: Option<Arc<[String]>>,
+    /// Who must approve; all of them. Empty: any one approver. Of a question: who may answer it.
+    pub needs: Arc<[Need]>,
+    /// What may be allowed beforehand together with the answer.
+    pub standing: Option<StandingBounds>,
+}
+
+impl Asked {
+    /// Whether there is nothing to say.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Digest over why a call has to be approved, and by whom. An approval that was given on other grounds says nothing
+    /// about a call.
+    #[must_use]
+    pub fn ground(&self) -> Digest {
+        let mut parts = vec![self.by.as_deref().unwrap_or_default().to_owned()];
+        for need in self.needs.iter() {
+            let names = |who: &[crate::Who]| who.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let wider = need.escalate.as_ref().map(|wider| format!("{} {}", wider.after.millis(), names(&wider.to)));
+            parts.push(format!("{} {}", need.quorum, names(&need.who)));
+            parts.push(wider.unwrap_or_default());
+        }
+        Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
+    }
+}
+
+/// Whose words a prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PromptBy {
+    /// The plugin's, over the arguments of the model.
+    #[default]
+    Plugin,
+    /// The host's.
+    Host,
+}
+
+impl PromptBy {
+    /// The name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plugin => "plugin",
+            Self::Host => "host",
+        }
+    }
 }
 
 impl Suspension {
@@ -84,6 +159,83 @@ impl Suspension {
             (Kind::ClientExec, _) => Decision::Error,
             (Kind::Elicitation, choice) => Decision::Answer(choice.into()),
         })
+    }
+}
+
+/// What an approval needs where nobody says: any one approver.
+static ANYBODY: std::sync::LazyLock<[Need; 1]> =
+    std::sync::LazyLock::new(|| [Need { who: Arc::new([]), quorum: 1, escalate: None }]);
+
+impl Suspension {
+    /// What it needs; at least one thing.
+    #[must_use]
+    pub fn needs(&self) -> &[Need] {
+        if self.asked.needs.is_empty() { ANYBODY.as_slice() } else { &self.asked.needs }
+    }
+
+    /// Whether a need of it has been widened.
+    #[must_use]
+    pub fn has_escalated(&self, need: &Need) -> bool {
+        let widened = |noted| need.escalate.as_ref().is_some_and(|wider| self.created_at + wider.after <= noted);
+        self.escalated_at.is_some_and(widened)
+    }
+
+    /// When a need of it is widened next.
+    #[must_use]
+    pub fn next_escalation(&self) -> Option<Timestamp> {
+        let waiting = self.asked.needs.iter().filter(|need| !self.has_escalated(need));
+        let times = waiting.filter_map(|need| Some(self.created_at + need.escalate.as_ref()?.after));
+        times.filter(|at| *at < self.expires_at).min()
+    }
+
+    /// When it next needs attention by itself.
+    #[must_use]
+    pub fn due_at(&self) -> Timestamp {
+        [self.grace_until, self.next_escalation()].into_iter().flatten().fold(self.expires_at, Timestamp::min)
+    }
+
+    /// The needs that what this principal says counts for, by their positions: those that name it, and those for which
+    /// somebody handed it their say.
+    ///
+    /// # Errors
+    /// The sentence for one whose word counts for nothing here.
+    pub fn counts_for(&self, by: &Principal) -> Result<Vec<u16>, String> {
+        if let Some(handed) = self.delegations.iter().find(|handed| handed.from == by.id) {
+            return Err(format!("you handed your say in this to {}", handed.to));
+        }
+        let named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
+        let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(named).collect();
+        for handed in self.delegations.iter().filter(|handed| handed.to == by.id) {
+            needs.extend(&handed.needs);
+        }
+        needs.sort_unstable();
+        needs.dedup();
+        // Of several, an approval needs all, and each approver meets some; one who answers a question must meet all.
+        let enough = match self.kind {
+            Kind::Approval => !needs.is_empty(),
+            Kind::Elicitation => needs.len() == self.needs().len(),
+            Kind::ClientExec => true,
+        };
+        if enough { Ok(needs) } else { Err("the operator names others who may answer this".to_owned()) }
+    }
+
+    /// How many approvals are missing for what this digest stands for, were these votes all there are.
+    #[must_use]
+    pub fn missing<'a>(&self, binding: Digest, votes: impl Iterator<Item = &'a Vote> + Clone) -> u32 {
+        let of = |position: u16| {
+            votes.clone().filter(move |vote| vote.binding == binding && vote.needs.contains(&position)).count()
+        };
+        let missing = |(position, need): (u16, &Need)| {
+            need.quorum.max(1).saturating_sub(u32::try_from(of(position)).unwrap_or(u32::MAX))
+        };
+        (0..).zip(self.needs()).map(missing).max().unwrap_or(0)
+    }
+
+    /// How many approvals are missing at least.
+    #[must_use]
+    pub fn votes_missing(&self) -> u32 {
+        let bindings = self.votes.iter().map(|vote| vote.binding).chain([self.digest]);
+        bindings.map(|binding| self.missing(binding, self.votes.iter())).min().unwrap_or(0)
     }
 }
 
@@ -127,6 +279,8 @@ pub struct Resolution {
     pub arguments: Option<Json>,
     /// Why, in the words of whoever decided.
     pub comment: Option<String>,
+    /// What was allowed beforehand together with it.
+    pub standing: Option<Standing>,
 }
 
 /// How a suspension ended.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Digest, InvalidId, Json, PluginName, Span};
+use crate::{Digest, InvalidId, Json, PluginName, Risk, Span};
 
 /// Who produces the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -175,6 +175,10 @@ pub struct ToolOptions {
     pub editable: Editable,
     /// What becomes of a killed run.
     pub recovery: Recovery,
+    /// How bad it would be if a call went wrong, in the plugin's words.
+    pub risk: Option<Risk>,
+    /// The members of a turn's context that people are shown with a question; `None`: all.
+    pub context_keys: Option<Arc<[String]>>,
     /// How long results are worth keeping.
     pub retention: Option<Retention>,
     /// What it does to the world.
@@ -194,6 +198,8 @@ impl Default for ToolOptions {
             response: None,
             editable: Editable::Nothing,
             recovery: Recovery::Retry,
+            risk: None,
+            context_keys: None,
             retention: None,
             hints: Hints::default(),
         }

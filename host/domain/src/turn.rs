@@ -3,6 +3,7 @@
 mod decide;
 mod input;
 mod resolve;
+mod votes;
 
 #[cfg(test)]
 mod tests;
@@ -74,7 +75,7 @@ impl Turn {
         match event {
             Event::TurnStarted { .. } | Event::TurnCancelled { .. } => {}
             Event::TurnSettled { end, at } => self.state = TurnState::Ended(*end, *at),
-            Event::CallRequested { id, tool, arguments, pinned, .. } => self.calls.push(Call {
+            Event::CallRequested { id, tool, arguments, pinned, ruled_by, .. } => self.calls.push(Call {
                 id: id.clone(),
                 tool: tool.clone(),
                 submitted: arguments.clone(),
@@ -84,12 +85,18 @@ impl Turn {
                 suspensions: Vec::new(),
                 approved: None,
                 approver: None,
+                standing: None,
+                ruled_by: ruled_by.clone(),
                 attempts: 0,
                 receipt: None,
             }),
             Event::CallSuspended { call, .. }
             | Event::ClientAwaited { call, .. }
+            | Event::CallApproved { call, .. }
+            | Event::CallVoted { call, .. }
             | Event::CallResolved { call, .. }
+            | Event::SuspensionDelegated { call, .. }
+            | Event::SuspensionEscalated { call, .. }
             | Event::SuspensionExpired { call, .. }
             | Event::CallStarted { call, .. }
             | Event::LeaseExtended { call, .. }
@@ -117,9 +124,7 @@ impl Turn {
     pub fn next_due(&self) -> Option<Due> {
         let times = self.calls.iter().filter_map(|call| match &call.state {
             CallState::Running(running) => Some((running.lease_end, true)),
-            CallState::Awaiting => call
-                .open()
-                .map(|open| (open.grace_until.map_or(open.expires_at, |grace| grace.min(open.expires_at)), false)),
+            CallState::Awaiting => call.open().map(|open| (open.due_at(), false)),
             CallState::Settled(_) => None,
         });
         times.fold(None, |due: Option<Due>, (at, running)| {
@@ -184,6 +189,28 @@ impl Call {
                 if approved.is_some() {
                     self.approved = *approved;
                     self.approver = Some(by.clone());
+                }
+            }
+            Event::CallApproved { standing, approved, .. } => {
+                self.approved = Some(*approved);
+                self.approver = Some(standing.by.clone());
+                self.standing = Some(standing.id);
+            }
+            Event::CallVoted { vote, .. } => {
+                if let Some((suspension, None)) = self.suspensions.last_mut() {
+                    suspension.votes.retain(|earlier| earlier.by != vote.by);
+                    suspension.votes.push(vote.as_ref().clone());
+                }
+            }
+            Event::SuspensionDelegated { delegation, .. } => {
+                if let Some((suspension, None)) = self.suspensions.last_mut() {
+                    suspension.votes.retain(|earlier| earlier.by != delegation.from);
+                    suspension.delegations.push(delegation.as_ref().clone());
+                }
+            }
+            Event::SuspensionEscalated { at, .. } => {
+                if let Some((suspension, None)) = self.suspensions.last_mut() {
+                    suspension.escalated_at = Some(*at);
                 }
             }
             Event::SuspensionExpired { approved, at, .. } => {

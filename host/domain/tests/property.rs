@@ -97,6 +97,9 @@ fn requested() -> impl Strategy<Value = Requested> {
                 _ => Plan::Go(Arc::new(pinned)),
             },
             prompt: None,
+            asked: toolgate_domain::Asked::default(),
+            ruled_by: None,
+            standing: None,
             result: (executor == Executor::Provider && unlucky != 0)
                 .then(|| Outcome::Ok { value: Json::new("1"), trusted: false }),
         }
@@ -125,7 +128,7 @@ impl World {
         let minted = &mut self.minted;
         let mut mint = || {
             *minted += 1;
-            SuspensionId::from_bits(*minted)
+            *minted
         };
         let mut cx = Context {
             now: Timestamp::from_millis(self.now),
@@ -158,6 +161,7 @@ impl World {
                     data: None,
                     arguments: edit.then(|| Json::new("{\"edited\":true}")),
                     comment: None,
+                    standing: None,
                     expect_digest: None,
                     checked: Checked::default(),
                 })));
@@ -212,7 +216,7 @@ proptest! {
         let mut minted = 0;
         let mut mint = || {
             minted += 1;
-            SuspensionId::from_bits(minted)
+            minted
         };
         let now = Timestamp::from_millis(0);
         let (events, turn) = Turn::submit(

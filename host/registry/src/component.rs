@@ -71,14 +71,14 @@ fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
     let approval = if rule == Rule::Ask { rule.tighten(tool.approval) } else { tool.approval };
     let phases = gate::phases(tool.executor, approval).unwrap_or_default();
     let options = &tool.options;
-    let wait = phases.iter().any(|phase| phase.suspends()).then(|| Wait {
+    let wait = Wait {
         expires: options.expires.unwrap_or(settings.default_expires),
         on_expiry: options.on_expiry.clone(),
         responses: options.responses.clone(),
         response: phases.contains(&Phase::Ask).then(|| options.response.clone()).flatten(),
         result: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
         editable: options.editable.clone(),
-    });
+    };
     let pinned = Pinned {
         plugin: tool.plugin.clone(),
         component: tool.component,
@@ -88,8 +88,8 @@ fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
         streaming: tool.streaming,
         timeout: options.timeout.map_or(limits.time, |timeout| timeout.min(limits.time)),
         recovery: options.recovery,
-        wait,
+        wait: phases.iter().any(|phase| phase.suspends()).then(|| wait.clone()),
     };
     let checks = Arc::new(Schemas::of(&tool));
-    LiveTool { tool, pinned: Arc::new(pinned), rule, checks }
+    LiveTool { tool, pinned: Arc::new(pinned), wait, rule, checks }
 }

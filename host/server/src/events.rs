@@ -250,7 +250,7 @@ impl Stream {
                 self.ready.push_back(rendered(&Event::plugin(fact), Some(Cursor { position, seen: 1 }))?);
                 return Ok(());
             }
-            Facts::Plugin(_) | Facts::Started(_) => return Ok(()),
+            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
             Facts::Turn { turn, events } => self.turn(*turn).await?.map(|turn| (turn, events)),
         };
         // A turn that can no longer be read has nothing more to tell.

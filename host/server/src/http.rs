@@ -5,6 +5,7 @@ mod audit;
 mod events;
 mod health;
 mod plugins;
+mod standing;
 mod suspensions;
 mod tools;
 mod turns;
@@ -65,6 +66,9 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(suspensions::pending))
         .routes(routes!(suspensions::read))
         .routes(routes!(suspensions::resolve))
+        .routes(routes!(suspensions::delegate))
+        .routes(routes!(standing::list))
+        .routes(routes!(standing::revoke))
         .routes(routes!(tools::list))
         .routes(routes!(plugins::list))
         .routes(routes!(plugins::put, plugins::remove))

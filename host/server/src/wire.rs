@@ -3,12 +3,14 @@
 //! Times are RFC 3339 texts in UTC with milliseconds. Requests refuse unknown members; answers may grow, so whoever reads
 //! them ignores what it does not know. Arguments, results and schemas are embedded verbatim and never re-encoded.
 
+mod approval;
 mod audit;
 mod event;
 mod forms;
 mod plugin;
 mod problem;
 mod receipt;
+mod standing;
 mod suspension;
 mod time;
 mod tool;
@@ -17,15 +19,21 @@ mod verbatim;
 mod words;
 
 pub use self::time::rfc3339;
+pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};
 pub use problem::{Pointed, Problem};
 pub use receipt::Receipt;
-pub use suspension::{Closed, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension};
+pub use standing::{
+    Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingState, StandingTerms,
+};
+pub use suspension::{
+    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
+};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn};
 pub use verbatim::Verbatim;
 pub(crate) use verbatim::present;
-pub use words::{Approval, Executor, Kind, Outcome, Rejection, Rule, Status, TurnState};
+pub use words::{Approval, Executor, Kind, Outcome, PromptBy, Rejection, Risk, Rule, Status, TurnState};

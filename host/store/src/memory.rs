@@ -11,7 +11,8 @@ use dispatch::ports::{
     Position, Source, Store, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
+    StandingRow, SuspensionId, Timestamp, TurnId,
 };
 
 use crate::fault::fault;
@@ -41,6 +42,9 @@ struct State {
     open: BTreeSet<(ConversationId, SuspensionId)>,
     /// By suspension, number of the occasion and webhook.
     deliveries: BTreeMap<(SuspensionId, u32, String), DeliveryRow>,
+    standings: BTreeMap<StandingId, StandingRow>,
+    revocations: BTreeMap<Position, StandingRevoked>,
+    denied: BTreeMap<(ConversationId, Digest), Timestamp>,
 }
 
 impl MemoryStore {
@@ -61,8 +65,15 @@ impl State {
         if self.logs.get(&commit.turn).map_or(0, Vec::len) != commit.expected as usize {
             return Err(AppendError::Conflict);
         }
+        let mut uses: BTreeMap<StandingId, u32> = BTreeMap::new();
         for index in &commit.index {
             match index {
+                Index::StandingUse(id) => {
+                    let used = uses.entry(*id).or_default();
+                    *used += 1;
+                    let can = |row: &&StandingRow| row.revoked.is_none() && row.used + *used <= row.standing.uses;
+                    self.standings.get(id).filter(can).ok_or(AppendError::StandingSpent(*id))?;
+                }
                 Index::Owner(wanted) => match self.owners.get(&commit.conversation) {
                     Some(owner) if owner != wanted => return Err(AppendError::NotOwner),
                     _ => {}
@@ -71,7 +82,11 @@ impl State {
                     Some(turn) if *turn != commit.turn => return Err(AppendError::CallExists(*turn)),
                     _ => {}
                 },
-                Index::Due { .. } | Index::Suspension(_) | Index::Delivery(_) => {}
+                Index::Due { .. }
+                | Index::Suspension(_)
+                | Index::Delivery(_)
+                | Index::Standing(_)
+                | Index::Denied(..) => {}
             }
         }
         Ok(())
@@ -90,6 +105,13 @@ impl State {
                 Index::Due { before, after } => self.move_due(turn, before, after),
                 Index::Suspension(row) => self.suspension(row),
                 Index::Delivery(row) => self.delivery(row),
+                Index::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
+                Index::StandingUse(id) => {
+                    if let Some(row) = self.standings.get_mut(&id) {
+                        row.used += 1;
+                    }
+                }
+                Index::Denied(alike, at) => drop(self.denied.insert((conversation.clone(), alike), at)),
             }
         }
         position
@@ -143,6 +165,7 @@ impl State {
             }
             Source::Plugin => Facts::Plugin(self.plugins.get(&at)?.clone()),
             Source::Started => Facts::Started(self.starts.get(&at)?.clone()),
+            Source::Revoked => Facts::Revoked(self.revocations.get(&at)?.clone()),
         })
     }
 }
@@ -303,6 +326,32 @@ impl Store for MemoryStore {
         let state = self.state();
         let owed = state.deliveries.values().filter(|row| row.next().is_some());
         Ok(owed.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        Ok(self.state().standings.get(&id).cloned())
+    }
+
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
+        let state = self.state();
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        Ok(state.standings.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
+        let record = digest(|out| revoked.write(out))?;
+        let mut state = self.state();
+        let Some(row) = state.standings.get_mut(&revoked.id).filter(|row| row.revoked.is_none()) else {
+            return Ok(None);
+        };
+        row.revoked = Some((revoked.by.clone(), revoked.at));
+        let position = state.advance(Source::Revoked, record);
+        state.revocations.insert(position, revoked);
+        Ok(Some(position))
+    }
+
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
+        Ok(self.state().denied.get(&(conversation.clone(), alike)).copied())
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

@@ -13,7 +13,7 @@ mod v1;
 mod tests;
 
 use dispatch::ports::{DeliveryRow, SuspensionRow};
-use domain::{Event, HostStarted, PluginEvent};
+use domain::{Event, HostStarted, PluginEvent, StandingRevoked, StandingRow};
 
 use self::field::{Held, Lent, LentSlice};
 
@@ -69,7 +69,7 @@ macro_rules! record {
     )*};
 }
 
-record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted);
+record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted, StandingRow, StandingRevoked);
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     match bytes.split_first() {

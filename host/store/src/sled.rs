@@ -23,7 +23,10 @@ use dispatch::ports::{
     AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
     StoreFault, SuspensionRow,
 };
-use domain::{CallId, ConversationId, Due, HostStarted, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
+    StandingRow, SuspensionId, Timestamp, TurnId,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::check::{Checked, Problem};
@@ -201,6 +204,26 @@ impl Store for SledStore {
 
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
         self.reader.webhooks_owed()
+    }
+
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        self.reader.standing(id).await
+    }
+
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
+        self.reader.standings(after, limit).await
+    }
+
+    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
+        match self.commit(Plan::of_revocation(&revoked)?).await {
+            Ok(position) => Ok(Some(position)),
+            Err(AppendError::StandingSpent(_)) => Ok(None),
+            Err(error) => Err(unrefusable(error)),
+        }
+    }
+
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
+        self.reader.denied(conversation, alike).await
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

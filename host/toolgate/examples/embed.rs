@@ -31,7 +31,8 @@ async fn main() -> anyhow::Result<()> {
     for (waiting, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
         let (suspension, expect_digest) = (waiting.id, Some(waiting.digest));
         let decision = waiting.allowed().first().context("a wait that can be answered")?.to_string();
-        let answer = Answer { suspension, decision, expect_digest, data: None, arguments: None, comment: None };
+        let answer =
+            Answer { suspension, decision, expect_digest, data: None, arguments: None, comment: None, standing: None };
         host.handle().resolve(&me, answer).await?;
     }
     let turn = host.handle().wait(&me, &conversation, turn.id, Until::Settled, Span::from_secs(60)).await?;

@@ -113,6 +113,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let core = dispatch::Host::start(Parts {
         store: store.clone(),
         tools: Arc::new(registry.clone()),
+        policy: Arc::new(dispatch::ports::AsDeclared),
         clock,
         guests: guests.handle().clone(),
         owner,

@@ -1,23 +1,28 @@
 //! Answers to suspensions. What needs a parser is checked here, against the turn as it is at that moment; what follows
 //! from the findings is decided by the domain.
 
+use std::sync::Arc;
+
 use domain::{
-    Call, Checked, ClosedAs, Input, Json, Kind, Principal, Refusal, Resolution, Resolve, Suspension, Turn, Violation,
+    Call, Checked, ClosedAs, Input, Json, Kind, Pin, Principal, PrincipalId, Refusal, Resolution, Resolve, Suspension,
+    SuspensionId, Turn, Verdict, Violation,
 };
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
-use crate::exact;
+use crate::exact::{self, Exact};
+use crate::plan::Asker;
+use crate::ports::LiveTool;
 use crate::request::{Answer, Bounds};
 
 impl Handle {
     /// Answers a suspension. When this returns, the answer is on disk, and what follows from it has begun; nobody waits
-    /// for that. Returns whether the same answer had been given before.
+    /// for that.
     ///
     /// # Errors
     /// [`Error::Refused`] with the first check that failed: nothing has changed. An unknown suspension is `stale`, as is
     /// one that this principal may not see.
-    pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Replayed, Error> {
+    pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
         let bounds = &self.inner.parts.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check("the data", size(&answer.data), bounds.data)?;
@@ -26,22 +31,72 @@ impl Handle {
         let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
         let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or_else(unknown)?;
         let (handle, by) = (self.clone(), by.clone());
-        let stepped = to_the_end("answer a suspension", async move {
+        to_the_end("answer a suspension", async move {
             let entered = handle.inner.turns.enter(row.turn);
-            let resolve = |turn: &Turn| Some(Input::Resolve(Box::new(handle.checked(&by, &answer, turn))));
-            handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await
-        });
-        match stepped.await {
-            Ok(_) => Ok(Replayed(false)),
-            Err(Error::Refused(Refusal::Replayed)) => Ok(Replayed(true)),
-            Err(error) => Err(error),
+            // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
+            // arguments are those of the answer.
+            let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
+            let verdict = handle.judged(&by, &answer, &turn).await;
+            let resolve = |turn: &Turn| Some(Input::Resolve(Box::new(handle.checked(&by, &answer, turn, &verdict))));
+            let replayed = match handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await {
+                Ok(_) => false,
+                Err(Error::Refused(Refusal::Replayed)) => true,
+                Err(error) => return Err(error),
+            };
+            let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
+            let (.., suspension, closed) = turn.suspension(row.id).ok_or_else(unknown)?;
+            let state = closed.map_or("open", domain::Closed::state).to_owned();
+            let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
+            Ok(Answered { replayed, state, votes_missing })
+        })
+        .await
+    }
+
+    /// Hands the principal's say in an approval on to somebody who has none in it.
+    ///
+    /// # Errors
+    /// As [`Handle::resolve`].
+    pub async fn delegate(
+        &self,
+        by: &Principal,
+        suspension: SuspensionId,
+        to: PrincipalId,
+        comment: Option<String>,
+    ) -> Result<(), Error> {
+        let size = comment.as_ref().map_or(0, String::len);
+        Bounds::check("the comment", size, self.inner.parts.bounds.comment)?;
+        let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
+        let row = self.inner.parts.store.suspension(suspension).await?.ok_or_else(unknown)?;
+        let (inner, by) = (self.inner.clone(), by.clone());
+        to_the_end("hand an approval on", async move {
+            let entered = inner.turns.enter(row.turn);
+            let input =
+                |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };
+            inner.step(&entered, row.turn, |turn, _| Some(input(turn))).await.map(drop)
+        })
+        .await
+    }
+
+    /// What the policy says of edited arguments; of others it was asked before.
+    async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Verdict {
+        let about = turn.suspension(answer.suspension).filter(|(.., closed)| closed.is_none());
+        let may = |turn: &Turn| by.may_see(&turn.conversation, &turn.caller);
+        let (Some((_, call, ..)), Some(arguments), true) = (about, &answer.arguments, may(turn)) else {
+            return Verdict::default();
+        };
+        let Some(live) = self.pinned(call) else { return Verdict::default() };
+        // What breaks the tool's schema is refused for that.
+        if !live.checks.arguments(arguments).is_empty() {
+            return Verdict::default();
         }
+        let asker = Asker { caller: &turn.caller, conversation: &turn.conversation, context: turn.context.as_ref() };
+        self.inner.parts.policy.judge(asker.question(&live, arguments)).await
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
-    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Resolve {
+    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> Resolve {
         let about = turn.suspension(answer.suspension);
-        let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn));
+        let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn, verdict));
         let (arguments, checked) = match edit {
             Some((arguments, checked)) => (Some(arguments), checked),
             None => (None, Checked::default()),
@@ -54,8 +109,9 @@ impl Handle {
             data: answer.data.clone(),
             arguments,
             comment: answer.comment.clone(),
+            standing: answer.standing.clone(),
             expect_digest: answer.expect_digest,
-            checked: Checked { data, ..checked },
+            checked: Checked { data, pin: about.map_or_else(Vec::new, |(_, call, ..)| pin(answer, call)), ..checked },
         }
     }
 
@@ -77,7 +133,14 @@ impl Handle {
     }
 
     /// The edited arguments with what the checks find, or nothing if they are the ones that were shown.
-    fn edit(&self, answer: &Answer, call: &Call, suspension: &Suspension, turn: &Turn) -> Option<(Json, Checked)> {
+    fn edit(
+        &self,
+        answer: &Answer,
+        call: &Call,
+        suspension: &Suspension,
+        turn: &Turn,
+        verdict: &Verdict,
+    ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
         // A repeated answer repeats its edit, which by then is what the call has: it is compared with what was committed.
         let closed = turn.suspension(suspension.id).and_then(|(.., closed)| closed);
@@ -90,22 +153,50 @@ impl Handle {
         if exact::same(arguments.as_str(), call.arguments.as_str()) {
             return None;
         }
-        let (violations, rule) = match self.pinned(call) {
-            None => (gone(), domain::Rule::Allow),
-            Some(live) => (live.checks.arguments(arguments), live.rule),
-        };
+        // A vote for the same edit as an earlier one is a vote for the very same text.
+        let voted = suspension.votes.iter().filter_map(|vote| vote.arguments.as_ref());
+        let arguments =
+            voted.clone().find(|voted| exact::same(voted.as_str(), arguments.as_str())).unwrap_or(arguments);
+        let violations = self.pinned(call).map_or_else(gone, |live| live.checks.arguments(arguments));
         let edited = exact::changed_members(call.arguments.as_str(), arguments.as_str());
-        Some((arguments.clone(), Checked { data: Vec::new(), arguments: violations, edited, rule }))
+        let (rule, needs) = (verdict.rule, verdict.needs.clone());
+        Some((arguments.clone(), Checked { arguments: violations, edited, rule, needs, ..Checked::default() }))
     }
 
-    fn pinned(&self, call: &Call) -> Option<std::sync::Arc<crate::ports::LiveTool>> {
+    fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {
         self.inner.parts.tools.pinned(call.pinned.as_ref()?.component, &call.tool)
     }
 }
 
-/// Whether an answer had been given before by the same principal. It stands either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Replayed(pub bool);
+/// That an answer stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// Whether the same principal had given it before.
+    pub replayed: bool,
+    /// How the suspension is now: `open` where others have to approve as well, or how it ended.
+    pub state: String,
+    /// How many approvals are missing at least.
+    pub votes_missing: u32,
+}
+
+/// What is wrong with the arguments that a standing approval is to pin.
+fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
+    let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
+    let wrong = |pointer: String, message: &str| Violation { pointer, message: message.to_owned() };
+    if pointers.is_empty() || pointers.len() > MOST_PINNED {
+        return vec![wrong("/standing/pin".into(), "name 1 to 64 arguments, or pin \"all\" of them")];
+    }
+    let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
+    let Some(arguments) = Exact::parse(arguments.as_str()) else {
+        return vec![wrong("/standing/pin".into(), "these arguments can only be pinned as a whole: pin \"all\"")];
+    };
+    let absent = |pointer: &String| pointer.is_empty() || arguments.pointer(pointer).is_none();
+    let absent = pointers.iter().enumerate().filter(|(_, pointer)| absent(pointer));
+    absent.map(|(n, _)| wrong(format!("/standing/pin/{n}"), "the arguments have nothing there")).collect()
+}
+
+/// How many arguments one standing approval can pin.
+const MOST_PINNED: usize = 64;
 
 fn gone() -> Vec<Violation> {
     vec![Violation { pointer: String::new(), message: "the component that this call is pinned to is gone".into() }]

@@ -104,12 +104,13 @@ impl Turns<'_> {
         Ok(match (audited.facts, audited.source) {
             (Facts::Plugin(event), _) => vec![audit::of_plugin(&event)],
             (Facts::Started(start), _) => audit::of_start(&start),
+            (Facts::Revoked(revoked), _) => vec![audit::of_revocation(&revoked)],
             (Facts::Turn { turn, events }, Source::Turn { number, .. }) => {
                 let turn = self.with(turn, number, &events).await?;
                 audit::of_turn(&events, turn)
             }
             // No store says so.
-            (Facts::Turn { .. }, Source::Plugin | Source::Started) => Vec::new(),
+            (Facts::Turn { .. }, Source::Plugin | Source::Started | Source::Revoked) => Vec::new(),
         })
     }
 

@@ -1,6 +1,8 @@
 //! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
 
-use domain::{CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, Submission, Turn, TurnId};
+use domain::{
+    CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId,
+};
 use tokio::task::JoinSet;
 
 use super::{Handle, to_the_end};
@@ -9,10 +11,9 @@ use crate::error::Error;
 use crate::exact;
 use crate::feed::{Live, size};
 use crate::ledger::Admission;
-use crate::plan::plan;
 use crate::ports::{AppendError, Commit, StoreFault};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
-use crate::{index, outbox};
+use crate::{index, outbox, standing};
 
 impl Handle {
     /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
@@ -47,8 +48,7 @@ impl Handle {
         let ledger = &self.inner.ledger;
         ledger.ready().await?;
         let mut admission = ledger.admit(&by.id, &request)?;
-        let tools = self.inner.parts.tools.as_ref();
-        let calls: Vec<Requested> = request.calls.iter().map(|call| plan(call.clone(), tools)).collect();
+        let calls = self.planned(by, &request).await?;
         let ephemeral = self.may_be_ephemeral(&request) && calls.iter().all(never_waits);
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.parts.mint)()),
@@ -69,6 +69,11 @@ impl Handle {
         let commit = Commit { turn: turn.id, conversation: turn.conversation.clone(), expected: 0, index, events };
         match self.begin(commit, turn, admission).await? {
             Begun::Now(turn) => Ok(Submitted { turn: *turn, replayed: false, ephemeral: false }),
+            // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
+            Begun::Spent(id) => {
+                self.inner.reread(id).await?;
+                Box::pin(self.submit_here(by, request)).await
+            }
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, &request).await? {
                 Some(turn) => Ok(Submitted { turn, replayed: true, ephemeral: false }),
@@ -89,11 +94,13 @@ impl Handle {
             let entered = inner.turns.enter(turn.id);
             let mut slot = entered.lock().await;
             let owes = outbox::owes(&commit.index);
+            let uses = standing::of(&commit.index);
             match inner.parts.store.append(commit).await {
                 Ok(_) => {
                     if owes {
                         inner.parts.subscribers.owed();
                     }
+                    inner.standings.committed(&uses);
                     inner.ledger.began(&mut admission, &turn);
                     inner.committed(&entered, &mut slot, turn.clone(), 1, Some(&mut admission));
                     Ok(Begun::Now(Box::new(turn)))
@@ -101,6 +108,7 @@ impl Handle {
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
                 Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
                 Err(AppendError::Fault(fault)) => Err(fault.into()),
+                Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
                 Err(error @ AppendError::Conflict) => Err(fault("submit a turn", &error).into()),
             }
         })
@@ -231,6 +239,8 @@ enum Begun {
     Now(Box<Turn>),
     /// A call of it had been submitted before.
     Before,
+    /// This standing approval, on which a call of it relied, has no use left.
+    Spent(StandingId),
 }
 
 /// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.

@@ -62,6 +62,8 @@ pub enum Source {
     Plugin,
     /// Among the starts of hosts, under its position.
     Started,
+    /// Among the standing approvals that were taken back, under its position.
+    Revoked,
 }
 
 impl Source {
@@ -74,6 +76,7 @@ impl Source {
             }
             Self::Plugin => b"h".to_vec(),
             Self::Started => b"n".to_vec(),
+            Self::Revoked => b"r".to_vec(),
         }
     }
 
@@ -88,6 +91,7 @@ impl Source {
             }
             (b'h', []) => Some(Self::Plugin),
             (b'n', []) => Some(Self::Started),
+            (b'r', []) => Some(Self::Revoked),
             _ => None,
         }
     }
@@ -357,7 +361,12 @@ mod tests {
 
     #[test]
     fn a_source_reads_back_and_nothing_else_is_one() {
-        for source in [Source::Turn { turn: TurnId::from_bits(1 << 100), number: 9 }, Source::Plugin, Source::Started] {
+        for source in [
+            Source::Turn { turn: TurnId::from_bits(1 << 100), number: 9 },
+            Source::Plugin,
+            Source::Started,
+            Source::Revoked,
+        ] {
             assert_eq!(Source::from_bytes(&source.to_bytes()), Some(source));
         }
         for bytes in [b"".as_slice(), b"x", b"hh", b"e", &[b'e'; 20], &[b'e'; 22]] {

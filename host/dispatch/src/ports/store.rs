@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use domain::{
-    CallId, CallIndex, ConversationId, Due, Event, HostStarted, Kind, PluginEvent, PrincipalId, SuspensionId,
-    Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Kind, PluginEvent, PrincipalId, StandingId,
+    StandingRevoked, StandingRow, SuspensionId, Timestamp, TurnId,
 };
 
 use super::audit::{Audited, Head, Link};
@@ -95,6 +95,21 @@ pub trait Store: Send + Sync {
 
     /// The names of the webhooks to which something is still to be delivered, each once.
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
+    /// One standing approval, as often used as the commits say that used it.
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault>;
+
+    /// Every standing approval, usable or not, in pages: those after the given one, in the order of ids.
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault>;
+
+    /// Takes a standing approval back: no commit after it uses it. `None` where there is none, or it was taken back before;
+    /// nothing has changed then. It is in no feed.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing has changed.
+    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault>;
+
+    /// When a person last denied a call of a conversation that is the same to people as the one of this digest.
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault>;
 
     /// Every commit after a position with what it says, oldest first, at most `limit`.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;
@@ -139,6 +154,12 @@ pub enum Index {
     Suspension(SuspensionRow),
     /// Somebody is to be told of it.
     Delivery(DeliveryRow),
+    /// A standing approval was given.
+    Standing(Box<StandingRow>),
+    /// A standing approval lets a call go on. Fails the commit where it has no use left or was taken back.
+    StandingUse(StandingId),
+    /// A person denied the call of this digest, at this time.
+    Denied(Digest, Timestamp),
 }
 
 /// What can be filtered of a suspension without loading its turn.
@@ -248,6 +269,8 @@ pub enum Facts {
     Plugin(PluginEvent),
     /// Of the host itself: it began to run. In the audit only.
     Started(HostStarted),
+    /// Of a standing approval: it was taken back. In the audit only.
+    Revoked(StandingRevoked),
 }
 
 /// Why a commit did not happen.
@@ -262,6 +285,9 @@ pub enum AppendError {
     /// A call id of the commit was submitted before, with this turn.
     #[error("a call id was submitted before, with {0}")]
     CallExists(TurnId),
+    /// A standing approval that the commit relies on cannot be used any more.
+    #[error("the standing approval {0} is used up or was taken back")]
+    StandingSpent(StandingId),
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] StoreFault),

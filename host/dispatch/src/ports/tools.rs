@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Tool, ToolName, Violation};
+use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Tool, ToolName, Violation, Wait};
 
 /// The tools of all loaded plugins.
 #[async_trait]
@@ -32,6 +32,8 @@ pub struct LiveTool {
     pub tool: Tool,
     /// What a call of it is pinned to, the operator's policy applied.
     pub pinned: Arc<Pinned>,
+    /// How its waits look, should a call of it have to wait.
+    pub wait: Wait,
     /// What the policy says of it.
     pub rule: Rule,
     /// Its schemas, compiled.

@@ -6,8 +6,8 @@
 use super::{Context, Input, Refusal, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, Receipt, Recovery, Role,
-    Running, Span, Suspension, Timestamp, TurnEnd,
+    Asked, Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt,
+    Recovery, Role, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd,
 };
 
 /// How long after a call must have ended its host still counts as running it.
@@ -49,13 +49,21 @@ impl Turn {
                     Plan::Go(pinned) => Some(pinned.clone()),
                     Plan::Settle(_) => None,
                 },
+                ruled_by: requested.ruled_by.clone(),
             });
         }
         // Calls are entered only once all of them exist: one that ends at once must not end the turn before the others.
         for (index, requested) in (0..).map(CallIndex).zip(submission.calls) {
             match (requested.plan, requested.result) {
                 (Plan::Settle(outcome), _) | (Plan::Go(_), Some(outcome)) => draft.settle(index, outcome, cx),
-                (Plan::Go(pinned), None) => draft.enter(index, pinned.phases().first(), requested.prompt, cx),
+                (Plan::Go(pinned), None) => match (pinned.phases().first(), requested.standing) {
+                    (Some(Phase::Approve), Some(standing)) => {
+                        let approved = pinned.binding(&requested.arguments);
+                        draft.push(Event::CallApproved { call: index, standing, approved, at: cx.now });
+                        draft.proceed(index, cx);
+                    }
+                    (first, _) => draft.enter(index, first, Some((requested.prompt, requested.asked)), cx),
+                },
             }
         }
         Ok((draft.events, draft.turn))
@@ -69,6 +77,7 @@ impl Turn {
         let mut draft = Draft { turn: self.clone(), events: Vec::new() };
         match input {
             Input::Resolve(resolve) => draft.resolve(*resolve, cx)?,
+            Input::Delegate { suspension, by, to, comment } => draft.delegate(suspension, &by, to, comment, cx)?,
             Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since } => draft.tick(&alive, &attended, open_since, cx),
@@ -125,12 +134,19 @@ impl Draft {
 
     /// Takes a call into a phase of its life. `None`, the end of its phases, is reached only by a record that holds an
     /// illegal cell.
-    fn enter(&mut self, index: CallIndex, phase: Option<&Phase>, prompt: Option<String>, cx: &mut Context<'_>) {
+    fn enter(
+        &mut self,
+        index: CallIndex,
+        phase: Option<&Phase>,
+        question: Option<(Option<String>, Asked)>,
+        cx: &mut Context<'_>,
+    ) {
+        let (prompt, asked) = question.unwrap_or_default();
         match phase {
             Some(Phase::Run) => self.start(index, cx),
-            Some(Phase::Approve) => self.suspend(index, Kind::Approval, prompt, cx),
-            Some(Phase::Ask) => self.suspend(index, Kind::Elicitation, prompt, cx),
-            Some(Phase::Client) => self.suspend(index, Kind::ClientExec, None, cx),
+            Some(Phase::Approve) => self.suspend(index, Kind::Approval, prompt, asked, cx),
+            Some(Phase::Ask) => self.suspend(index, Kind::Elicitation, prompt, asked, cx),
+            Some(Phase::Client) => self.suspend(index, Kind::ClientExec, None, Asked::default(), cx),
             Some(Phase::Record) | None => self.settle(index, Outcome::Invalidated, cx),
         }
     }
@@ -161,11 +177,13 @@ impl Draft {
         Some((call, call.pinned.as_deref()?))
     }
 
-    fn suspend(&mut self, index: CallIndex, kind: Kind, prompt: Option<String>, cx: &mut Context<'_>) {
+    fn suspend(&mut self, index: CallIndex, kind: Kind, prompt: Option<String>, asked: Asked, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let Some(wait) = &pinned.wait else { return self.settle(index, Outcome::Invalidated, cx) };
+        let one_decides = matches!(asked.needs.as_ref(), [] | [crate::Need { quorum: 1, .. }]);
+        let standing = asked.standing.or(cx.rules.standing).filter(|_| kind == Kind::Approval && one_decides);
         let suspension = Suspension {
-            id: (cx.mint)(),
+            id: SuspensionId::from_bits((cx.mint)()),
             kind,
             prompt,
             responses: wait.responses.clone().filter(|_| kind == Kind::Elicitation),
@@ -178,10 +196,16 @@ impl Draft {
                 // Only a question can be answered by a value, and only an approval can be given by silence.
                 (OnExpiry::Answer(_), Kind::Approval | Kind::ClientExec)
                 | (OnExpiry::Approve | OnExpiry::Deny, Kind::Elicitation | Kind::ClientExec) => OnExpiry::Error,
+                // Nor is it given by silence where a rule asks for it.
+                (OnExpiry::Approve, _) if asked.by.is_some() || !asked.needs.is_empty() => OnExpiry::Error,
                 (on_expiry, _) => on_expiry.clone(),
             },
             digest: pinned.binding(&call.arguments),
             in_doubt: None,
+            asked: Asked { standing, ..asked },
+            escalated_at: None,
+            votes: Vec::new(),
+            delegations: Vec::new(),
         };
         self.push(Event::CallSuspended { call: index, suspension: Box::new(suspension) });
     }
@@ -272,6 +296,10 @@ impl Draft {
                     let open = open.clone();
                     self.expire(index, &open, cx);
                 }
+                (_, Some(open)) if open.next_escalation().is_some_and(|at| at <= cx.now) => {
+                    let suspension = open.id;
+                    self.push(Event::SuspensionEscalated { call: index, suspension, at: cx.now });
+                }
                 (_, Some(open)) if open.grace_until.is_some_and(|until| until <= cx.now) => {
                     // Clients of a host that was just started get the same grace as a call that was just made.
                     let grace = open_since + cx.rules.grace;
@@ -329,8 +357,10 @@ impl Draft {
             Recovery::Retry if call.attempts < cx.rules.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
+                // Whoever had to approve it has to approve it again.
+                let needs = call.suspensions.first().map(|(first, _)| first.asked.needs.clone()).unwrap_or_default();
                 let suspension = Suspension {
-                    id: (cx.mint)(),
+                    id: SuspensionId::from_bits((cx.mint)()),
                     kind: Kind::Approval,
                     prompt: Some(
                         "The host stopped while this call ran, so it may have taken effect already. Approve to run it \
@@ -346,6 +376,10 @@ impl Draft {
                     on_expiry: OnExpiry::Error,
                     digest: pinned.binding(&call.arguments),
                     in_doubt: Some(call.attempts),
+                    asked: Asked { prompt_by: PromptBy::Host, needs, ..Asked::default() },
+                    escalated_at: None,
+                    votes: Vec::new(),
+                    delegations: Vec::new(),
                 };
                 self.push(Event::CallSuspended { call: index, suspension: Box::new(suspension) });
             }

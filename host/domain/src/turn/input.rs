@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Plan, Principal, PrincipalId, Receipt, Rule,
-    Span, SuspensionId, Timestamp, TurnId, Violation,
+    Asked, CallId, CallIndex, ConversationId, Digest, Json, Need, Outcome, OwnerId, Plan, Principal, PrincipalId,
+    Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp, TurnId, Violation,
 };
 
 /// What a denial does to the other calls of the turn.
@@ -47,6 +47,10 @@ pub struct Rules {
     pub max_calls: usize,
     /// The most attempts at one call. A guest that takes its host down with it must not do so for ever.
     pub max_attempts: u32,
+    /// What an approver may allow beforehand; `None`: nothing.
+    pub standing: Option<StandingBounds>,
+    /// How long an identical call is not asked about again after a person denied one.
+    pub denied_again: Span,
     /// Whether a turn may be carried out without being written down. What is not written down is not in the audit.
     pub ephemeral: bool,
 }
@@ -59,6 +63,8 @@ impl Default for Rules {
             queue: Span::from_secs(30),
             max_calls: 128,
             max_attempts: 5,
+            standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
+            denied_again: Span::from_secs(10 * 60),
             ephemeral: true,
         }
     }
@@ -72,8 +78,8 @@ pub struct Context<'a> {
     pub owner: OwnerId,
     /// The operator's rules.
     pub rules: &'a Rules,
-    /// Makes an id that was never used before.
-    pub mint: &'a mut dyn FnMut() -> SuspensionId,
+    /// Makes the bits of an id that was never used before.
+    pub mint: &'a mut dyn FnMut() -> u128,
 }
 
 /// A turn as submitted, each call with what shall become of it.
@@ -106,6 +112,12 @@ pub struct Requested {
     pub plan: Plan,
     /// What people are asked, where the call will ask them: the tool's template over the arguments.
     pub prompt: Option<String>,
+    /// Who asks them, why, and who may answer.
+    pub asked: Asked,
+    /// The operator's rule or policy that decided about it, where one did.
+    pub ruled_by: Option<Arc<str>>,
+    /// The standing approval that covers it, where it is gated.
+    pub standing: Option<StandingUse>,
     /// What the provider's stream held, for a provider tool.
     pub result: Option<Outcome>,
 }
@@ -125,6 +137,8 @@ pub struct Resolve {
     pub arguments: Option<Json>,
     /// Why.
     pub comment: Option<String>,
+    /// What shall be allowed beforehand together with an approval.
+    pub standing: Option<StandingTerms>,
     /// What the answerer believes to answer to.
     pub expect_digest: Option<Digest>,
     /// What the checks found that need a parser.
@@ -143,6 +157,10 @@ pub struct Checked {
     pub edited: Option<Vec<String>>,
     /// What the policy says of the edited arguments.
     pub rule: Rule,
+    /// Who must approve them.
+    pub needs: Arc<[Need]>,
+    /// What is wrong with the arguments that a standing approval is to pin.
+    pub pin: Vec<Violation>,
 }
 
 /// Something that happens to a turn.
@@ -150,6 +168,17 @@ pub struct Checked {
 pub enum Input {
     /// Somebody answers.
     Resolve(Box<Resolve>),
+    /// Somebody hands their say on.
+    Delegate {
+        /// In which suspension.
+        suspension: SuspensionId,
+        /// Who.
+        by: Principal,
+        /// To whom.
+        to: PrincipalId,
+        /// Why.
+        comment: Option<String>,
+    },
     /// A guest that this host ran has ended.
     Finished {
         /// Which call.

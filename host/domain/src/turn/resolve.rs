@@ -2,10 +2,11 @@
 //! may, still open, digest as expected, decision allowed, data fits, edited arguments fit and pass policy again.
 
 use super::decide::Draft;
-use super::{Context, Refusal, Resolve};
+use super::votes::{self, Counted};
+use super::{Context, Refusal, Resolve, Turn};
 use crate::{
-    Call, CallIndex, Closed, ClosedAs, Decision, Editable, Event, Executor, Failure, FailureCode, Json, Outcome,
-    Resolution, Rule, Suspension, Violation,
+    Call, CallIndex, Closed, ClosedAs, Decision, Digest, Editable, Event, Executor, Failure, FailureCode, Json, Kind,
+    Need, Outcome, Principal, Resolution, Rule, Standing, Suspension, Violation,
 };
 
 impl Draft {
@@ -13,7 +14,7 @@ impl Draft {
         let Some((index, call, suspension, closed)) = self.turn.suspension(answer.suspension) else {
             return Err(Refusal::Stale { state: "unknown".into(), by: None, at: None });
         };
-        may(&answer, suspension, self, cx)?;
+        may_answer(&answer, suspension, self, cx)?;
         still_open(&answer, suspension, closed, cx)?;
         if answer.expect_digest.is_some_and(|expected| expected != suspension.digest) {
             return Err(Refusal::DigestMismatch { actual: suspension.digest });
@@ -26,17 +27,28 @@ impl Draft {
         check_edit(&answer, suspension, &decision)?;
 
         let (suspension, call) = (suspension.clone(), call.clone());
-        self.commit(index, &call, &suspension, decision, answer, cx);
+        let standing = votes::standing(&answer, &suspension, cx)?;
+        if decision == Decision::Approve {
+            let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
+            let binding = call.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
+            if let Counted::Open(vote) = votes::count(&answer, &suspension, binding, cx)? {
+                self.vote(index, suspension.id, vote);
+                return Ok(());
+            }
+        }
+        self.commit(index, &call, &suspension, decision, standing, answer, cx);
         Ok(())
     }
 
     /// Every check has passed: the answer becomes a fact, and the call goes on.
+    #[expect(clippy::too_many_arguments, reason = "it is the tail of one function, with what that found out")]
     fn commit(
         &mut self,
         index: CallIndex,
         call: &Call,
         suspension: &Suspension,
         decision: Decision,
+        standing: Option<Standing>,
         answer: Resolve,
         cx: &mut Context<'_>,
     ) {
@@ -50,6 +62,7 @@ impl Draft {
             data: answer.data.clone(),
             arguments: answer.arguments,
             comment: answer.comment.clone(),
+            standing,
         };
         self.push(Event::CallResolved {
             call: index,
@@ -62,7 +75,7 @@ impl Draft {
         match decision {
             Decision::Approve => self.proceed(index, cx),
             Decision::Deny if suspension.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
-            Decision::Deny => self.deny(index, answer.comment, cx),
+            Decision::Deny => self.deny_alike(index, suspension.digest, answer.comment, cx),
             Decision::Answer(choice) => {
                 let value = answer_value(suspension, &choice, answer.data);
                 self.settle(index, Outcome::Ok { value, trusted: true }, cx);
@@ -84,13 +97,51 @@ fn invalid(pointer: &str, message: String) -> Refusal {
     Refusal::Invalid(vec![Violation { pointer: pointer.into(), message }])
 }
 
-fn may(answer: &Resolve, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
-    let turn = &draft.turn;
-    if !answer.by.may_see(&turn.conversation, &turn.caller) {
+impl Draft {
+    /// Ends a call by a person's no, and with it the calls of the turn that are the same and wait for the same answer: what
+    /// was just denied is not asked again.
+    fn deny_alike(&mut self, index: CallIndex, digest: Digest, reason: Option<String>, cx: &Context<'_>) {
+        let waits_alike = |open: &Suspension| open.kind == Kind::Approval && open.digest == digest;
+        let alike: Vec<CallIndex> = self
+            .turn
+            .indexed()
+            .filter(|(other, call)| *other != index && call.open().is_some_and(waits_alike))
+            .map(|(other, _)| other)
+            .collect();
+        for other in alike {
+            self.settle(other, Outcome::Denied(Some("an identical call of the turn was denied".into())), cx);
+        }
+        self.deny(index, reason, cx);
+    }
+}
+
+/// Whether a principal may see a suspension and answer suspensions of its kind.
+pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Context<'_>) -> Result<(), Refusal> {
+    if !by.may_see(&turn.conversation, &turn.caller) {
         return Err(Refusal::Stale { state: "unknown".into(), by: None, at: None });
     }
     let own_calls = cx.rules.own_calls;
-    answer.by.may_answer(suspension.kind, &turn.caller, own_calls).map_err(|why| Refusal::NotAllowed(why.into()))
+    by.may_answer(suspension.kind, &turn.caller, own_calls).map_err(|why| Refusal::NotAllowed(why.into()))
+}
+
+fn may_answer(answer: &Resolve, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
+    may(&answer.by, suspension, &draft.turn, cx)?;
+    suspension.counts_for(&answer.by).map(drop).map_err(Refusal::NotAllowed)
+}
+
+/// Whether a suspension is open. Its time may be over though nobody has written that down yet: an answer now is a late one.
+pub(super) fn is_open(suspension: &Suspension, closed: Option<&Closed>, cx: &Context<'_>) -> Result<(), Refusal> {
+    match closed {
+        Some(closed) => {
+            Err(Refusal::Stale { state: closed.state().into(), by: Some(closed.by.clone()), at: Some(closed.at) })
+        }
+        None if suspension.expires_at <= cx.now => Err(Refusal::Stale {
+            state: "expired".into(),
+            by: Some(crate::PrincipalId::system()),
+            at: Some(suspension.expires_at),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn still_open(
@@ -99,19 +150,13 @@ fn still_open(
     closed: Option<&Closed>,
     cx: &Context<'_>,
 ) -> Result<(), Refusal> {
-    match closed {
-        Some(closed) => Err(match &closed.how {
-            ClosedAs::Resolved(earlier) if closed.by == answer.by.id && same(earlier, answer) => Refusal::Replayed,
-            _ => Refusal::Stale { state: closed.state().into(), by: Some(closed.by.clone()), at: Some(closed.at) },
-        }),
-        // Its time is over, though nobody has written that down yet: an answer now is a late answer.
-        None if suspension.expires_at <= cx.now => Err(Refusal::Stale {
-            state: "expired".into(),
-            by: Some(crate::PrincipalId::system()),
-            at: Some(suspension.expires_at),
-        }),
-        None => Ok(()),
+    if let Some(Closed { how: ClosedAs::Resolved(earlier), by, .. }) = closed
+        && *by == answer.by.id
+        && same(earlier, answer)
+    {
+        return Err(Refusal::Replayed);
     }
+    is_open(suspension, closed, cx)
 }
 
 /// Whether an answer says what an earlier one said. The comment does not count: it is not part of the decision.
@@ -150,6 +195,12 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
     }
     if answer.checked.rule == Rule::Deny {
         return Err(Refusal::NotAllowed("the policy denies the call with these arguments".into()));
+    }
+    let met = |need: &Need| suspension.needs().iter().any(|had| need.is_met_by(had));
+    if !answer.checked.needs.iter().all(met) {
+        return Err(Refusal::NotAllowed(
+            "with these arguments, others have to approve the call; deny it, and let it be made again with them".into(),
+        ));
     }
     Ok(())
 }

@@ -77,6 +77,9 @@ fn requested(index: usize, words: &str) -> Requested {
             _ => Plan::Go(Arc::new(pinned)),
         },
         prompt: Some("really?".into()),
+        asked: crate::Asked::default(),
+        ruled_by: None,
+        standing: None,
         result: (option("result") == Some("given")).then(|| Outcome::Ok { value: Json::new("[]"), trusted: false }),
     }
 }
@@ -95,7 +98,7 @@ impl World {
         let mut minted = 0;
         let mut mint = || {
             minted += 1;
-            SuspensionId::from_bits(minted)
+            minted
         };
         let now = Timestamp::from_millis(0);
         let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
@@ -110,7 +113,7 @@ impl World {
         let minted = &mut self.minted;
         let mut mint = || {
             *minted += 1;
-            SuspensionId::from_bits(*minted)
+            *minted
         };
         let mut cx = Context {
             now: Timestamp::from_millis(self.now),
@@ -140,6 +143,14 @@ impl World {
                 Event::CallResolved { call, resolution, by, .. } => {
                     format!("{} resolved {} by {by}", call.0, resolution.decision.as_str())
                 }
+                Event::CallApproved { call, standing, .. } => {
+                    format!("{} approved beforehand by {}", call.0, standing.by)
+                }
+                Event::CallVoted { call, vote, .. } => format!("{} vote of {}", call.0, vote.by),
+                Event::SuspensionDelegated { call, delegation, .. } => {
+                    format!("{} handed on from {} to {}", call.0, delegation.from, delegation.to)
+                }
+                Event::SuspensionEscalated { call, .. } => format!("{} escalated", call.0),
                 Event::SuspensionExpired { call, .. } => format!("{} suspension expired", call.0),
                 Event::CallStarted { call, running, .. } => format!("{} started #{}", call.0, running.attempt),
                 Event::LeaseExtended { call, .. } => format!("{} lease extended", call.0),
@@ -164,6 +175,7 @@ impl World {
             data: None,
             arguments: None,
             comment: None,
+            standing: None,
             expect_digest: None,
             checked: Checked::default(),
         }

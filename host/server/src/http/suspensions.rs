@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answer, PendingItem, Replayed};
-use domain::{ConversationId, Digest, PrincipalId, Refusal, SuspensionId};
+use dispatch::{Answered, PendingItem};
+use domain::{ConversationId, InvalidId, Principal, PrincipalId, Refusal, SuspensionId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -102,14 +102,15 @@ pub(crate) async fn pending(
     };
     let after = query.after.map(|id| id.0);
     let (items, next) = app.doors.handle.suspensions(&by, filter, after, page(query.limit)?).await?;
-    answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string())))
+    answer(StatusCode::OK, &shown(&app, &by, &items, next.map(|id| id.to_string())))
 }
 
 /// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
-fn shown(items: &[PendingItem], next: Option<String>) -> wire::PendingPage {
+fn shown(app: &App, by: &Principal, items: &[PendingItem], next: Option<String>) -> wire::PendingPage {
+    let own_calls = app.doors.handle.own_calls();
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
-        let suspension = wire::Suspension::from(item).for_people();
+        let suspension = wire::Suspension::for_principal(item, by, own_calls);
         bytes += suspension.display.as_ref().map_or(0, wire::Display::len);
         suspensions.push(suspension);
         if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
@@ -140,7 +141,8 @@ pub(crate) async fn read(
         dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension"),
         error => error,
     })?;
-    answer(StatusCode::OK, &wire::Suspension::from(&item).for_people())
+    let own_calls = app.doors.handle.own_calls();
+    answer(StatusCode::OK, &wire::Suspension::for_principal(&item, &by, own_calls))
 }
 
 /// Answers a suspension
@@ -171,18 +173,46 @@ pub(crate) async fn resolve(
 ) -> Result<Response> {
     let settings = &app.doors.settings;
     let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let resolve: wire::Resolve = json::object(&body)?;
-    let expect_digest = resolve.expect_digest.as_deref().map(str::parse::<Digest>).transpose();
-    let given = Answer {
-        suspension: suspension.0,
-        decision: resolve.decision,
-        data: resolve.data.map(|data| data.0),
-        arguments: resolve.arguments.map(|arguments| arguments.0),
-        comment: resolve.comment,
-        expect_digest: expect_digest.map_err(|error| Error::invalid_at("/expect_digest", error.to_string()))?,
-    };
+    let given = json::object::<wire::Resolve>(&body)?.answer(suspension.0)?;
     let handle = app.doors.handle.clone();
-    let Replayed(replayed) = to_the_end(async move { handle.resolve(&by, given).await }).await??;
-    app.meters.answered(if replayed { "replayed" } else { "new" });
-    answer(StatusCode::OK, &wire::Resolved { ok: true, replayed, suspension: suspension.0.to_string() })
+    let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
+    app.meters.answered(if answered.replayed { "replayed" } else { "new" });
+    let Answered { replayed, state, votes_missing } = answered;
+    let suspension = suspension.0.to_string();
+    answer(StatusCode::OK, &wire::Resolved { ok: true, replayed, suspension, state, votes_missing })
+}
+
+/// Hands an approval on
+///
+/// One who may approve hands that on to another principal, who may not yet; from then on the other decides and the first no
+/// longer. Where every approver may answer anyway there is nothing to hand on.
+#[utoipa::path(
+    post, path = "/v1/suspensions/{suspension}/delegate", operation_id = "delegate_suspension", tag = "suspensions", params(OneSuspension),
+    request_body = wire::Delegate,
+    responses(
+        (status = 200, description = "It was handed on", body = wire::Delegated),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 409, description = "`stale`: no longer open, or unknown"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+    )
+)]
+pub(crate) async fn delegate(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let wire::Delegate { to, comment } = json::object(&body)?;
+    let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
+    let handle = app.doors.handle.clone();
+    to_the_end(async move { handle.delegate(&by, suspension.0, name, comment).await }).await??;
+    answer(StatusCode::OK, &wire::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

@@ -43,7 +43,8 @@ pub struct AuditEntry {
     pub at: String,
     /// Who; `system` for what the host does by itself.
     pub by: String,
-    /// What: `turn.started`, `call.requested`, `approve`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+    /// What: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`,
+    /// `escalate`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
     /// `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
     /// `grants.changed`.
     pub action: String,
@@ -101,6 +102,15 @@ pub struct AuditEntry {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The operator's rule or policy that decided about the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Which standing approval was given, used or taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<String>,
+    /// To whom a say was handed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// The version of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -147,6 +157,9 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
             result: text(&entry.result),
             edited: entry.edited.as_ref().map(Verbatim::from),
             comment: entry.comment.clone(),
+            rule: entry.rule.clone(),
+            standing: text(&entry.standing),
+            to: text(&entry.to),
             version: entry.version.clone(),
             tools: entry.tools.clone(),
             findings: entry.findings.clone(),

@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 use super::turn::trusted;
 use super::{
-    Approval, Content, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, rfc3339,
+    Approval, Content, Delegation, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim,
+    Vote, rfc3339,
 };
 
 /// One event: its name and time, and what is told of it beside them in the same object.
@@ -57,7 +58,29 @@ pub enum Detail {
         plugin: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         component: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
+    /// `call.approved`: a standing approval let it go on
+    Approved { turn: String, call: String, standing: String, by: String },
+    /// `call.voted`: others have to approve as well
+    Voted {
+        turn: String,
+        call: String,
+        suspension: String,
+        #[serde(flatten)]
+        vote: Vote,
+    },
+    /// `suspension.delegated`
+    Delegated {
+        turn: String,
+        call: String,
+        suspension: String,
+        #[serde(flatten)]
+        delegation: Delegation,
+    },
+    /// `suspension.escalated`
+    Escalated { turn: String, call: String, suspension: String },
     /// `call.suspended`
     Suspended(Box<Suspension>),
     /// `call.resolved`
@@ -73,6 +96,8 @@ pub enum Detail {
         arguments: Option<Verbatim>,
         #[serde(skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        standing: Option<String>,
     },
     /// `suspension.expired`
     Expired { turn: String, call: String, suspension: String },
@@ -88,6 +113,9 @@ pub enum Detail {
         #[serde(skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
         content: Content,
+        /// The suspension that ended with it unanswered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        withdrawn: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         receipt: Option<Receipt>,
     },
@@ -133,7 +161,7 @@ impl Event {
                 let (conversation, caller) = (conversation.to_string(), caller.to_string());
                 (*at, Detail::Started { turn: id, conversation, caller, rejection: rejection.into(), context })
             }
-            Fact::CallRequested { id: call, tool, arguments, pinned, .. } => {
+            Fact::CallRequested { id: call, tool, arguments, pinned, ruled_by, .. } => {
                 let pinned = pinned.as_deref();
                 let detail = Detail::Requested {
                     turn: id,
@@ -144,6 +172,7 @@ impl Event {
                     approval: pinned.map(|pinned| (&pinned.approval).into()),
                     plugin: pinned.map(|pinned| pinned.plugin.to_string()),
                     component: pinned.map(|pinned| pinned.component.to_string()),
+                    rule: ruled_by.as_deref().map(str::to_owned),
                 };
                 (turn.started_at, detail)
             }
@@ -161,8 +190,29 @@ impl Event {
                     data: resolution.data.as_ref().map(Verbatim::from),
                     arguments: resolution.arguments.as_ref().map(Verbatim::from),
                     comment: resolution.comment.clone(),
+                    standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
                 };
                 (*at, detail)
+            }
+            Fact::CallApproved { call: index, standing, at, .. } => {
+                let call = call(*index)?.id.to_string();
+                let (standing, by) = (standing.id.to_string(), standing.by.to_string());
+                (*at, Detail::Approved { turn: id, call, standing, by })
+            }
+            Fact::CallVoted { call: index, suspension, vote } => {
+                let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+                (vote.at, Detail::Voted { turn: id, call, suspension, vote: vote.as_ref().into() })
+            }
+            Fact::SuspensionDelegated { call: index, suspension, delegation } => {
+                let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+                (
+                    delegation.at,
+                    Detail::Delegated { turn: id, call, suspension, delegation: delegation.as_ref().into() },
+                )
+            }
+            Fact::SuspensionEscalated { call: index, suspension, at } => {
+                let call = call(*index)?.id.to_string();
+                (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
             }
             Fact::SuspensionExpired { call: index, suspension, at, .. } => {
                 let call = call(*index)?.id.to_string();
@@ -228,6 +278,10 @@ impl Event {
     }
 }
 
+fn withdrawn(closed: Option<&domain::Closed>) -> bool {
+    closed.is_some_and(|closed| closed.how == domain::ClosedAs::Withdrawn)
+}
+
 fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt: Option<&domain::Receipt>) -> Detail {
     let ok = matches!(outcome, domain::Outcome::Ok { .. });
     Detail::Settled {
@@ -238,6 +292,11 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt
         outcome: outcome.into(),
         trusted: trusted(call, Some(outcome)),
         content: outcome.into(),
+        withdrawn: call
+            .suspensions
+            .last()
+            .filter(|(_, closed)| withdrawn(closed.as_ref()))
+            .map(|(s, _)| s.id.to_string()),
         receipt: receipt.map(Receipt::from),
     }
 }

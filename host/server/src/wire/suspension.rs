@@ -5,7 +5,11 @@ use domain::ClosedAs;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Executor, Kind, Verbatim, present, rfc3339};
+use crate::error::{Error, Result};
+
+use super::approval::{Delegation, Need, Vote, You};
+use super::standing::{StandingBounds, StandingTerms};
+use super::{Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
 
 /// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
 ///
@@ -36,9 +40,25 @@ pub struct Suspension {
     /// What people are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Whose words the prompt is. A plugin's may say anything.
+    pub prompt_by: PromptBy,
+    /// What the plugin calls the tool for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The operator's rule or policy that asks. Absent where the tool declares that it is to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
+    /// Why it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How bad it would be if the call went wrong: as the operator says, or else the plugin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
     /// The arguments that the question is about.
     pub arguments: Verbatim,
-    /// What the caller passed along.
+    /// The SHA-256 of their exact text.
+    pub arguments_digest: String,
+    /// What the caller passed along, as far as the tool wants it to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// Who submitted the turn.
@@ -50,6 +70,20 @@ pub struct Suspension {
     pub response_schema: Option<Verbatim>,
     /// Which arguments the answer may change.
     pub editable: Editable,
+    /// Who must approve, all of them; of a question, who may answer it. Empty: any one approver.
+    pub needs: Vec<Need>,
+    /// The approvals so far, where it takes more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Vote>,
+    /// Who handed their say on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegations: Vec<Delegation>,
+    /// The most that may be allowed beforehand with an approval. Absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<StandingBounds>,
+    /// What it is to whoever asks, where suspensions are listed or read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub you: Option<You>,
     /// When the wait began.
     pub created_at: String,
     /// When it ends by itself.
@@ -87,13 +121,23 @@ pub struct Display {
     /// The context likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// The title, on one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The reason, of one or more lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Display {
     /// How many bytes it has.
     pub(crate) fn len(&self) -> usize {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        optional(&self.prompt) + self.arguments.len() + optional(&self.context)
+        optional(&self.prompt)
+            + self.arguments.len()
+            + optional(&self.context)
+            + optional(&self.title)
+            + optional(&self.reason)
     }
 }
 
@@ -181,6 +225,50 @@ pub struct Resolve {
     /// The digest of what was shown. With it, an answer to anything else is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
+    /// With an approval: what it shall allow beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<StandingTerms>,
+}
+
+impl Resolve {
+    /// The answer to a suspension.
+    ///
+    /// # Errors
+    /// Where a member is not of its form.
+    pub(crate) fn answer(self, suspension: domain::SuspensionId) -> Result<dispatch::Answer> {
+        let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
+        Ok(dispatch::Answer {
+            suspension,
+            decision: self.decision,
+            data: self.data.map(|data| data.0),
+            arguments: self.arguments.map(|arguments| arguments.0),
+            comment: self.comment,
+            expect_digest: expect_digest.map_err(|error| Error::invalid_at("/expect_digest", error.to_string()))?,
+            standing: self.standing.map(StandingTerms::terms).transpose()?,
+        })
+    }
+}
+
+/// That somebody's say was handed on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Delegated {
+    /// Always true; what was not handed on is a problem.
+    pub ok: bool,
+    /// The suspension.
+    pub suspension: String,
+    /// To whom.
+    pub to: String,
+}
+
+/// Handing one's say in an approval on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delegate {
+    /// The principal who shall decide instead: one who has no say in it yet.
+    pub to: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// That an answer stands.
@@ -192,6 +280,10 @@ pub struct Resolved {
     pub replayed: bool,
     /// The suspension that was answered.
     pub suspension: String,
+    /// How it is now: `open` where others have to approve as well; or how it ended.
+    pub state: String,
+    /// How many approvals are missing at least.
+    pub votes_missing: u32,
 }
 
 impl Suspension {
@@ -215,12 +307,23 @@ impl Suspension {
             kind: (&suspension.kind).into(),
             state: closed.map_or("open", domain::Closed::state).to_owned(),
             prompt: suspension.prompt.clone(),
+            prompt_by: (&suspension.asked.prompt_by).into(),
+            title: suspension.asked.title.clone(),
+            asked_by: suspension.asked.by.as_deref().map(str::to_owned),
+            reason: suspension.asked.reason.as_deref().map(str::to_owned),
+            risk: suspension.asked.risk.as_ref().map(Risk::from),
             arguments: asked_about(call, suspension).into(),
-            context: turn.context.as_ref().map(Verbatim::from),
+            arguments_digest: domain::Digest::of(asked_about(call, suspension).as_str()).to_string(),
+            context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             allowed: suspension.allowed().into_iter().map(str::to_owned).collect(),
             response_schema: suspension.response.as_ref().map(Verbatim::from),
             editable: (&suspension.editable).into(),
+            needs: suspension.asked.needs.iter().enumerate().map(|need| Need::new(need, suspension)).collect(),
+            votes: suspension.votes.iter().map(Vote::from).collect(),
+            delegations: suspension.delegations.iter().map(Delegation::from).collect(),
+            standing: suspension.asked.standing.as_ref().map(StandingBounds::from),
+            you: None,
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             on_expiry: (&suspension.on_expiry).into(),
@@ -240,9 +343,29 @@ impl Suspension {
             prompt: self.prompt.as_deref().map(|prompt| text::lines(prompt).into_owned()),
             arguments: text::json_line(self.arguments.0.as_str()),
             context: self.context.as_ref().map(|context| text::json_line(context.0.as_str())),
+            title: self.title.as_deref().map(|title| text::line(title).into_owned()),
+            reason: self.reason.as_deref().map(|reason| text::lines(reason).into_owned()),
         };
         Self { display: Some(display), ..self }
     }
+}
+
+impl Suspension {
+    /// An item of a list for a principal, with what it is to them.
+    #[must_use]
+    pub(crate) fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
+        let you = You::new(item, by, own_calls);
+        Self { you: Some(you), ..Self::from(item) }.for_people()
+    }
+}
+
+/// The members of the context that the tool wants to be shown; all, if it names none.
+fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verbatim> {
+    let Some(keys) = &suspension.asked.context_keys else { return Some(context.into()) };
+    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
+        serde_json::from_str(context.as_str()).ok()?;
+    let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
+    serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
 }
 
 /// The arguments that a question was about. An approver may have edited them since; the digest says which they were.

@@ -73,6 +73,30 @@ words! {
     }
 }
 
+words! {
+    /// Whose words a prompt is.
+    PromptBy "snake_case" from domain::PromptBy {
+        /// The plugin's, over what the model wrote.
+        Plugin = domain::PromptBy::Plugin,
+        /// The host's.
+        Host = domain::PromptBy::Host,
+    }
+}
+
+words! {
+    /// How bad it would be if a call went wrong.
+    Risk "snake_case" from domain::Risk {
+        /// Nothing to speak of.
+        Low = domain::Risk::Low,
+        /// It can be put right.
+        Medium = domain::Risk::Medium,
+        /// It can hardly be put right.
+        High = domain::Risk::High,
+        /// It must not go wrong.
+        Critical = domain::Risk::Critical,
+    }
+}
+
 impl From<Kind> for domain::Kind {
     fn from(kind: Kind) -> Self {
         match kind {

@@ -105,6 +105,14 @@ fn live(name: &str, executor: Executor, approval: Approval) -> LiveTool {
     };
     let (component, declaration) = (Digest::of("component"), Digest::of(name));
     let plugin = PluginName::new("shelf").unwrap();
+    let wait = Wait {
+        expires: Span::from_secs(3600),
+        on_expiry: OnExpiry::Error,
+        responses: None,
+        response: schema,
+        result: None,
+        editable,
+    };
     let pinned = Pinned {
         plugin: plugin.clone(),
         component,
@@ -114,14 +122,7 @@ fn live(name: &str, executor: Executor, approval: Approval) -> LiveTool {
         streaming: name == "slow",
         timeout: Span::from_secs(30),
         recovery: Recovery::Retry,
-        wait: waits.then(|| Wait {
-            expires: Span::from_secs(3600),
-            on_expiry: OnExpiry::Error,
-            responses: None,
-            response: schema,
-            result: None,
-            editable,
-        }),
+        wait: waits.then(|| wait.clone()),
     };
     let tool = Tool {
         name: ToolName::new(name).unwrap(),
@@ -135,5 +136,5 @@ fn live(name: &str, executor: Executor, approval: Approval) -> LiveTool {
         component,
         declaration,
     };
-    LiveTool { tool, pinned: Arc::new(pinned), rule: Rule::Allow, checks: Arc::new(Strings) }
+    LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Strings) }
 }

@@ -127,6 +127,7 @@ impl World {
         let host = Host::start(Parts {
             store: Arc::new(store::MemoryStore::new()),
             tools: shelf.clone(),
+            policy: Arc::new(dispatch::ports::AsDeclared),
             clock: clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(1),

@@ -13,8 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::{
-    CallId, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Span, SuspensionId, Timestamp, ToolName,
-    TurnId,
+    CallId, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Span, StandingId, SuspensionId, Timestamp,
+    ToolName, TurnId, Who,
 };
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -80,6 +80,16 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
+impl<T: Field> Field for Arc<[T]> {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        LentSlice(self).serialize(serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<T>::read(deserializer)?.into())
+    }
+}
+
 macro_rules! pointers {
     ($($pointer:ident),*) => {$(
         impl<T: Field> Field for $pointer<T> {
@@ -125,7 +135,7 @@ macro_rules! texts {
     )*};
 }
 
-texts!(TurnId, SuspensionId, OwnerId, ConversationId, CallId, PluginName, PrincipalId);
+texts!(TurnId, SuspensionId, StandingId, OwnerId, ConversationId, CallId, PluginName, PrincipalId, Who);
 
 /// Written without the formatting machinery: a commit holds up to three digests for each of its calls.
 impl Field for Digest {

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use dispatch::ports::{Attempt, DeliveryState, Occasion};
 use domain::{
-    Approval, CallId, CallIndex, ConversationId, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
-    Kind, OnExpiry, Outcome, OwnerId, Pinned, PluginChange, PluginName, PrincipalId, Receipt, Recovery, Rejection,
-    Resolution, Running, Span, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Wait,
+    Approval, Asked, CallId, CallIndex, ConversationId, Decision, Delegation, Digest, Editable, Escalate, Executor,
+    Failure, FailureCode, Json, Kind, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned, PluginChange, PluginName,
+    PrincipalId, PromptBy, Receipt, Recovery, Rejection, Resolution, Risk, Running, Span, Standing, StandingBounds,
+    StandingId, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Vote, Wait,
 };
 
 use super::*;
@@ -56,6 +57,7 @@ fn principal(name: &str) -> PrincipalId {
 
 const TURN: TurnId = TurnId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0001);
 const SUSPENSION: SuspensionId = SuspensionId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0002);
+const STANDING: StandingId = StandingId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0004);
 const OWNER: OwnerId = OwnerId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0003);
 
 fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Option<Wait>) -> Option<Arc<Pinned>> {
@@ -78,7 +80,8 @@ fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
 
 fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
     let id = CallId::new(&format!("toolu_{call}")).unwrap();
-    Event::CallRequested { call: CallIndex(call), id, tool: "transfer".into(), arguments: json(arguments), pinned }
+    let (tool, arguments) = ("transfer".into(), json(arguments));
+    Event::CallRequested { call: CallIndex(call), id, tool, arguments, pinned, ruled_by: None }
 }
 
 fn requests() -> Vec<Event> {
@@ -116,6 +119,10 @@ fn suspended(kind: Kind, full: bool) -> Event {
         on_expiry: OnExpiry::Error,
         digest: Digest::of("binding"),
         in_doubt: full.then_some(1),
+        asked: Asked::default(),
+        escalated_at: None,
+        votes: Vec::new(),
+        delegations: Vec::new(),
     });
     Event::CallSuspended { call: CallIndex(1), suspension }
 }
@@ -126,6 +133,7 @@ fn resolved(decision: Decision, full: bool) -> Event {
         data: full.then(|| json("[1]")),
         arguments: full.then(|| json(r#"{"amount":4}"#)),
         comment: full.then(|| "less\nplease".into()),
+        standing: None,
     });
     let approved = full.then(|| Digest::of("binding"));
     Event::CallResolved {
@@ -136,6 +144,85 @@ fn resolved(decision: Decision, full: bool) -> Event {
         by: principal("bob@x"),
         at: at(7),
     }
+}
+
+fn vote(by: &str, full: bool) -> Vote {
+    Vote {
+        by: principal(by),
+        binding: Digest::of("binding"),
+        arguments: full.then(|| json(r#"{"amount":4}"#)),
+        needs: vec![0, 1],
+        comment: full.then(|| "fine".into()),
+        at: at(11),
+    }
+}
+
+fn delegation(comment: Option<String>) -> Delegation {
+    Delegation { from: principal("ann"), to: principal("bob@x"), needs: vec![1], comment, at: at(12) }
+}
+
+fn standing(pin: Pin) -> Standing {
+    Standing { id: STANDING, expires_at: at(99), uses: 5, pin }
+}
+
+/// A suspension with all that rules, policies and approvers can add to it.
+fn governed(kind: Kind, prompt_by: PromptBy, risk: Risk) -> Event {
+    let Event::CallSuspended { call, mut suspension } = suspended(kind, false) else { unreachable!() };
+    let who = ["principal:ann", "group:finance", "role:admin"].map(|who| who.parse().unwrap());
+    let escalate = Escalate { after: Span::from_secs(60), to: Arc::new(["role:admin".parse().unwrap()]) };
+    suspension.asked = Asked {
+        prompt_by,
+        title: Some("Transfer".into()),
+        by: Some("large-payments".into()),
+        reason: Some("over the limit".into()),
+        risk: Some(risk),
+        context_keys: Some(texts(&["page"])),
+        needs: Arc::new([
+            Need { who: Arc::new(who), quorum: 2, escalate: Some(escalate) },
+            Need { who: Arc::new([]), quorum: 1, escalate: None },
+        ]),
+        standing: Some(StandingBounds { time: Span::from_secs(60), uses: 5 }),
+    };
+    suspension.escalated_at = Some(at(1_700));
+    suspension.votes = vec![vote("ann", true), vote("bob@x", false)];
+    suspension.delegations = vec![delegation(Some("on leave".into())), delegation(None)];
+    Event::CallSuspended { call, suspension }
+}
+
+/// What came with rules, policies and approvals that take several people.
+fn governing() -> Vec<(&'static str, Vec<Event>)> {
+    let (call, suspension) = (CallIndex(1), SUSPENSION);
+    let Event::CallRequested { id, tool, arguments, pinned, .. } = requested(1, "{}", None) else { unreachable!() };
+    let ruled = Event::CallRequested { call, id, tool, arguments, pinned, ruled_by: Some("large-payments".into()) };
+    let lasting = |pin| {
+        let Event::CallResolved { call, suspension, mut resolution, approved, by, at } =
+            resolved(Decision::Approve, true)
+        else {
+            unreachable!()
+        };
+        resolution.standing = Some(standing(pin));
+        Event::CallResolved { call, suspension, resolution, approved, by, at }
+    };
+    let asked = [PromptBy::Plugin, PromptBy::Host, PromptBy::Plugin, PromptBy::Plugin].into_iter().zip(Risk::ALL);
+    let used = StandingUse { id: STANDING, by: principal("ann") };
+    vec![
+        ("call_requested_ruled", vec![ruled]),
+        ("call_suspended_governed", asked.map(|(by, risk)| governed(Kind::Approval, by, risk)).collect()),
+        ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
+        (
+            "call_approved",
+            vec![Event::CallApproved { call, standing: used, approved: Digest::of("binding"), at: at(13) }],
+        ),
+        (
+            "call_voted",
+            [true, false].map(|full| Event::CallVoted { call, suspension, vote: Box::new(vote("ann", full)) }).into(),
+        ),
+        (
+            "suspension_delegated",
+            vec![Event::SuspensionDelegated { call, suspension, delegation: Box::new(delegation(None)) }],
+        ),
+        ("suspension_escalated", vec![Event::SuspensionEscalated { call, suspension, at: at(14) }]),
+    ]
 }
 
 fn outcomes() -> Vec<Outcome> {
@@ -209,14 +296,24 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
                 .into(),
         ),
     ]
+    .into_iter()
+    .chain(governing())
+    .collect()
 }
 
 /// Has no wildcard, so that a new event does not compile until it has a golden file.
 fn file_of(event: &Event) -> &'static str {
     match event {
         Event::TurnStarted { .. } => "turn_started",
-        Event::CallRequested { .. } => "call_requested",
+        Event::CallRequested { ruled_by: None, .. } => "call_requested",
+        Event::CallRequested { ruled_by: Some(_), .. } => "call_requested_ruled",
+        Event::CallApproved { .. } => "call_approved",
+        Event::CallVoted { .. } => "call_voted",
+        Event::SuspensionDelegated { .. } => "suspension_delegated",
+        Event::SuspensionEscalated { .. } => "suspension_escalated",
+        Event::CallSuspended { suspension, .. } if !suspension.asked.is_plain() => "call_suspended_governed",
         Event::CallSuspended { .. } => "call_suspended",
+        Event::CallResolved { resolution, .. } if resolution.standing.is_some() => "call_resolved_standing",
         Event::ClientAwaited { .. } => "client_awaited",
         Event::CallResolved { .. } => "call_resolved",
         Event::SuspensionExpired { .. } => "suspension_expired",
@@ -267,6 +364,25 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         let full = PluginEvent { by: Some(principal("root")), grants, ..little };
         check(&format!("{name}_full"), &full, Record::write, Record::read);
     }
+    let row = StandingRow {
+        standing: standing(Pin::All),
+        by: principal("ann"),
+        created_at: at(1),
+        suspension: SUSPENSION,
+        conversation: ConversationId::new("support:42").unwrap(),
+        caller: principal("agent"),
+        tool: "transfer".into(),
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("component"),
+        declaration: Digest::of("declaration"),
+        ground: Digest::of("ground"),
+        arguments: json(" {} "),
+        used: 0,
+        revoked: None,
+    };
+    check("row_standing", &row, Record::write, Record::read);
+    let revoked = StandingRevoked { id: STANDING, by: principal("ann"), at: at(2) };
+    check("standing_revoked", &revoked, Record::write, Record::read);
     let (version, grants, at) = ("0.1.0".to_owned(), Vec::new(), at(1));
     let little =
         HostStarted { owner: OWNER, version, grants: grants.clone(), added: grants.clone(), removed: grants, at };

@@ -10,9 +10,9 @@ mod suspension;
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallId, CallIndex, ConversationId, Digest, Event, Executor, Failure, FailureCode, Json, Outcome, OwnerId,
-    Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span, Suspension, SuspensionId,
-    Timestamp, TurnEnd, TurnId, Wait,
+    Approval, CallId, CallIndex, ConversationId, Delegation, Digest, Event, Executor, Failure, FailureCode, Json,
+    Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span,
+    StandingUse, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId, Vote, Wait,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -79,6 +79,42 @@ enum EventV1 {
         arguments: Json,
         #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
         pinned: Option<Arc<Pinned>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ruled_by: Option<Arc<str>>,
+    },
+    CallApproved {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        standing: StandingUse,
+        #[serde(with = "field")]
+        approved: Digest,
+        #[serde(with = "field")]
+        at: Timestamp,
+    },
+    CallVoted {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        suspension: SuspensionId,
+        #[serde(with = "field")]
+        vote: Box<Vote>,
+    },
+    SuspensionDelegated {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        suspension: SuspensionId,
+        #[serde(with = "field")]
+        delegation: Box<Delegation>,
+    },
+    SuspensionEscalated {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        suspension: SuspensionId,
+        #[serde(with = "field")]
+        at: Timestamp,
     },
     CallSuspended {
         #[serde(with = "field")]

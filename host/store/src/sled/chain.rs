@@ -1,7 +1,7 @@
 //! The chain of the audit as it lies in the tree: who reads it, and what a link is compared with.
 
 use dispatch::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
-use domain::{Digest, HostStarted, PluginEvent};
+use domain::{Digest, HostStarted, PluginEvent, StandingRevoked};
 
 use super::blobs;
 use super::committer::Durable;
@@ -31,6 +31,7 @@ impl Reader {
                 }
                 Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
                 Source::Started => Facts::Started(self.decode(&record, HostStarted::read, &what).await?),
+                Source::Revoked => Facts::Revoked(self.decode(&record, StandingRevoked::read, &what).await?),
             };
             audited.push(Audited { head: Head { position, hash }, source, facts });
         }
@@ -90,10 +91,11 @@ impl Reader {
             Source::Turn { turn, number } => keys::log(turn, number),
             Source::Plugin => keys::at(&[keys::HOST_FEED], position),
             Source::Started => keys::at(&[keys::STARTED], position),
+            Source::Revoked => keys::at(&[keys::REVOKED], position),
         };
         let value = self.tree.get(key).map_err(fault("read what is stored"))?;
         Ok(match source {
-            Source::Plugin | Source::Started => value,
+            Source::Plugin | Source::Started | Source::Revoked => value,
             Source::Turn { .. } => value.and_then(|value| {
                 let (stamp, _) = keys::stamped(&value)?;
                 (stamp == position).then(|| value.subslice(keys::STAMP, value.len() - keys::STAMP))

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use dispatch::ports::{DeliveryRow, Head, Position, StoreFault, SuspensionRow};
-use domain::{HostStarted, PluginEvent, SuspensionId, TurnId};
+use domain::{HostStarted, PluginEvent, StandingId, StandingRevoked, StandingRow, SuspensionId, TurnId};
 
 use super::committer::Durable;
 use super::reader::Reader;
@@ -106,6 +106,13 @@ impl Check<'_> {
         })?;
         self.each(keys::HOST_FEED, |reader, _, value| decode(reader, value, PluginEvent::read).map(drop))?;
         self.each(keys::STARTED, |reader, _, value| decode(reader, value, HostStarted::read).map(drop))?;
+        self.each(keys::REVOKED, |reader, _, value| decode(reader, value, StandingRevoked::read).map(drop))?;
+        self.each(keys::STANDING, |reader, key, value| {
+            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let id = StandingId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
+            points_to(reader, &keys::standing(keys::STANDING_STATE, id))?;
+            decode(reader, record, StandingRow::read).map(drop)
+        })?;
         self.each(keys::AUDIT, fits_the_one_before)?;
         self.each(keys::SUSPENSION, |reader, _, value| {
             let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use dispatch::ports::{AppendError, Head, Position, StoreFault};
-use domain::TurnId;
+use domain::{StandingId, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
-use super::keys;
-use super::plan::{Claim, Claimed, Entries, Entry, Plan};
+use super::keys::{self, Usage};
+use super::plan::{Claim, Claimed, Entries, Entry, Plan, StandingChange};
 use crate::fault::fault;
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ pub(super) struct Committer<D> {
     failed: Option<StoreFault>,
     /// How long the logs are that were appended to lately, those of the batch at hand included.
     lengths: HashMap<TurnId, u32>,
-    /// What commits of the batch at hand claimed.
+    /// What commits of the batch at hand claimed, and how far they used standing approvals.
     claimed: HashMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -141,6 +141,7 @@ impl<D: Disk> Committer<D> {
         for claim in plan.claims {
             claims.extend(self.check(claim)?);
         }
+        let usages = self.usages(&plan.standing)?;
         self.last = self.last.then(plan.source, plan.record);
         let Head { position, hash } = self.last;
         batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, plan.source));
@@ -162,6 +163,11 @@ impl<D: Disk> Committer<D> {
             batch.insert(key.as_slice(), [stamp.as_slice(), &value].concat());
             self.claimed.insert(key, value);
         }
+        for (key, usage) in usages {
+            let value = usage.to_bytes();
+            batch.insert(key.as_slice(), [stamp.as_slice(), &value].concat());
+            self.claimed.insert(key, value);
+        }
         let (feed, value) = plan.feed;
         batch.insert(keys::at(&feed, position), value);
         Ok(position)
@@ -177,6 +183,31 @@ impl<D: Disk> Committer<D> {
         }
         value.iter_mut().zip(self.last.position.0.to_be_bytes()).for_each(|(room, byte)| *room = byte);
         batch.insert(key, value);
+    }
+
+    /// How far standing approvals are used after these changes.
+    fn usages(&self, changes: &[(StandingId, StandingChange)]) -> Result<HashMap<Vec<u8>, Usage>, AppendError> {
+        let mut usages: HashMap<Vec<u8>, Usage> = HashMap::new();
+        for (id, change) in changes {
+            let key = keys::standing(keys::STANDING_STATE, *id);
+            let state = match usages.remove(&key) {
+                Some(state) => Some(state),
+                None => self.usage(&key)?,
+            };
+            let state = state.and_then(|state| change.apply(state)).ok_or(AppendError::StandingSpent(*id))?;
+            usages.insert(key, state);
+        }
+        Ok(usages)
+    }
+
+    fn usage(&self, key: &[u8]) -> Result<Option<Usage>, StoreFault> {
+        let damaged = || fault("check a standing approval")("its entry is damaged");
+        if let Some(held) = self.claimed.get(key) {
+            return Usage::from_bytes(held).ok_or_else(damaged).map(Some);
+        }
+        let Some(value) = self.disk.get(key)? else { return Ok(None) };
+        let usage = keys::stamped(&value).and_then(|(_, held)| Usage::from_bytes(held));
+        usage.ok_or_else(damaged).map(Some)
     }
 
     fn length_differs(&self, turn: TurnId, expected: u32) -> Result<bool, StoreFault> {

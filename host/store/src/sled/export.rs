@@ -34,19 +34,23 @@ enum Line<'a> {
     Audit { position: u64, hash: String, source: String },
     Suspension { version: u8, row: &'a RawValue },
     Delivery { version: u8, row: &'a RawValue },
+    Standing { version: u8, row: &'a RawValue },
+    Revoked { position: u64, version: u8, revoked: &'a RawValue },
     KeyValue { key: String, value: String },
 }
 
 impl SledStore {
-    /// Writes every commit, plugin event, start, link of the audit, suspension, delivery and plugin's value as one JSON line; how many
-    /// there were. The source of a link, too, is hexadecimal, as it is hashed. The key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the
-    /// key itself.
+    /// Writes every commit, plugin event, start, standing approval and its end, link of the audit, suspension, delivery and
+    /// plugin's value as one JSON line; how many there were. The source of a link, too, is hexadecimal, as it is hashed. The
+    /// key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the key itself.
     ///
     /// # Errors
     /// [`ExportError`]; what was written up to then is whole lines.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::AUDIT, keys::SUSPENSION, keys::DELIVERY] {
+        let happened = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::AUDIT];
+        let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
+        for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
                 self.export_record(index, &key, &value, out)?;
@@ -70,7 +74,9 @@ impl SledStore {
             return write_line(&Line::Audit { position, hash, source }, out);
         }
         let (stamp, record) = match index {
-            keys::LOG | keys::SUSPENSION | keys::DELIVERY => keys::stamped(value).ok_or_else(damaged)?,
+            keys::LOG | keys::SUSPENSION | keys::STANDING | keys::DELIVERY => {
+                keys::stamped(value).ok_or_else(damaged)?
+            }
             _ => (Position::default(), value),
         };
         let blob = blobs::referred(record).map(|digest| self.reader.blobs.read_now(digest)).transpose()?;
@@ -85,6 +91,8 @@ impl SledStore {
             keys::HOST_FEED => Line::Plugin { position, version, event: json },
             keys::STARTED => Line::Started { position, version, start: json },
             keys::DELIVERY => Line::Delivery { version, row: json },
+            keys::REVOKED => Line::Revoked { position, version, revoked: json },
+            keys::STANDING => Line::Standing { version, row: json },
             _ => Line::Suspension { version, row: json },
         };
         write_line(&line, out)

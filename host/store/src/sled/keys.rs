@@ -16,17 +16,21 @@
 //! | `q` length(1) conversation suspension(16) | nothing: it is of this conversation and open |
 //! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number is that of its occasion |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | nothing: that delivery is to be attempted at this time |
+//! | `r` position(8) | record of the end of a standing approval |
+//! | `g` standing(16) | stamp, record of the standing approval as it was given |
+//! | `t` standing(16) | stamp, uses(4) used(4), and where it was taken back: time(8) name |
+//! | `x` length(1) conversation digest(32) | stamp, time(8): a person denied the call of this digest |
 //! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
 //! | `m` name | what the store knows of itself |
 //!
-//! The records under `e`, `h` and `n` are what happened, and the chain covers them. Everything else follows from them, save
+//! The records under `e`, `h`, `n` and `r` are what happened, and the chain covers them. Everything else follows from them, save
 //! how far deliveries have come.
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Conversations are spelled out behind their
 //! length and not hashed: no key depends on a hash, and none can be a prefix of another's.
 
 use dispatch::ports::{Head, Position, Source};
-use domain::{CallId, ConversationId, Digest, Due, SuspensionId, Timestamp, TurnId};
+use domain::{CallId, ConversationId, Digest, Due, StandingId, SuspensionId, Timestamp, TurnId};
 
 pub(super) const LOG: u8 = b'e';
 pub(super) const FEED: u8 = b'f';
@@ -42,6 +46,10 @@ pub(super) const OF_CONVERSATION: u8 = b'k';
 pub(super) const OPEN_OF_CONVERSATION: u8 = b'q';
 pub(super) const DELIVERY: u8 = b'y';
 pub(super) const TO_DELIVER: u8 = b'z';
+pub(super) const REVOKED: u8 = b'r';
+pub(super) const STANDING: u8 = b'g';
+pub(super) const STANDING_STATE: u8 = b't';
+pub(super) const DENIED: u8 = b'x';
 pub(super) const AUDIT: u8 = b'a';
 
 /// The version of this table.
@@ -131,6 +139,54 @@ pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Suspension
         SuspensionId::from_bits(u128::from_be_bytes(*suspension)),
         u32::from_be_bytes(number.try_into().ok()?),
     ))
+}
+
+/// A standing approval, or how far it is used.
+pub(super) fn standing(index: u8, id: StandingId) -> Vec<u8> {
+    join(&[&[index], &id.bits().to_be_bytes()])
+}
+
+/// That a call was denied.
+pub(super) fn denied(conversation: &ConversationId, alike: Digest) -> Vec<u8> {
+    let mut key = named(DENIED, conversation.as_str().as_bytes());
+    key.extend_from_slice(alike.as_bytes());
+    key
+}
+
+/// How far a standing approval is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) uses: u32,
+    pub(super) used: u32,
+    /// When it was taken back, and by whom.
+    pub(super) revoked: Option<(Timestamp, String)>,
+}
+
+impl Usage {
+    /// What stands under [`STANDING_STATE`], without its stamp.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut value = join(&[&self.uses.to_be_bytes(), &self.used.to_be_bytes()]);
+        if let Some((at, by)) = &self.revoked {
+            value.extend_from_slice(&at.millis().to_be_bytes());
+            value.extend_from_slice(by.as_bytes());
+        }
+        value
+    }
+
+    /// Reads [`Usage::to_bytes`].
+    pub(super) fn from_bytes(value: &[u8]) -> Option<Self> {
+        let (uses, rest) = value.split_first_chunk::<4>()?;
+        let (used, rest) = rest.split_first_chunk::<4>()?;
+        let revoked = match rest.split_first_chunk::<8>() {
+            Some((at, by)) => {
+                let at = Timestamp::from_millis(u64::from_be_bytes(*at));
+                Some((at, std::str::from_utf8(by).ok()?.to_owned()))
+            }
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        Some(Self { uses: u32::from_be_bytes(*uses), used: u32::from_be_bytes(*used), revoked })
+    }
 }
 
 /// A key that ends in a position.

@@ -1,10 +1,12 @@
 //! What one commit will write, encoded on its caller's thread: the committing thread only checks, stamps and writes.
 
 use dispatch::ports::{Commit, DeliveryRow, Index, Source, StoreFault, SuspensionRow};
-use domain::{ConversationId, Digest, Due, HostStarted, PluginEvent, TurnId};
+use domain::{
+    ConversationId, Digest, Due, HostStarted, PluginEvent, StandingId, StandingRevoked, StandingRow, Timestamp, TurnId,
+};
 
 use super::blobs;
-use super::keys::{self, STAMP};
+use super::keys::{self, STAMP, Usage};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -21,6 +23,8 @@ pub(super) struct Plan {
     pub(super) expected: Option<(TurnId, u32)>,
     /// What must not belong to anybody else.
     pub(super) claims: Vec<Claim>,
+    /// What changes of how far standing approvals are used.
+    pub(super) standing: Vec<(StandingId, StandingChange)>,
     /// The feed's key up to the position, and what stands there.
     pub(super) feed: Entry,
     /// What is written behind a stamp, for which each value has room in front.
@@ -37,6 +41,26 @@ pub(super) struct Plan {
 pub(super) struct Claim {
     pub(super) of: Claimed,
     pub(super) entry: Entry,
+}
+
+/// What happens to a standing approval.
+pub(super) enum StandingChange {
+    /// It is used once.
+    Use,
+    /// It is taken back.
+    Revoke(Timestamp, String),
+}
+
+impl StandingChange {
+    /// The state after the change; `None` where it cannot be made.
+    pub(super) fn apply(&self, mut state: Usage) -> Option<Usage> {
+        match self {
+            Self::Use if state.revoked.is_none() && state.used < state.uses => state.used += 1,
+            Self::Revoke(at, by) if state.revoked.is_none() => state.revoked = Some((*at, by.clone())),
+            Self::Use | Self::Revoke(..) => return None,
+        }
+        Some(state)
+    }
 }
 
 /// What is claimed.
@@ -73,6 +97,13 @@ impl Plan {
         Self::of_host(Source::Started, keys::STARTED, start)
     }
 
+    /// What taking a standing approval back will write.
+    pub(super) fn of_revocation(revoked: &StandingRevoked) -> Result<Self, StoreFault> {
+        let mut plan = Self::of_host(Source::Revoked, keys::REVOKED, revoked)?;
+        plan.standing.push((revoked.id, StandingChange::Revoke(revoked.at, revoked.by.to_string())));
+        Ok(plan)
+    }
+
     fn of_host(source: Source, index: u8, fact: &impl Record) -> Result<Self, StoreFault> {
         let mut plan = Self::new(source);
         let value = plan.value(0, |out| fact.write(out))?;
@@ -87,6 +118,7 @@ impl Plan {
             record: Digest::from_bytes([0; 32]),
             expected: None,
             claims: Vec::new(),
+            standing: Vec::new(),
             feed: Entry::default(),
             stamped: Vec::new(),
             plain: Vec::new(),
@@ -108,6 +140,12 @@ impl Plan {
             Index::Due { before, after } => self.due(turn, *before, *after),
             Index::Suspension(row) => self.suspension(row)?,
             Index::Delivery(row) => self.delivery(row)?,
+            Index::Standing(row) => self.standing(row)?,
+            Index::StandingUse(id) => self.standing.push((*id, StandingChange::Use)),
+            Index::Denied(alike, at) => {
+                let value = [[0; STAMP], at.millis().to_be_bytes()].concat();
+                self.stamped.push((keys::denied(conversation, *alike), value));
+            }
         }
         Ok(())
     }
@@ -147,6 +185,15 @@ impl Plan {
         let Entries { stamped, due } = Entries::of_delivery(row)?;
         self.stamped.push(stamped);
         self.plain.extend(due.map(|key| (key, Vec::new())));
+        Ok(())
+    }
+
+    fn standing(&mut self, row: &StandingRow) -> Result<(), StoreFault> {
+        let value = self.value(STAMP, |out| row.write(out))?;
+        self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
+        let usage = Usage { uses: row.standing.uses, used: row.used, revoked: None };
+        let value = [[0; STAMP].as_slice(), &usage.to_bytes()].concat();
+        self.stamped.push((keys::standing(keys::STANDING_STATE, row.standing.id), value));
         Ok(())
     }
 

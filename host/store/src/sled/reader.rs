@@ -4,12 +4,15 @@
 use std::fmt::Display;
 
 use dispatch::ports::{Committed, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
-use domain::{CallId, ConversationId, Due, PluginEvent, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, ConversationId, Digest, Due, PluginEvent, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
+    TurnId,
+};
 use tokio::sync::watch;
 
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
-use super::keys;
+use super::keys::{self, Usage};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -121,6 +124,49 @@ impl Reader {
     pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
         let Some(row) = self.stamped(&keys::suspension(keys::SUSPENSION, id)).await? else { return Ok(None) };
         self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
+    }
+
+    /// A standing approval as it was given, with how far it is used.
+    pub(super) async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        let what = || format!("the standing approval {id}");
+        let Some(row) = self.stamped(&keys::standing(keys::STANDING, id)).await? else { return Ok(None) };
+        let row = self.decode(&row, StandingRow::read, &what).await?;
+        let state = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await?;
+        let state = state.and_then(|state| Usage::from_bytes(&state)).ok_or_else(|| damaged(what()))?;
+        let revoked = match state.revoked {
+            None => None,
+            Some((at, by)) => Some((PrincipalId::new(&by).map_err(|_| damaged(what()))?, at)),
+        };
+        Ok(Some(StandingRow { used: state.used, revoked, ..row }))
+    }
+
+    pub(super) async fn standings(
+        &self,
+        after: Option<StandingId>,
+        limit: usize,
+    ) -> Result<Vec<StandingRow>, StoreFault> {
+        let from = match after {
+            None => vec![keys::STANDING],
+            Some(id) => following(keys::standing(keys::STANDING, id)),
+        };
+        let keys: Vec<_> = self.tree.range(from..vec![keys::STANDING + 1]).keys().take(limit).collect();
+        let mut rows = Vec::with_capacity(keys.len());
+        for key in keys {
+            let key = key.map_err(fault("read standing approvals"))?;
+            let id = keys::tail_u128(&key).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
+            rows.push(self.standing(id).await?.ok_or_else(|| damaged(format!("the row of {id}")))?);
+        }
+        Ok(rows)
+    }
+
+    pub(super) async fn denied(
+        &self,
+        conversation: &ConversationId,
+        alike: Digest,
+    ) -> Result<Option<Timestamp>, StoreFault> {
+        let Some(at) = self.stamped(&keys::denied(conversation, alike)).await? else { return Ok(None) };
+        let at = keys::tail_u64(&at).ok_or_else(|| damaged("when a call was denied"))?;
+        Ok(Some(Timestamp::from_millis(at)))
     }
 
     /// Walks the narrowest index that the filter allows and looks at the rows behind it.

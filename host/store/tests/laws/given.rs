@@ -52,7 +52,14 @@ pub(crate) fn number(event: &Event) -> u64 {
 /// A fact of about this many bytes.
 pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
     let arguments = Json::new(format!("[{number},\"{}\"]", "x".repeat(bytes)));
-    Event::CallRequested { call: CallIndex(0), id: call("big"), tool: "t".into(), arguments, pinned: None }
+    Event::CallRequested {
+        call: CallIndex(0),
+        id: call("big"),
+        tool: "t".into(),
+        arguments,
+        pinned: None,
+        ruled_by: None,
+    }
 }
 
 /// One fact in the conversation `c`.

@@ -182,6 +182,7 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
             arguments: None,
             comment: None,
             expect_digest: Some(suspension.digest),
+            standing: None,
         };
         host.handle().resolve(by, answer).await.map_err(anyhow::Error::from)?;
     }

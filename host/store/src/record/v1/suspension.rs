@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::{Decision, Digest, Editable, Json, Kind, OnExpiry, Resolution, Suspension, SuspensionId, Timestamp};
+use domain::{
+    Asked, Decision, Delegation, Digest, Editable, Escalate, Json, Kind, Need, OnExpiry, Pin, PrincipalId, PromptBy,
+    Resolution, Risk, Span, Standing, StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp,
+    Vote, Who,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::described;
@@ -15,6 +19,17 @@ described! {
     Editable as EditableV1,
     Resolution as ResolutionV1,
     Decision as DecisionV1,
+    Asked as AskedV1,
+    PromptBy as PromptByV1,
+    Risk as RiskV1,
+    Need as NeedV1,
+    Escalate as EscalateV1,
+    Vote as VoteV1,
+    Delegation as DelegationV1,
+    StandingBounds as StandingBoundsV1,
+    Standing as StandingV1,
+    StandingUse as StandingUseV1,
+    Pin as PinV1,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,6 +59,144 @@ struct SuspensionV1 {
     digest: Digest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     in_doubt: Option<u32>,
+    #[serde(with = "field", default, skip_serializing_if = "Asked::is_plain")]
+    asked: Asked,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    escalated_at: Option<Timestamp>,
+    #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
+    votes: Vec<Vote>,
+    #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
+    delegations: Vec<Delegation>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Asked", deny_unknown_fields)]
+struct AskedV1 {
+    #[serde(with = "field")]
+    prompt_by: PromptBy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Arc<str>>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    risk: Option<Risk>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_keys: Option<Arc<[String]>>,
+    #[serde(with = "field", default = "none", skip_serializing_if = "is_empty")]
+    needs: Arc<[Need]>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    standing: Option<StandingBounds>,
+}
+
+fn none() -> Arc<[Need]> {
+    Arc::new([])
+}
+
+fn is_empty(needs: &Arc<[Need]>) -> bool {
+    needs.is_empty()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PromptBy", rename_all = "snake_case")]
+enum PromptByV1 {
+    Plugin,
+    Host,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Risk", rename_all = "snake_case")]
+enum RiskV1 {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Need", deny_unknown_fields)]
+struct NeedV1 {
+    #[serde(with = "field")]
+    who: Arc<[Who]>,
+    quorum: u32,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    escalate: Option<Escalate>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Escalate", deny_unknown_fields)]
+struct EscalateV1 {
+    #[serde(with = "field")]
+    after: Span,
+    #[serde(with = "field")]
+    to: Arc<[Who]>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Vote", deny_unknown_fields)]
+struct VoteV1 {
+    #[serde(with = "field")]
+    by: PrincipalId,
+    #[serde(with = "field")]
+    binding: Digest,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<Json>,
+    needs: Vec<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comment: Option<String>,
+    #[serde(with = "field")]
+    at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Delegation", deny_unknown_fields)]
+struct DelegationV1 {
+    #[serde(with = "field")]
+    from: PrincipalId,
+    #[serde(with = "field")]
+    to: PrincipalId,
+    needs: Vec<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comment: Option<String>,
+    #[serde(with = "field")]
+    at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "StandingBounds", deny_unknown_fields)]
+struct StandingBoundsV1 {
+    #[serde(with = "field")]
+    time: Span,
+    uses: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Standing", deny_unknown_fields)]
+struct StandingV1 {
+    #[serde(with = "field")]
+    id: StandingId,
+    #[serde(with = "field")]
+    expires_at: Timestamp,
+    uses: u32,
+    #[serde(with = "field")]
+    pin: Pin,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Pin", rename_all = "snake_case")]
+enum PinV1 {
+    All,
+    Fields(Arc<[String]>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "StandingUse", deny_unknown_fields)]
+struct StandingUseV1 {
+    #[serde(with = "field")]
+    id: StandingId,
+    #[serde(with = "field")]
+    by: PrincipalId,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,6 +235,8 @@ struct ResolutionV1 {
     arguments: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    standing: Option<Standing>,
 }
 
 #[derive(Serialize, Deserialize)]

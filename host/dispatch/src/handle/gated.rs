@@ -1,0 +1,106 @@
+//! Calls that have to be approved: those that were just denied, and those that an approver allowed beforehand, are not
+//! asked about.
+
+use domain::{
+    Json, Outcome, Pinned, Plan, Principal, Refusal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow,
+};
+
+use super::Handle;
+use crate::dispatcher::Inner;
+use crate::error::Error;
+use crate::exact;
+use crate::plan::{Asker, Planned, plan};
+use crate::ports::StoreFault;
+use crate::request::TurnRequest;
+
+/// How many rows are looked through for one page of standing approvals.
+const PAGE: usize = 500;
+
+impl Handle {
+    /// Plans the calls of a turn. The policy is asked about all of them at once.
+    pub(super) async fn planned(&self, by: &Principal, request: &TurnRequest) -> Result<Vec<Requested>, Error> {
+        let parts = &self.inner.parts;
+        let (caller, conversation) = (&by.id, &request.conversation);
+        let asker = Asker { caller, conversation, context: request.context.as_ref() };
+        let plans =
+            request.calls.iter().map(|call| plan(call.clone(), &asker, parts.tools.as_ref(), parts.policy.as_ref()));
+        let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
+        let mut take = Vec::new();
+        for Planned { mut requested, gated } in futures::future::join_all(plans).await {
+            if let (Some(live), Plan::Go(pinned)) = (gated, &requested.plan) {
+                let (pinned, now) = (pinned.clone(), parts.clock.now());
+                if self.was_just_denied(&asker, &pinned, &requested.arguments).await? {
+                    let reason = "a person has just denied an identical call; do not repeat it";
+                    requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
+                } else {
+                    self.inner.standings.ready(parts.store.as_ref(), now).await?;
+                    let standings = &self.inner.standings;
+                    requested.standing =
+                        standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
+                    take.extend(requested.standing.as_ref().map(|standing| standing.id));
+                }
+            }
+            calls.push(requested);
+        }
+        Ok(calls)
+    }
+
+    async fn was_just_denied(&self, asker: &Asker<'_>, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
+        let parts = &self.inner.parts;
+        if parts.rules.denied_again == Span::ZERO {
+            return Ok(false);
+        }
+        let alike = exact::alike(pinned, arguments);
+        let denied = parts.store.denied(asker.conversation, alike).await?;
+        Ok(denied.is_some_and(|at| at + parts.rules.denied_again > parts.clock.now()))
+    }
+
+    /// A page of the standing approvals that this principal may see, in the order of their making, and where the next page
+    /// begins. Approvers see all, callers those for their own calls.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn standing_approvals(
+        &self,
+        by: &Principal,
+        after: Option<StandingId>,
+    ) -> Result<(Vec<StandingRow>, Option<StandingId>), Error> {
+        let rows = self.inner.parts.store.standings(after, PAGE).await?;
+        let next = (rows.len() == PAGE).then(|| rows.last().map(|row| row.standing.id)).flatten();
+        Ok((rows.into_iter().filter(|row| sees(by, row)).collect(), next))
+    }
+
+    /// Takes a standing approval back. Calls that it let go on have gone on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; a refusal where the principal neither gave it nor is an admin.
+    pub async fn revoke(&self, by: &Principal, id: StandingId) -> Result<StandingRow, Error> {
+        let parts = &self.inner.parts;
+        let row = parts.store.standing(id).await?.filter(|row| sees(by, row));
+        let row = row.ok_or(Error::NotFound("standing approval"))?;
+        if row.by != by.id && !by.roles.has(Role::Admin) {
+            let why = "only who gave a standing approval, or an admin, takes it back";
+            return Err(Refusal::NotAllowed(why.into()).into());
+        }
+        if row.revoked.is_none() {
+            parts.store.revoke(StandingRevoked { id, by: by.id.clone(), at: parts.clock.now() }).await?;
+        }
+        self.inner.reread(id).await?;
+        Ok(parts.store.standing(id).await?.unwrap_or(row))
+    }
+}
+
+fn sees(by: &Principal, row: &StandingRow) -> bool {
+    let by_role = by.roles.has(Role::Admin) || by.roles.has(Role::Approver);
+    let in_scope = by.conversation.as_ref().is_none_or(|only| *only == row.conversation);
+    in_scope && (by_role || by.id == row.caller)
+}
+
+impl Inner {
+    /// Looks up how a standing approval is by now.
+    pub(crate) async fn reread(&self, id: StandingId) -> Result<(), StoreFault> {
+        let row = self.parts.store.standing(id).await?;
+        self.standings.corrected(id, row);
+        Ok(())
+    }
+}

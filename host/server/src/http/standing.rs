@@ -1,0 +1,75 @@
+//! `/v1/standing-approvals`: what approvers allowed beforehand.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::StandingId;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use crate::auth::By;
+use crate::error::Result;
+use crate::wire;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    /// Only those after this one: the `next` of the page before.
+    #[param(value_type = Option<String>)]
+    after: Option<Id<StandingId>>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct One {
+    /// The standing approval.
+    #[param(value_type = String)]
+    standing: Id<StandingId>,
+}
+
+/// Lists standing approvals
+///
+/// Approvers see all of them, callers those for their own calls. They are made with an answer: see `standing` there.
+#[utoipa::path(
+    get, path = "/v1/standing-approvals", operation_id = "list_standing_approvals", tag = "suspensions", params(Which),
+    responses(
+        (status = 200, description = "Some of them, and where the next begin", body = wire::StandingApprovals),
+        (status = 400, description = "`bad-request`"),
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Params(Which { after }): Params<Which>,
+) -> Result<Response> {
+    let handle = &app.doors.handle;
+    let (rows, next) = handle.standing_approvals(&by, after.map(|after| after.0)).await?;
+    let now = handle.now();
+    let standing_approvals = rows.iter().map(|row| wire::StandingApproval::new(row, now)).collect();
+    answer(StatusCode::OK, &wire::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
+}
+
+/// Takes a standing approval back
+///
+/// By who gave it, or by an admin. Calls that it let go on have gone on; from now on people are asked again.
+#[utoipa::path(
+    delete, path = "/v1/standing-approvals/{standing}", operation_id = "revoke_standing_approval", tag = "suspensions", params(One),
+    responses(
+        (status = 200, description = "As it is now", body = wire::StandingApproval),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`: somebody else gave it"),
+        (status = 404, description = "`not-found`"),
+    )
+)]
+pub(crate) async fn revoke(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Segments(One { standing }): Segments<One>,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let handle = app.doors.handle.clone();
+    let row = to_the_end(async move { handle.revoke(&by, standing.0).await }).await??;
+    answer(StatusCode::OK, &wire::StandingApproval::new(&row, app.doors.handle.now()))
+}
