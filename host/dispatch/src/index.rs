@@ -58,19 +58,19 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
     }
 }
 
-/// The suspensions of a call that are new or were closed.
+/// The suspensions of a call that are new, were closed or were escalated.
 fn rows<'a>(
     index: CallIndex,
     call: &'a Call,
     known: Option<&'a Call>,
     turn: &'a Turn,
 ) -> impl Iterator<Item = SuspensionRow> + 'a {
-    let was_closed = move |n: usize| {
-        let known = known.and_then(|known| known.suspensions.get(n));
-        known.map(|(_, closed)| closed.is_some())
-    };
     call.suspensions.iter().enumerate().filter_map(move |(n, (suspension, closed))| {
-        let changed = was_closed(n) != Some(closed.is_some());
+        let known = known.and_then(|known| known.suspensions.get(n));
+        // An escalation changes nothing of the row; whoever is to be told of it is told with the row.
+        let changed = known.is_none_or(|(before, was_closed)| {
+            was_closed.is_some() != closed.is_some() || before.escalated_at != suspension.escalated_at
+        });
         let state = closed.as_ref().map_or("open", |closed| closed.state());
         changed.then(|| row(index, call, suspension, state, turn))
     })

@@ -31,8 +31,14 @@ fn deliveries(row: &SuspensionRow, subscribers: &dyn Subscribers, before: Option
     let known = before.and_then(|before| before.suspension(row.id));
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
     let opened = known.is_none().then_some((Occasion::Opened, suspension.created_at));
+    let widened = |(need, of): (u16, &domain::Need)| {
+        let before = known.is_some_and(|(_, _, known, _)| known.has_escalated(of));
+        let at = suspension.escalated_at.filter(|_| !before && suspension.has_escalated(of))?;
+        Some((Occasion::Escalated { need }, at))
+    };
+    let escalated: Vec<_> = (0..).zip(suspension.needs()).filter_map(widened).collect();
     let closed = closed.filter(|_| !was_closed).map(|closed| (Occasion::Closed, closed.at));
-    let owed = opened.into_iter().chain(closed).flat_map(|(occasion, at)| {
+    let owed = opened.into_iter().chain(escalated).chain(closed).flat_map(|(occasion, at)| {
         let wanting = subscribers.wanting(occasion, row).into_iter();
         wanting.map(move |webhook| DeliveryRow {
             suspension: row.id,

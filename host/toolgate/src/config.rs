@@ -3,6 +3,7 @@
 //! The file is strict: a key that means nothing is an error with its line, its column and the key that was probably meant.
 //! Paths in it are relative to the file. What is given on the command line stands over it.
 
+mod approvals;
 mod check;
 mod compile;
 mod door;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Rule, Rules, Span, ToolName};
 pub use door::DoorTable;
@@ -94,6 +96,8 @@ pub struct Config {
     pub limits: LimitsTable,
     /// What one principal may have at the host at once.
     pub quota: QuotasTable,
+    /// What goes with the answers of people.
+    pub approvals: ApprovalsTable,
     /// How long the HTTP door waits for its clients, and how many it lets in.
     pub door: DoorTable,
     /// What differs for single plugins, by name.
@@ -233,6 +237,8 @@ impl Config {
             queue: self.queue_ms.map_or(default.queue, |queue| Span::from_millis(queue.get())),
             max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
+            standing: self.approvals.standing(),
+            denied_again: self.approvals.denied_again(),
             ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }
     }

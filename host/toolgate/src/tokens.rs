@@ -179,6 +179,7 @@ impl Tokens {
         found.map(|holder| Principal {
             id: holder.name.clone(),
             roles: holder.roles.iter().copied().collect(),
+            groups: Vec::new(),
             conversation: holder.conversation.clone(),
         })
     }
