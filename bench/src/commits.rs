@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use dispatch::Until;
 use dispatch::ports::{Commit, Index, LiveTool, Store};
 use domain::{
-    CallId, CallIndex, Context as Deciding, ConversationId, Due, Input, Json, Outcome, OwnerId, Plan, PrincipalId,
-    Rejection, Requested, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId,
+    Asked, CallId, CallIndex, Context as Deciding, ConversationId, Due, Input, Json, Outcome, OwnerId, Plan,
+    PrincipalId, Rejection, Requested, Rules, Span, Submission, Timestamp, Turn, TurnId,
 };
 use tokio::sync::oneshot;
 
@@ -64,7 +64,7 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
     let call = CallId::new(&format!("f{n}"))?;
     let caller = PrincipalId::new("bench")?;
     let rules = Rules::default();
-    let mut mint = || SuspensionId::from_bits(0);
+    let mut mint = || 0;
     let mut cx = Deciding {
         now: Timestamp::from_millis(1_800_000_000_000),
         owner: OwnerId::from_bits(1),
@@ -83,6 +83,9 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
             arguments: Json::new(setting::ARGUMENTS),
             plan: Plan::Go(live.pinned.clone()),
             prompt: None,
+            asked: Asked::default(),
+            ruled_by: None,
+            standing: None,
             result: None,
         }],
     };

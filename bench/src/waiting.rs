@@ -66,6 +66,7 @@ async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
             arguments: None,
             comment: None,
             expect_digest: Some(item.suspension.digest),
+            standing: None,
         };
         let start = now();
         host.handle().resolve(&approver, answer).await?;
