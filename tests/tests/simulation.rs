@@ -176,6 +176,7 @@ impl World {
             arguments: (decision == "approve" && self.random.once_in(3)).then(|| Json::new("{\"n\":2}")),
             comment: None,
             expect_digest: Some(item.suspension.digest),
+            standing: None,
         };
         // Two people answer at once; at most one of them wins, and the same answer again is only an echo.
         let bob = principal("bob", &[Role::Approver, Role::Client]);
