@@ -1,7 +1,7 @@
 //! A store that dies. Faults are implementations of the ports, never switches in the code that is tested.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
@@ -27,18 +27,25 @@ pub struct MortalStore {
     inner: Arc<dyn Store>,
     /// How many commits are left, and how the last one ends.
     fate: Mutex<Option<(usize, Death)>>,
+    /// Whether the next question for an owner takes a moment.
+    hesitates: AtomicBool,
 }
 
 impl MortalStore {
     /// A store that lives until told otherwise.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, fate: Mutex::new(None) }
+        Self { inner, fate: Mutex::new(None), hesitates: AtomicBool::new(false) }
     }
 
     /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+    }
+
+    /// Takes a moment before it says next to whom a conversation belongs, so that whoever asks can be cancelled there.
+    pub fn hesitate(&self) {
+        self.hesitates.store(true, Ordering::Relaxed);
     }
 
     fn fate(&self) -> Option<Death> {
@@ -88,6 +95,9 @@ impl Store for MortalStore {
     }
 
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        if self.hesitates.swap(false, Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
         self.inner.owner(conversation).await
     }
 

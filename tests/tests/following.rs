@@ -1,0 +1,87 @@
+//! A follower that is cancelled at any point loses nothing and is told nothing twice: `select!` cancels one at each turn of
+//! every event stream.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dispatch::ports::{End, Position, Run};
+use dispatch::{CallRequest, Host, Item, Parts, Quotas, TurnRequest, Until};
+use domain::{CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Span};
+use futures::FutureExt as _;
+use store::MemoryStore;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::faults::MortalStore;
+use toolgate_tests::tools::WordTools;
+
+fn host(store: Arc<MortalStore>) -> Host {
+    let minted = AtomicU64::new(1);
+    let run = |_: Run| async {
+        End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+    };
+    Host::start(Parts {
+        store,
+        tools: Arc::new(WordTools::new(&["server"], run)),
+        clock: Arc::new(SimClock::default()),
+        guests: tokio::runtime::Handle::current(),
+        owner: OwnerId::from_bits(7),
+        mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
+        rules: Rules::default(),
+        bounds: dispatch::Bounds::default(),
+        quotas: Quotas::default(),
+        subscribers: Arc::new(()),
+    })
+}
+
+#[tokio::test]
+async fn a_follower_that_is_cancelled_while_it_reads_is_told_everything_once() {
+    let store = Arc::new(MortalStore::new(Arc::new(MemoryStore::default())));
+    let host = host(store.clone());
+    let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
+    let conversation = ConversationId::new("conversation").unwrap();
+    for n in 0..3 {
+        let call = CallRequest {
+            id: CallId::new(&format!("call-{n}")).unwrap(),
+            tool: "server".into(),
+            arguments: Json::new("{}"),
+            result: None,
+        };
+        let turn = TurnRequest {
+            conversation: conversation.clone(),
+            calls: vec![call],
+            context: None,
+            rejection: Rejection::default(),
+            ephemeral: false,
+        };
+        let submitted = host.handle().submit(&caller, turn).await.unwrap();
+        let (turn, long) = (submitted.turn.id, Span::from_secs(60));
+        host.handle().wait(&caller, &conversation, turn, Until::Settled, long).await.unwrap();
+    }
+    let handle = host.handle();
+    let follow = || handle.follow(&caller, &conversation, Position(0)).map(Result::unwrap);
+
+    let mut undisturbed = follow().await;
+    let mut all = Vec::new();
+    while let Some(committed) = undisturbed.next_committed().await.unwrap() {
+        all.push(committed.position);
+    }
+    assert!(all.len() >= 3, "{all:?}");
+
+    let (mut live, mut committed) = (follow().await, follow().await);
+    let (mut by_live, mut by_committed) = (Vec::new(), Vec::new());
+    for _ in &all {
+        store.hesitate();
+        // It gives up where it has read a page and does not know yet whether it may be seen.
+        let cancelled = live.next().now_or_never();
+        let next = cancelled.or_else(|| live.next().now_or_never()).expect("what was not told is told next");
+        if let Item::Committed(next) = next.unwrap() {
+            by_live.push(next.position);
+        }
+        store.hesitate();
+        let cancelled = committed.next_committed().now_or_never();
+        let next = cancelled.or_else(|| committed.next_committed().now_or_never()).expect("it is read at once");
+        by_committed.extend(next.unwrap().map(|next| next.position));
+    }
+    assert_eq!((by_live, by_committed), (all.clone(), all));
+}
