@@ -23,7 +23,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("store", &["domain", "dispatch"]),
     ("sandbox", &["domain", "text"]),
     ("policy", &["domain", "dispatch", "text"]),
-    ("webhook", &["domain", "dispatch"]),
+    ("webhook", &["domain", "dispatch", "text"]),
     ("console", &[]),
     ("registry", &["domain", "dispatch", "policy", "sandbox", "text"]),
     ("server", &["domain", "dispatch", "text"]),

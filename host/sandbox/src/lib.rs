@@ -45,7 +45,7 @@ pub use call::{End, Job, Spent};
 pub use capability::filesystem::{Folder, raise_open_files};
 pub use capability::http::{
     HostPattern, HttpClient, HttpRule, InvalidAuthority, InvalidRule, Reach, Resolver, Scheme, SystemResolver,
-    is_public,
+    is_public, may_reach,
 };
 pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota, Swapped};
 pub use capability::secrets::{InvalidSecret, LEAST_SECRET, MOST_SECRET, Secret, SecretPlace, SecretValue};

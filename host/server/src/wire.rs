@@ -5,6 +5,7 @@
 
 mod approval;
 mod audit;
+mod delivery;
 mod event;
 mod forms;
 mod plugin;
@@ -21,6 +22,7 @@ mod words;
 pub use self::time::rfc3339;
 pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
+pub use delivery::Delivery;
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};

@@ -14,6 +14,7 @@ mod manifest;
 mod place;
 mod quota;
 mod secrets;
+mod webhook;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,7 @@ use registry::{Holder, Pattern, PluginSettings};
 use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
+pub use webhook::{EventWord, KindWord, LinkTable, WebhookTable};
 
 /// The file that is read if none is named.
 pub const FILE: &str = "toolgate.toml";
@@ -105,6 +107,8 @@ pub struct Config {
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
     /// What gates tools beyond their declarations. Where several patterns fit, the strictest rule stands.
     pub policy: Vec<PolicyTable>,
+    /// Who outside is told of what waits.
+    pub webhook: Vec<WebhookTable>,
     #[serde(skip)]
     #[schemars(skip)]
     source: Source,

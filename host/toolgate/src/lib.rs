@@ -23,6 +23,7 @@ pub mod config;
 pub mod doors;
 mod folder;
 mod host;
+mod reach;
 mod record;
 pub mod tokens;
 mod wire_up;

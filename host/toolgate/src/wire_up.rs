@@ -9,9 +9,10 @@ use dispatch::ports::{Clock, Store};
 use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
 use registry::{Holder, PluginSettings, Registry};
-use sandbox::{HttpClient, Sandbox, SystemResolver};
+use sandbox::{HttpClient, Resolver, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
+use webhook::{Courier, Http, Webhooks};
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
@@ -19,6 +20,7 @@ use crate::compiler::{CompilerProgram, compiler};
 use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
 use crate::host::{Background, Host, Running};
+use crate::reach::Lookups;
 use crate::record::{self, Actors};
 
 /// Guests at once, if nobody says otherwise.
@@ -88,13 +90,15 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let sending =
         runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
     let sending = sending.map_err(OpenError::Threads)?;
-    let http = HttpClient::new(sending.handle().clone(), Arc::new(SystemResolver::default()), &[]);
+    let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
+    let http = HttpClient::new(sending.handle().clone(), resolver.clone(), &[]);
     let sending = Background::new(sending);
     let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
     let sandbox = sandbox(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http))?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let secrets = plan.config.secrets()?;
+    let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let mut settings = plan.config.registry(&data, &secrets);
     settings.folder = plan.plugins;
     let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
@@ -114,20 +118,27 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         store: store.clone(),
         tools: Arc::new(registry.clone()),
         policy: Arc::new(dispatch::ports::AsDeclared),
-        clock,
+        clock: clock.clone(),
         guests: guests.handle().clone(),
         owner,
         mint: Arc::new(mint),
         rules: plan.config.rules(),
         bounds: Bounds { arguments, ..Bounds::default() },
         quotas: plan.config.quota.quotas(),
-        subscribers: Arc::new(()),
+        subscribers: webhooks.clone(),
     });
     let handle = core.handle();
-    let tasks = vec![
+    let mut tasks = vec![
         tokio::spawn(record::record(told, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
+    tasks.extend(webhooks.deliver(&Courier {
+        store: store.clone(),
+        clock,
+        suspensions: Arc::new(handle.clone()),
+        transport: Arc::new(Http::new(Arc::new(Lookups(resolver)))),
+        links: None,
+    }));
     let running = Running {
         _core: core,
         tasks,

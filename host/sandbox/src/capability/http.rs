@@ -33,7 +33,7 @@ use wasmtime_wasi_http::p2::add_only_http_to_linker_async;
 use wasmtime_wasi_http::p2::bindings::http::types::HostFields;
 use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView, WasiHttpView};
 
-pub use self::address::is_public;
+pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
 pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HostPattern, HttpRule, InvalidRule, Reach, Scheme};

@@ -142,7 +142,10 @@ pub(crate) async fn read(
         error => error,
     })?;
     let own_calls = app.doors.handle.own_calls();
-    answer(StatusCode::OK, &wire::Suspension::for_principal(&item, &by, own_calls))
+    let deliveries = app.doors.handle.deliveries(&by, suspension.0).await?;
+    let deliveries = deliveries.iter().map(wire::Delivery::from).collect();
+    let read = wire::Suspension::for_principal(&item, &by, own_calls);
+    answer(StatusCode::OK, &wire::Suspension { deliveries, ..read })
 }
 
 /// Answers a suspension

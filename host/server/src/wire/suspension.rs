@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
 use super::standing::{StandingBounds, StandingTerms};
-use super::{Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
+use super::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
 
 /// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
 ///
@@ -104,6 +104,9 @@ pub struct Suspension {
     /// How it ended, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
+    /// What webhooks were told of it, or are still to be told, in order. Only where an approver or an admin reads it by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
     /// The same for people, where suspensions are listed or read. Absent from turns and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Display>,
@@ -332,6 +335,7 @@ impl Suspension {
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
             in_doubt_attempt: suspension.in_doubt,
             closed: closed.map(Closed::from),
+            deliveries: Vec::new(),
             display: None,
         }
     }

@@ -1,6 +1,6 @@
 //! Laws of the outbox: what is owed with a commit is found until it was delivered, webhook by webhook.
 
-use dispatch::ports::{Attempt, DeliveryRow, DeliveryState, Index, Occasion, Store};
+use dispatch::ports::{Attempt, DeliveryRow, DeliveryState, Index, Occasion};
 
 use crate::given::{self, Subject, commit, fact, row, suspension, time, with};
 

@@ -33,5 +33,9 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
     for policy in &config.policy {
         terminal.line(format!("policy   {}: {}", policy.tools.0, policy.rule))?;
     }
+    for webhook in &config.webhook {
+        // The rest of the URL may be a secret.
+        terminal.line(format!("webhook  {}, {}", webhook.name, webhook.url.0.host_str().unwrap_or_default()))?;
+    }
     Ok(())
 }

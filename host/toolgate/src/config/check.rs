@@ -27,7 +27,7 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
             source.error(&keys, message, Some(hint.to_owned()))
         })?;
     }
-    Ok(())
+    super::webhook::check(&config.webhook, source)
 }
 
 fn no_component(name: &PluginName) -> String {

@@ -59,14 +59,14 @@ fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "with config.rs, what reads what the operator says")]
-fn variable_of(variable: &str) -> Result<String, String> {
+pub(super) fn variable_of(variable: &str) -> Result<String, String> {
     std::env::var(variable).map_err(|error| match error {
         std::env::VarError::NotPresent => format!("the variable {variable} of the environment is not set"),
         std::env::VarError::NotUnicode(_) => format!("the variable {variable} of the environment is not text"),
     })
 }
 
-fn file_of(file: &Path) -> Result<String, String> {
+pub(super) fn file_of(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot read the file {}: {error}", file.display());
     let found = std::fs::metadata(file).map_err(failed)?;
     if !found.is_file() || found.len() > MAX_SECRET {

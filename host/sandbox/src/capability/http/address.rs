@@ -75,7 +75,8 @@ pub fn is_public(address: IpAddr) -> bool {
 }
 
 /// Whether an address may be connected to.
-pub(super) fn may_reach(address: IpAddr, reach: Reach) -> bool {
+#[must_use]
+pub fn may_reach(address: IpAddr, reach: Reach) -> bool {
     let own = || match address {
         IpAddr::V4(address) => OWN_4.iter().any(|block| within_4(address, *block)),
         IpAddr::V6(address) => {

@@ -1,0 +1,97 @@
+//! Where the host itself connects to: what webhooks name is looked up and filtered as what guests name is.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sandbox::{Reach, Resolver, may_reach};
+use url::Host;
+use webhook::Addresses;
+
+/// Addresses of one name that are tried.
+const MOST_ADDRESSES: usize = 8;
+
+/// The names that the operating system knows.
+pub(crate) struct Lookups(pub(crate) Arc<dyn Resolver>);
+
+#[async_trait]
+impl Addresses for Lookups {
+    async fn of(&self, host: Host<String>, port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
+        let found = match host {
+            Host::Ipv4(address) => vec![IpAddr::V4(address)],
+            Host::Ipv6(address) => vec![IpAddr::V6(address)],
+            Host::Domain(name) => {
+                let found = self.0.addresses(&name).await;
+                found.map_err(|error| format!("the name {name} has no address: {error}"))?
+            }
+        };
+        admitted(&found, port, private)
+    }
+}
+
+/// What may be connected to of what was found: never none.
+fn admitted(found: &[IpAddr], port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
+    let reach = if private { Reach::Private } else { Reach::Public };
+    let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MOST_ADDRESSES);
+    let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
+    match (found.first(), allowed.is_empty()) {
+        (_, false) => Ok(allowed),
+        (None, true) => Err("the name has no address".to_owned()),
+        (Some(address), true) if private => Err(format!("{address} is an address that no request is sent to")),
+        (Some(address), true) => {
+            Err(format!("{address} is not a public address; `private = true` allows those of your own network"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+
+    use url::Url;
+
+    use super::*;
+
+    /// Every name has these addresses.
+    struct Fixed(&'static [&'static str]);
+
+    impl Resolver for Fixed {
+        fn addresses(&self, _: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+            let found = self.0.iter().map(|text| text.parse().expect("an address")).collect();
+            Box::pin(async move { Ok(found) })
+        }
+    }
+
+    #[tokio::test]
+    async fn only_public_addresses_are_connected_to_unless_the_operator_says_otherwise() {
+        const MIXED: &[&str] = &["10.0.0.1", "1.1.1.1", "169.254.169.254", "2606:4700::1111"];
+        for (url, of_the_name, public, private) in [
+            (
+                "https://hooks.test",
+                MIXED,
+                "1.1.1.1:443 [2606:4700::1111]:443",
+                "10.0.0.1:443 1.1.1.1:443 [2606:4700::1111]:443",
+            ),
+            ("https://hooks.test:8443", &["10.0.0.1"], "refused", "10.0.0.1:8443"),
+            ("https://hooks.test", &["169.254.169.254"], "refused", "refused"),
+            ("https://hooks.test", &[], "refused", "refused"),
+            // An address in the URL is looked up nowhere, and filtered all the same, however it is written.
+            ("https://127.0.0.1", &["1.1.1.1"], "refused", "127.0.0.1:443"),
+            ("http://0x7f.1:81", &["1.1.1.1"], "refused", "127.0.0.1:81"),
+            ("https://2130706433", &["1.1.1.1"], "refused", "127.0.0.1:443"),
+            ("https://[::1]", &["1.1.1.1"], "refused", "[::1]:443"),
+            ("https://[::ffff:127.0.0.1]", &["1.1.1.1"], "refused", "refused"),
+            ("https://[::ffff:169.254.169.254]", &["1.1.1.1"], "refused", "refused"),
+            ("https://localhost", &["127.0.0.1", "::1"], "refused", "127.0.0.1:443 [::1]:443"),
+        ] {
+            let parsed = Url::parse(url).expect(url);
+            let (host, port) = (parsed.host().expect(url).to_owned(), parsed.port_or_known_default().expect(url));
+            for (may_be_private, wanted) in [(false, public), (true, private)] {
+                let found = Lookups(Arc::new(Fixed(of_the_name))).of(host.clone(), port, may_be_private).await;
+                let found = found.map(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+                assert_eq!(found.as_deref().unwrap_or("refused"), wanted, "{url} private: {may_be_private}");
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What `[[webhook]]` may say, and what is said of what it may not. No value of a secret is in any of it.
+
+use std::fs;
+use std::path::Path;
+
+use dispatch::ports::SuspensionRow;
+use domain::{CallIndex, ConversationId, Kind, PrincipalId, Span, SuspensionId, TurnId};
+use expect_test::{Expect, expect};
+use toolgate::config::Config;
+use webhook::EventName;
+
+/// The first line, and the hint.
+fn check(table: &str, expect: &Expect) {
+    let text = format!("[[webhook]]\n{table}\n");
+    let error = Config::parse(&text, Path::new("toolgate.toml")).expect_err("something is wrong");
+    expect.assert_eq(&format!("{error}\n{}", error.hint().unwrap_or_default()));
+}
+
+#[test]
+fn what_is_wrong_with_a_webhook_is_told_with_its_place() {
+    let secret = "\nsecret_env = \"S\"";
+    check(
+        "name = \"pager\"\nurl = \"https://hooks.test/\"",
+        &expect![[r#"
+            toolgate.toml:2:1: nothing says where the secret of the webhook pager comes from
+            write `secret_env = "VARIABLE"` or `secret_file = "PATH"`; its value has no place in this file"#]],
+    );
+    check(
+        &format!("name = \"pager\"\nurl = \"http://hooks.test/\"{secret}"),
+        &expect![[r#"
+            toolgate.toml:3:1: over http anybody on the way reads what is sent
+            use https; or write `private = true` for a receiver in your own network"#]],
+    );
+    check(
+        &format!("name = \"pager\"\nurl = \"ftp://hooks.test/\"{secret}\nprivate = true"),
+        &expect![[r#"
+            toolgate.toml:3:1: a webhook is reached over https, not over ftp
+            correct the URL"#]],
+    );
+    check(
+        &format!("name = \"pager\"\nurl = \"https://me:pass@hooks.test/\"{secret}"),
+        &expect![[r#"
+            toolgate.toml:3:1: the URL holds a name or a password
+            the signature says who sends; take the name and the password out"#]],
+    );
+    check(
+        &format!("name = \"a b\"\nurl = \"https://hooks.test/\"{secret}"),
+        &expect![[r#"
+            toolgate.toml:2:1: "a b" is no name of a webhook
+            use 1 to 64 of the characters a-z A-Z 0-9 _ -"#]],
+    );
+    check(
+        &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nsecret_file = \"s\""),
+        &expect![[r#"
+            toolgate.toml:4:1: a secret has one source, not both
+            remove one of the two"#]],
+    );
+    check(
+        &format!(
+            "name = \"a\"\nurl = \"https://a.test/\"{secret}\n[[webhook]]\nname = \"a\"\nurl = \"https://b.test/\"{secret}"
+        ),
+        &expect![[r#"
+            toolgate.toml:6:1: two webhooks are named a
+            rename one of them"#]],
+    );
+    check(
+        &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nevents = [\"open\"]"),
+        &expect![[r#"
+            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`
+            did you mean `opened`?"#]],
+    );
+    check(
+        "name = \"pager\"\nurl = \"hooks.test\"",
+        &expect![[r#"
+            toolgate.toml:3:7: relative URL without a base
+        "#]],
+    );
+}
+
+#[test]
+fn a_secret_is_looked_up_when_the_host_starts_and_is_not_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("toolgate.toml");
+    fs::write(&file, "[[webhook]]\nname = \"pager\"\nurl = \"https://hooks.test/\"\nsecret_file = \"pager.secret\"\n")
+        .expect("written");
+    let looked_up = || Config::read(Some(&file)).expect("the file is fine").webhooks();
+    let said = || looked_up().err().expect("something is wrong").to_string();
+    assert!(said().contains("toolgate.toml:4:1: the secret of the webhook pager: cannot read the file"), "{}", said());
+    fs::write(folder.path().join("pager.secret"), "sesame\n").expect("written");
+    assert!(said().contains("it has 6 bytes; a secret has 24 to 256") && !said().contains("sesame"), "{}", said());
+    fs::write(folder.path().join("pager.secret"), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").expect("written");
+    assert_eq!(looked_up().expect("a secret").len(), 1);
+}
+
+#[test]
+fn what_a_webhook_wants_is_what_its_table_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("s"), "a raw secret of 27 bytes...").expect("written");
+    let made = |more: &str| {
+        let text = format!("[[webhook]]\nname = \"a\"\nurl = \"https://a.test\"\nsecret_file = \"s\"\n{more}");
+        let config = Config::parse(&text, &folder.path().join("toolgate.toml")).expect("fine");
+        config.webhooks().expect("a secret").remove(0)
+    };
+    let row = |tool: &str, kind, conversation: &str| SuspensionRow {
+        id: SuspensionId::from_bits(1),
+        turn: TurnId::from_bits(1),
+        call: CallIndex(0),
+        conversation: ConversationId::new(conversation).expect("legal"),
+        caller: PrincipalId::new("ann").expect("legal"),
+        tool: tool.into(),
+        kind,
+        state: "open".into(),
+    };
+    let rows = [row("pay", Kind::Approval, "c"), row("ask", Kind::Elicitation, "c"), row("pay", Kind::ClientExec, "d")];
+    for (more, wanted) in [
+        ("", [true, true, false]),
+        ("tools = \"p*\"", [true, false, false]),
+        ("kinds = [\"client_exec\", \"approval\"]", [true, false, true]),
+        ("conversation = \"d\"", [false, false, false]),
+        ("conversation = \"d\"\nkinds = [\"client_exec\"]", [false, false, true]),
+    ] {
+        let webhook = made(more);
+        assert_eq!(rows.each_ref().map(|row| (webhook.wants)(row)), wanted, "{more}");
+    }
+    let plain = made("");
+    assert_eq!((plain.events, plain.arguments, plain.private, plain.link), (EventName::ALL.into(), false, false, None));
+    let full =
+        made("events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5 }");
+    assert_eq!((full.events, full.arguments, full.private), ([EventName::Closed].into(), true, true));
+    assert_eq!(
+        full.link.map(|link| (link.principal.to_string(), link.ttl)),
+        Some(("oncall".into(), Span::from_millis(5)))
+    );
+}

@@ -1,0 +1,157 @@
+//! What is sent: enough to decide whether to look, and by default none of what the call is about. The names are those of the
+//! API, and what a plugin or a model wrote is escaped for people.
+
+use std::borrow::Cow;
+
+use dispatch::PendingItem;
+use dispatch::ports::{DeliveryRow, Occasion};
+use domain::{Closed, Json, Need, Risk, Suspension, Timestamp, Who};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use time::OffsetDateTime;
+
+/// Arguments with more bytes are left out, even where they are asked for.
+const MOST_ARGUMENTS: usize = 64 << 10;
+
+/// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year, and "never" is a time after it.
+const LAST: i64 = 253_402_300_799_999;
+
+#[derive(Serialize)]
+struct Message<'a> {
+    r#type: String,
+    id: String,
+    at: String,
+    suspension: Told<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    suspension: String,
+    conversation: &'a str,
+    turn: String,
+    call: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<&'a str>,
+    kind: &'static str,
+    state: &'a str,
+    caller: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<Cow<'a, str>>,
+    prompt_by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_by: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk: Option<&'static str>,
+    needs: Vec<Needed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a RawValue>,
+    created_at: String,
+    expires_at: String,
+    digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<Ended<'a>>,
+}
+
+#[derive(Serialize)]
+struct Needed {
+    who: Vec<String>,
+    quorum: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    escalates_to: Vec<String>,
+    escalated: bool,
+}
+
+#[derive(Serialize)]
+struct Ended<'a> {
+    state: &'a str,
+    by: &'a str,
+    at: String,
+}
+
+/// The body of a delivery. `url` opens the suspension for whoever has it.
+pub(crate) fn body(
+    row: &DeliveryRow,
+    item: &PendingItem,
+    with_arguments: bool,
+    url: Option<&str>,
+) -> Result<String, serde_json::Error> {
+    let PendingItem { call, suspension, closed, .. } = item;
+    let (pinned, asked) = (call.pinned.as_deref(), &suspension.asked);
+    let closed: Option<&Closed> = closed.as_ref();
+    let wanted = with_arguments && row.occasion != Occasion::Closed;
+    let message = Message {
+        r#type: format!("suspension.{}", row.occasion.as_str()),
+        id: row.message_id(),
+        at: rfc3339(row.at),
+        suspension: Told {
+            suspension: suspension.id.to_string(),
+            conversation: item.conversation.as_str(),
+            turn: item.turn.to_string(),
+            call: call.id.as_str(),
+            tool: &call.tool,
+            plugin: pinned.map(|pinned| pinned.plugin.as_str()),
+            kind: suspension.kind.as_str(),
+            state: closed.map_or("open", Closed::state),
+            caller: item.caller.as_str(),
+            prompt: suspension.prompt.as_deref().map(text::lines),
+            prompt_by: asked.prompt_by.as_str(),
+            title: asked.title.as_deref().map(text::line),
+            asked_by: asked.by.as_deref().map(text::line),
+            reason: asked.reason.as_deref().map(text::lines),
+            risk: asked.risk.map(Risk::as_str),
+            needs: asked.needs.iter().map(|need| needed(need, suspension)).collect(),
+            arguments: Some(asked_about(item)).filter(|_| wanted).and_then(raw),
+            created_at: rfc3339(suspension.created_at),
+            expires_at: rfc3339(suspension.expires_at),
+            digest: suspension.digest.to_string(),
+            component: pinned.map(|pinned| pinned.component.to_string()),
+            closed: closed.map(|closed| Ended {
+                state: closed.state(),
+                by: closed.by.as_str(),
+                at: rfc3339(closed.at),
+            }),
+        },
+        url,
+    };
+    serde_json::to_string(&message)
+}
+
+fn needed(need: &Need, suspension: &Suspension) -> Needed {
+    let names = |who: &[Who]| who.iter().map(ToString::to_string).collect();
+    Needed {
+        who: names(&need.who),
+        quorum: need.quorum,
+        escalates_to: need.escalate.as_ref().map(|wider| names(&wider.to)).unwrap_or_default(),
+        escalated: suspension.has_escalated(need),
+    }
+}
+
+/// The arguments that the question is about. An approver may have edited them since; the digest says which they were.
+fn asked_about(item: &PendingItem) -> &Json {
+    let (call, digest) = (&item.call, item.suspension.digest);
+    let submitted = call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == digest);
+    if submitted { &call.submitted } else { &call.arguments }
+}
+
+/// Arguments as they stand, where they are JSON and not too large.
+fn raw(arguments: &Json) -> Option<&RawValue> {
+    (arguments.size() <= MOST_ARGUMENTS).then(|| serde_json::from_str(arguments.as_str()).ok()).flatten()
+}
+
+/// A time as RFC 3339 writes it, in UTC with milliseconds: as the API has it.
+fn rfc3339(at: Timestamp) -> String {
+    let millis = i64::try_from(at.millis()).unwrap_or(LAST).min(LAST);
+    let seconds = OffsetDateTime::from_unix_timestamp(millis / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (date, clock) = (seconds.date(), seconds.time());
+    let day = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
+    format!("{day}T{:02}:{:02}:{:02}.{:03}Z", clock.hour(), clock.minute(), clock.second(), millis % 1000)
+}

@@ -1,0 +1,130 @@
+//! When a delivery is attempted again, and when it is given up.
+
+use dispatch::ports::{Attempt, DeliveryRow, DeliveryState};
+use domain::{Span, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::send::Answered;
+
+/// Attempts at one delivery, at most: with the pauses below they take about two and a half hours.
+pub const MOST_ATTEMPTS: u32 = 12;
+
+/// The pause after the first attempt. It doubles with each further one.
+const FIRST_PAUSE: Span = Span::from_secs(5);
+
+/// The longest pause, apart from its jitter. No receiver gets a longer one by asking.
+const LONGEST_PAUSE: Span = Span::from_secs(60 * 60);
+
+/// The status with which a receiver says that it wants to hear no more of this.
+const GONE: u16 = 410;
+
+/// The row after an attempt that ended at this time: with an answer, or with what went wrong in its place.
+pub(crate) fn after(row: &DeliveryRow, answered: Result<Answered, String>, now: Timestamp) -> DeliveryRow {
+    let attempts = row.attempts.saturating_add(1);
+    let (state, status, error) = match answered {
+        Ok(Answered { status, .. }) if (200..300).contains(&status) => (DeliveryState::Delivered, Some(status), None),
+        Ok(Answered { status: GONE, .. }) => {
+            (DeliveryState::Failed, Some(GONE), Some("the receiver wants no more attempts".to_owned()))
+        }
+        Ok(Answered { status, .. }) if (300..400).contains(&status) => {
+            (again(row, attempts, None, now), Some(status), Some("redirects are not followed".to_owned()))
+        }
+        Ok(Answered { status, retry_after }) => (again(row, attempts, retry_after, now), Some(status), None),
+        Err(error) => (again(row, attempts, None, now), None, Some(error)),
+    };
+    DeliveryRow { state, attempts, last: Some(Attempt { at: now, status, error }), ..row.clone() }
+}
+
+/// The row of what is not attempted any more, and why.
+pub(crate) fn given_up(row: &DeliveryRow, why: &str, now: Timestamp) -> DeliveryRow {
+    let last = Some(Attempt { at: now, status: None, error: Some(why.to_owned()) });
+    DeliveryRow { state: DeliveryState::Failed, last, ..row.clone() }
+}
+
+fn again(row: &DeliveryRow, attempts: u32, asked: Option<Span>, now: Timestamp) -> DeliveryState {
+    if attempts >= MOST_ATTEMPTS {
+        return DeliveryState::Failed;
+    }
+    let pause = pause(row, attempts).max(asked.map_or(Span::from_millis(0), |asked| asked.min(LONGEST_PAUSE)));
+    DeliveryState::Pending { next: now + pause }
+}
+
+/// The pause after so many attempts: doubled each time, and up to a quarter more, so that what failed together does not come
+/// back together. How much more is worked out from what is delivered: it is spread like chance, and can be repeated.
+fn pause(row: &DeliveryRow, attempts: u32) -> Span {
+    let doubled = FIRST_PAUSE.millis().saturating_mul(1 << attempts.saturating_sub(1).min(20));
+    let pause = doubled.min(LONGEST_PAUSE.millis());
+    let digest = Sha256::digest(format!("{} {} {attempts}", row.webhook, row.message_id()));
+    let spread = digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    Span::from_millis(pause + spread % (pause / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch::ports::Occasion;
+    use domain::SuspensionId;
+
+    use super::*;
+
+    fn row(attempts: u32) -> DeliveryRow {
+        DeliveryRow {
+            suspension: SuspensionId::from_bits(7),
+            occasion: Occasion::Opened,
+            webhook: "pager".into(),
+            at: Timestamp::from_millis(0),
+            state: DeliveryState::Pending { next: Timestamp::from_millis(0) },
+            attempts,
+            last: None,
+        }
+    }
+
+    fn answered(status: u16, retry_after: Option<u64>) -> Result<Answered, String> {
+        Ok(Answered { status, retry_after: retry_after.map(Span::from_secs) })
+    }
+
+    #[test]
+    fn pauses_double_from_seconds_to_an_hour_and_then_it_is_given_up() {
+        let now = Timestamp::from_millis(1_000_000);
+        let pauses = (0..MOST_ATTEMPTS).map(|attempts| {
+            let row = after(&row(attempts), answered(500, None), now);
+            assert_eq!(row.attempts, attempts + 1);
+            row.next().map(|next| (next - now).millis())
+        });
+        let pauses: Vec<_> = pauses.collect();
+        let doubled = [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600].map(|seconds| seconds * 1_000);
+        for (pause, doubled) in pauses.iter().zip(doubled) {
+            assert!(
+                pause.is_some_and(|pause| (doubled..doubled + doubled / 4).contains(&pause)),
+                "{pause:?} {doubled}"
+            );
+        }
+        assert_eq!((pauses.len(), pauses.last()), (12, Some(&None)), "the twelfth was the last");
+        let of_another = DeliveryRow { suspension: SuspensionId::from_bits(8), ..row(3) };
+        assert_ne!(pause(&row(3), 3), pause(&of_another, 3), "what failed together does not come back together");
+    }
+
+    #[test]
+    fn an_answer_decides_what_follows() {
+        let now = Timestamp::from_millis(9);
+        let pending = |row: &DeliveryRow| row.next().map(|next| (next - now).millis() / 1_000);
+        // (what came of it, its state, whole seconds until the next attempt at most)
+        for (came, state, least, most) in [
+            (answered(200, None), "delivered", None, None),
+            (answered(204, Some(60)), "delivered", None, None),
+            (answered(410, None), "failed", None, None),
+            (answered(302, None), "pending", Some(5), Some(6)),
+            (answered(400, None), "pending", Some(5), Some(6)),
+            (answered(503, Some(0)), "pending", Some(5), Some(6)),
+            (answered(429, Some(120)), "pending", Some(120), Some(120)),
+            (answered(503, Some(1_000_000)), "pending", Some(3_600), Some(3_600)),
+            (Err("no route".into()), "pending", Some(5), Some(6)),
+        ] {
+            let row = after(&row(0), came.clone(), now);
+            assert_eq!(row.state.as_str(), state, "{came:?}");
+            assert!(pending(&row) >= least && pending(&row) <= most, "{came:?}: {row:?}");
+            let last = row.last.unwrap();
+            assert_eq!(last.status, came.as_ref().ok().map(|answered| answered.status));
+            assert_eq!(last.error.is_some(), came.map_or(true, |answered| matches!(answered.status, 302 | 410)));
+        }
+    }
+}

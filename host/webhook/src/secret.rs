@@ -1,0 +1,113 @@
+//! Signatures by the Standard Webhooks specification, version 1: HMAC-SHA256 over `id.timestamp.body`, in base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
+/// What a secret of the specification begins with.
+const PREFIX: &str = "whsec_";
+
+/// The fewest bytes of a secret: 192 bits, as the specification has it.
+const SHORTEST: usize = 24;
+
+/// The most bytes of a secret.
+const LONGEST: usize = 256;
+
+/// What a webhook's messages are signed with. It is never written down, and is not shown.
+#[derive(Clone)]
+pub struct Secret(Hmac<Sha256>);
+
+/// Why a text is no secret. It does not show the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSecret {
+    /// What follows the prefix cannot be read.
+    #[error("what follows `{PREFIX}` is not base64")]
+    NotBase64,
+    /// It could be guessed, or is no secret but a file.
+    #[error(
+        "it has {0} bytes; a secret has {SHORTEST} to {LONGEST} (`openssl rand -base64 32` makes one, with `{PREFIX}` in front)"
+    )]
+    Length(usize),
+}
+
+impl Secret {
+    /// A secret as it is written: `whsec_` and base64, or any other text, whose bytes then are the key.
+    ///
+    /// # Errors
+    /// [`InvalidSecret`].
+    pub fn new(text: &str) -> Result<Self, InvalidSecret> {
+        let key = match text.strip_prefix(PREFIX) {
+            Some(encoded) => STANDARD.decode(encoded).map_err(|_| InvalidSecret::NotBase64)?,
+            None => text.as_bytes().to_vec(),
+        };
+        let wrong = InvalidSecret::Length(key.len());
+        if !(SHORTEST..=LONGEST).contains(&key.len()) {
+            return Err(wrong);
+        }
+        Hmac::new_from_slice(&key).map(Self).map_err(|_| wrong)
+    }
+
+    /// The value of the header `webhook-signature`. `timestamp` is in seconds since 1970.
+    #[must_use]
+    pub fn sign(&self, id: &str, timestamp: u64, body: &str) -> String {
+        let mut mac = self.0.clone();
+        for part in [id, ".", &timestamp.to_string(), ".", body] {
+            mac.update(part.as_bytes());
+        }
+        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last column is what `openssl dgst -sha256 -mac HMAC` makes of it; the first row is the specification's example.
+    #[test]
+    fn signatures_are_those_of_the_specification() {
+        let long = "k".repeat(100);
+        for (secret, id, timestamp, body, signature) in [
+            (
+                "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                "msg_p5jXN8AQM9LWM0D4loKWxJek",
+                1_614_265_330,
+                r#"{"test": 2432232314}"#,
+                "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+            ),
+            (
+                "a raw secret of 27 bytes...",
+                "susp_00000000000000000000000000000001-opened",
+                1_767_225_600,
+                r#"{"type":"suspension.opened"}"#,
+                "v1,JQND6jZlsyJ6gvyaPO5uNvB4fp03gOjplNcmvTYnQ38=",
+            ),
+            (&long, "x-closed", 0, "ü", "v1,ZZRqGWeU9fqTjWbPo5cib/e5k2AkjhFVYU5eFhYbifk="),
+        ] {
+            assert_eq!(Secret::new(secret).unwrap().sign(id, timestamp, body), signature, "{id}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_is_refused_and_not_shown() {
+        let longest = "a".repeat(LONGEST);
+        for (text, refused) in [
+            ("", Some(InvalidSecret::Length(0))),
+            ("a-secret-of-23-bytes...", Some(InvalidSecret::Length(23))),
+            ("a-secret-of-24-bytes....", None),
+            (&longest, None),
+            (&format!("{longest}a"), Some(InvalidSecret::Length(257))),
+            ("whsec_not base64, though it is long enough", Some(InvalidSecret::NotBase64)),
+            ("whsec_c2hvcnQ=", Some(InvalidSecret::Length(5))),
+        ] {
+            assert_eq!(Secret::new(text).err(), refused, "{text}");
+        }
+        assert_eq!(format!("{:?}", Secret::new(&longest).unwrap()), "Secret");
+    }
+}

@@ -1,0 +1,440 @@
+//! Webhooks over the real loop: what is told, in which order, how often, and what survives a kill. The receivers are values;
+//! over HTTP they are in `tests/tests/webhooks_http.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Policy, Question, Run, Store as _};
+use dispatch::{Answer, CallRequest, Host, Parts, TurnRequest};
+use domain::{
+    CallId, ConversationId, Escalate, Json, Kind, Need, Outcome, OwnerId, Principal, PrincipalId, Rejection, Risk,
+    Role, Rule, Rules, Span, SuspensionId, Verdict,
+};
+use serde_json::Value;
+use store::MemoryStore;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::tools::WordTools;
+use webhook::{Answered, Courier, EventName, Link, Links, Post, Secret, Transport, Webhook, Webhooks};
+
+/// What a receiver does with one message.
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    /// Answers with this status.
+    Answers(u16),
+    /// Has it, and never answers.
+    Hangs,
+}
+
+/// What the receivers got, by the name of their host.
+#[derive(Default)]
+struct Receivers {
+    got: watch::Sender<Vec<(String, Post)>>,
+    /// What each does with its messages, one after the other; then it answers 200.
+    script: Mutex<BTreeMap<String, Vec<Does>>>,
+}
+
+#[async_trait]
+impl Transport for Receivers {
+    async fn post(&self, post: Post) -> Result<Answered, String> {
+        let name = post.url.host_str().unwrap().to_owned();
+        let next = match self.script.lock().unwrap().get_mut(&name) {
+            Some(script) if !script.is_empty() => script.remove(0),
+            _ => Does::Answers(200),
+        };
+        self.got.send_modify(|got| got.push((name, post)));
+        match next {
+            Does::Answers(status) => Ok(Answered { status, retry_after: None }),
+            Does::Hangs => std::future::pending().await,
+        }
+    }
+}
+
+/// Two people must approve what `tool_3` does; after 10 and 20 minutes others may as well.
+struct Wider;
+
+#[async_trait]
+impl Policy for Wider {
+    async fn judge(&self, question: Question) -> Verdict {
+        if question.live.tool.name.as_str() != "tool_3" {
+            return AsDeclared.judge(question).await;
+        }
+        let need = |who: &str, minutes: u64, to: &str| Need {
+            who: [who.parse().unwrap()].into(),
+            quorum: 1,
+            escalate: Some(Escalate { after: Span::from_secs(minutes * 60), to: [to.parse().unwrap()].into() }),
+        };
+        Verdict {
+            rule: Rule::Ask,
+            by: Some("large".into()),
+            reason: Some("it is \u{202e}much".into()),
+            risk: Some(Risk::High),
+            needs: [need("group:finance", 20, "role:admin"), need("principal:bob", 10, "group:finance")].into(),
+            ..Verdict::default()
+        }
+    }
+}
+
+struct FixedLink;
+
+#[async_trait]
+impl Links for FixedLink {
+    async fn link(&self, of: SuspensionId, principal: &PrincipalId, ttl: Span) -> Result<String, String> {
+        Ok(format!("https://gate.test/link/{of}/{principal}/{}", ttl.millis()))
+    }
+}
+
+/// A host that runs, and what outlives it.
+struct World {
+    store: Arc<MemoryStore>,
+    clock: Arc<SimClock>,
+    minted: Arc<Mutex<u128>>,
+    receivers: Arc<Receivers>,
+    webhooks: Vec<Webhook>,
+    running: Option<(Host, Vec<JoinHandle<()>>)>,
+}
+
+impl World {
+    /// With webhooks of these names, at hosts of these names.
+    fn new(names: &[&str]) -> Self {
+        let mut world = Self {
+            store: Arc::default(),
+            clock: Arc::default(),
+            minted: Arc::default(),
+            receivers: Arc::default(),
+            webhooks: names.iter().map(|name| hook(name)).collect(),
+            running: None,
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        let run = |_: Run| async {
+            End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+        };
+        let minted = self.minted.clone();
+        let mint = Arc::new(move || {
+            let mut minted = minted.lock().unwrap();
+            *minted += 1;
+            *minted
+        });
+        let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
+        let host = Host::start(Parts {
+            store: self.store.clone(),
+            tools: Arc::new(WordTools::new(&["server!", "human", "client", "server"], run)),
+            policy: Arc::new(Wider),
+            clock: self.clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            owner: OwnerId::from_bits(mint()),
+            mint,
+            rules: Rules::default(),
+            bounds: dispatch::Bounds::default(),
+            quotas: dispatch::Quotas::default(),
+            subscribers: webhooks.clone(),
+        });
+        let courier = Courier {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            suspensions: Arc::new(host.handle()),
+            transport: self.receivers.clone(),
+            links: Some(Arc::new(FixedLink)),
+        };
+        self.running = Some((host, webhooks.deliver(&courier)));
+    }
+
+    /// Ends everything where it is.
+    fn kill(&mut self) {
+        let (host, tasks) = self.running.take().unwrap();
+        tasks.iter().for_each(JoinHandle::abort);
+        drop(host);
+    }
+
+    fn script(&self, name: &str, does: &[Does]) {
+        self.receivers.script.lock().unwrap().insert(name.to_owned(), does.to_vec());
+    }
+
+    /// Submits a call of a tool, and returns what it waits for.
+    async fn ask(&self, id: &str, tool: &str) -> SuspensionId {
+        let request = TurnRequest {
+            conversation: ConversationId::new("c").unwrap(),
+            calls: vec![CallRequest {
+                id: CallId::new(id).unwrap(),
+                tool: tool.into(),
+                arguments: Json::new(r#"{"to": "eve\u202e"}"#),
+                result: None,
+            }],
+            context: None,
+            rejection: Rejection::default(),
+            ephemeral: false,
+        };
+        let handle = self.running.as_ref().unwrap().0.handle();
+        let submitted = handle.submit(&principal("agent", Role::Caller), request).await.unwrap();
+        submitted.turn.pending().next().unwrap().2.id
+    }
+
+    async fn deny(&self, suspension: SuspensionId) {
+        let answer = Answer {
+            suspension,
+            decision: "deny".into(),
+            data: None,
+            arguments: None,
+            comment: None,
+            expect_digest: None,
+            standing: None,
+        };
+        let handle = self.running.as_ref().unwrap().0.handle();
+        handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
+    }
+
+    /// Everything that receivers got, once it is so much: who, the id, and the body.
+    async fn got(&self, count: usize) -> Vec<(String, String, Value)> {
+        let mut got = self.receivers.got.subscribe();
+        let got = got.wait_for(|got| got.len() >= count).await.unwrap().clone();
+        let id = |post: &Post| post.headers.iter().find(|(name, _)| *name == "webhook-id").unwrap().1.clone();
+        got.iter().map(|(name, post)| (name.clone(), id(post), serde_json::from_str(&post.body).unwrap())).collect()
+    }
+
+    /// The same as short texts: who was told of which event.
+    async fn told(&self, count: usize) -> Vec<String> {
+        let event = |body: &Value| body["type"].as_str().unwrap().replace("suspension.", "");
+        self.got(count).await.iter().map(|(name, _, body)| format!("{name} {}", event(body))).collect()
+    }
+
+    /// What is written down of a suspension's deliveries once that is as wanted.
+    async fn rows(&self, of: SuspensionId, wanted: &[&str]) -> Vec<DeliveryRow> {
+        loop {
+            let rows = self.store.deliveries(of).await.unwrap();
+            let said = rows
+                .iter()
+                .map(|row| format!("{} {} {} {}", row.webhook, row.occasion, row.state.as_str(), row.attempts));
+            if said.collect::<Vec<_>>() == wanted {
+                return rows;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn hook(name: &str) -> Webhook {
+    Webhook {
+        name: name.into(),
+        url: format!("https://{name}").parse().unwrap(),
+        secret: Secret::new("a raw secret of 27 bytes...").unwrap(),
+        events: EventName::ALL.into(),
+        wants: Arc::new(|_| true),
+        arguments: false,
+        private: false,
+        link: None,
+    }
+}
+
+fn principal(name: &str, role: Role) -> Principal {
+    Principal::new(PrincipalId::new(name).unwrap(), [role])
+}
+
+#[tokio::test]
+async fn what_waits_and_how_it_ended_is_told_in_order_and_recorded() {
+    let mut world = World::new(&["pager"]);
+    let suspension = world.ask("a", "tool_0").await;
+    world.rows(suspension, &["pager opened delivered 1"]).await;
+    world.deny(suspension).await;
+    let rows = world.rows(suspension, &["pager opened delivered 1", "pager closed delivered 1"]).await;
+    assert_eq!(rows[1].last.as_ref().unwrap().status, Some(200));
+
+    let got = world.got(2).await;
+    assert_eq!(got.len(), 2);
+    let (opened, closed) = (&got[0], &got[1]);
+    assert_eq!(
+        (opened.1.as_str(), closed.1.as_str()),
+        (&*format!("{suspension}-opened"), &*format!("{suspension}-closed"))
+    );
+    assert_eq!(opened.2["id"], opened.1);
+    let said = &opened.2["suspension"];
+    assert_eq!((&said["state"], &said["kind"], &said["tool"]), (&"open".into(), &"approval".into(), &"tool_0".into()));
+    assert_eq!(
+        (&said["caller"], &said["plugin"], &said["prompt"]),
+        (&"agent".into(), &"words".into(), &"tool_0?".into())
+    );
+    assert_eq!((said.get("arguments"), said.get("closed"), opened.2.get("url")), (None, None, None));
+    assert_eq!(
+        closed.2["suspension"]["closed"],
+        serde_json::json!({"state": "deny", "by": "bob", "at": "1970-01-01T00:16:40.000Z"})
+    );
+
+    let handle = world.running.as_ref().unwrap().0.handle();
+    assert_eq!(handle.deliveries(&principal("bob", Role::Approver), suspension).await.unwrap(), rows);
+    assert_eq!(handle.deliveries(&principal("agent", Role::Caller), suspension).await.unwrap(), []);
+    world.kill();
+}
+
+#[tokio::test]
+async fn what_failed_is_sent_again_later_with_the_same_id_and_a_new_signature() {
+    let world = World::new(&["pager"]);
+    world.script("pager", &[Does::Answers(500)]);
+    let suspension = world.ask("a", "tool_0").await;
+    let rows = world.rows(suspension, &["pager opened pending 1"]).await;
+    let pause = rows[0].next().unwrap() - world.clock.now();
+    world.clock.advance(Span::from_millis(pause.millis() - 1));
+    // Not yet: another one is told first, by the same task.
+    let second = world.ask("b", "tool_0").await;
+    world.rows(second, &["pager opened delivered 1"]).await;
+    assert_eq!(world.told(2).await.len(), 2);
+
+    world.clock.advance(Span::from_millis(1));
+    world.rows(suspension, &["pager opened delivered 2"]).await;
+    let got = world.receivers.got.borrow().clone();
+    let header = |n: usize, at: usize| got[n].1.headers[at].clone();
+    assert_eq!(got.len(), 3);
+    assert_eq!(header(0, 0), header(2, 0), "the id is the same");
+    assert_ne!(header(0, 1), header(2, 1), "the time is that of the attempt");
+    assert_ne!(header(0, 2), header(2, 2), "and so is the signature");
+}
+
+#[tokio::test]
+async fn what_came_later_waits_for_what_came_first() {
+    let world = World::new(&["pager"]);
+    world.script("pager", &[Does::Answers(503), Does::Answers(503)]);
+    let suspension = world.ask("a", "tool_0").await;
+    let rows = world.rows(suspension, &["pager opened pending 1"]).await;
+    world.deny(suspension).await;
+    // The second row is put off without an attempt, to when the first is due.
+    let due = rows[0].next();
+    while world.store.deliveries(suspension).await.unwrap().get(1).is_none_or(|row| row.next() != due) {
+        tokio::task::yield_now().await;
+    }
+    for attempts in [2, 3] {
+        world.clock.advance(Span::from_secs(30));
+        let opened = format!("pager opened {} {attempts}", if attempts == 3 { "delivered" } else { "pending" });
+        let closed = if attempts == 3 { "pager closed delivered 1" } else { "pager closed pending 0" };
+        world.rows(suspension, &[&opened, closed]).await;
+    }
+    assert_eq!(world.told(4).await, ["pager opened", "pager opened", "pager opened", "pager closed"]);
+}
+
+#[tokio::test]
+async fn a_kill_before_it_is_written_down_sends_it_again_under_the_same_id() {
+    let mut world = World::new(&["pager"]);
+    world.script("pager", &[Does::Hangs]);
+    let suspension = world.ask("a", "tool_0").await;
+    world.got(1).await;
+    world.kill();
+    world.start();
+    world.rows(suspension, &["pager opened delivered 1"]).await;
+    let got = world.got(2).await;
+    assert_eq!((got.len(), &got[0].1), (2, &got[1].1));
+}
+
+#[tokio::test]
+async fn what_was_committed_and_not_yet_looked_at_is_told_after_a_kill() {
+    let mut world = World::new(&["pager"]);
+    // Nobody delivers: as if the kill came between the commit and the first look.
+    world.running.as_ref().unwrap().1.iter().for_each(JoinHandle::abort);
+    let suspension = world.ask("a", "tool_0").await;
+    world.rows(suspension, &["pager opened pending 0"]).await;
+    world.kill();
+    world.start();
+    world.rows(suspension, &["pager opened delivered 1"]).await;
+}
+
+#[tokio::test]
+async fn one_that_does_not_answer_delays_no_other() {
+    let world = World::new(&["dead", "pager"]);
+    world.script("dead", &[Does::Hangs; 20]);
+    for call in 0..10 {
+        let suspension = world.ask(&format!("a{call}"), "tool_0").await;
+        world.rows(suspension, &["dead opened pending 0", "pager opened delivered 1"]).await;
+    }
+    let told = world.told(10).await;
+    assert_eq!(told.iter().filter(|told| *told == "pager opened").count(), 10);
+}
+
+#[tokio::test]
+async fn one_that_is_gone_is_told_no_more_of_it_and_one_that_never_answers_is_given_up() {
+    let mut world = World::new(&[]);
+    world.kill();
+    // The suspension expires meanwhile, which is of no interest here.
+    world.webhooks = ["gone", "dead"].map(|name| Webhook { events: [EventName::Opened].into(), ..hook(name) }).into();
+    world.start();
+    world.script("gone", &[Does::Answers(410)]);
+    world.script("dead", &[Does::Answers(500); 12]);
+    let suspension = world.ask("a", "tool_0").await;
+    for attempts in 1..12 {
+        world.rows(suspension, &[&format!("dead opened pending {attempts}"), "gone opened failed 1"]).await;
+        world.clock.advance(Span::from_secs(4_500));
+    }
+    let rows = world.rows(suspension, &["dead opened failed 12", "gone opened failed 1"]).await;
+    assert_eq!(rows[0].last.as_ref().unwrap().status, Some(500));
+    assert_eq!(world.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_owed_to_a_webhook_that_was_taken_away_is_given_up() {
+    let mut world = World::new(&["pager", "old"]);
+    world.script("old", &[Does::Answers(500)]);
+    let suspension = world.ask("a", "tool_0").await;
+    world.rows(suspension, &["old opened pending 1", "pager opened delivered 1"]).await;
+    world.kill();
+    world.webhooks.retain(|webhook| webhook.name != "old");
+    world.start();
+    let rows = world.rows(suspension, &["old opened failed 1", "pager opened delivered 1"]).await;
+    let why = rows[0].last.as_ref().unwrap().error.as_deref();
+    assert_eq!(why, Some("no webhook of this name is configured"));
+}
+
+#[tokio::test]
+async fn each_is_told_what_it_wants_and_no_more() {
+    let mut world = World::new(&[]);
+    world.kill();
+    let link = Link { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60) };
+    world.webhooks = vec![
+        Webhook { events: [EventName::Closed].into(), ..hook("ends") },
+        Webhook { wants: Arc::new(|row| row.kind == Kind::Elicitation), ..hook("questions") },
+        Webhook { arguments: true, link: Some(link), wants: Arc::new(|row| row.tool == "tool_0"), ..hook("trusted") },
+    ];
+    world.start();
+    let (approval, question) = (world.ask("a", "tool_0").await, world.ask("b", "tool_1").await);
+    world.rows(approval, &["trusted opened delivered 1"]).await;
+    world.rows(question, &["questions opened delivered 1"]).await;
+    world.deny(approval).await;
+    world
+        .rows(approval, &["trusted opened delivered 1", "ends closed delivered 1", "trusted closed delivered 1"])
+        .await;
+
+    let got = world.got(4).await;
+    let of = |name: &str| got.iter().filter(|got| got.0 == name).map(|got| &got.2).collect::<Vec<_>>();
+    let trusted = of("trusted");
+    assert_eq!(trusted[0]["suspension"]["arguments"], serde_json::json!({"to": "eve\u{202e}"}));
+    assert_eq!(trusted[0]["url"], format!("https://gate.test/link/{approval}/oncall/60000"));
+    assert_eq!((trusted[1]["suspension"].get("arguments"), trusted[1].get("url")), (None, None), "it has ended");
+    assert_eq!((of("ends").len(), of("questions").len()), (1, 1));
+    assert_eq!(of("questions")[0]["suspension"].get("arguments"), None);
+}
+
+#[tokio::test]
+async fn each_escalation_is_told_with_why_and_who_may_answer_by_then() {
+    let world = World::new(&["pager"]);
+    let suspension = world.ask("a", "tool_3").await;
+    world.rows(suspension, &["pager opened delivered 1"]).await;
+    world.clock.advance(Span::from_secs(11 * 60));
+    world.rows(suspension, &["pager opened delivered 1", "pager escalated-1 delivered 1"]).await;
+    world.clock.advance(Span::from_secs(10 * 60));
+    let both = ["pager opened delivered 1", "pager escalated-0 delivered 1", "pager escalated-1 delivered 1"];
+    world.rows(suspension, &both).await;
+
+    let got = world.got(3).await;
+    assert_eq!(world.told(3).await, ["pager opened", "pager escalated", "pager escalated"]);
+    let said = &got[1].2["suspension"];
+    assert_eq!((&said["risk"], &said["reason"]), (&"high".into(), &"it is \\u{202e}much".into()));
+    assert_eq!((&said["asked_by"], &said["prompt_by"]), (&"large".into(), &"host".into()));
+    let wanted = serde_json::json!([
+        {"who": ["group:finance"], "quorum": 1, "escalates_to": ["role:admin"], "escalated": false},
+        {"who": ["principal:bob"], "quorum": 1, "escalates_to": ["group:finance"], "escalated": true},
+    ]);
+    assert_eq!(said["needs"], wanted);
+    assert_eq!((&got[1].1, &got[2].1), (&format!("{suspension}-escalated-1"), &format!("{suspension}-escalated-0")));
+}

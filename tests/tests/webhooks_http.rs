@@ -1,0 +1,138 @@
+//! Webhooks of the real host to a real receiver: the signature, a kill before the host knew that it was heard, and addresses
+//! that it does not connect to.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::waits;
+use webhook::Secret;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// A message that arrived, and the connection on which it waits for its answer.
+struct Arrived {
+    head: Vec<String>,
+    body: String,
+    answer: TcpStream,
+}
+
+impl Arrived {
+    fn header(&self, name: &str) -> &str {
+        let of =
+            |line: &'_ String| line.split_once(": ").filter(|(found, _)| found.eq_ignore_ascii_case(name)).is_some();
+        self.head.iter().find(|line| of(line)).unwrap().split_once(": ").unwrap().1
+    }
+
+    fn answer(mut self, status: &str) {
+        write!(self.answer, "HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    }
+}
+
+struct Receiver(TcpListener);
+
+impl Receiver {
+    fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
+
+    /// The next message. Nothing that anybody waits for takes so long as to have this fail.
+    fn next(&self) -> Arrived {
+        let (stream, _) = self.0.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let head: Vec<String> =
+            reader.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+        let arrived = Arrived { head, body: String::new(), answer: stream };
+        let mut body = vec![0; arrived.header("content-length").parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        Arrived { body: String::from_utf8(body).unwrap(), ..arrived }
+    }
+}
+
+fn host(url: &str, more: &str) -> Host {
+    let table = format!("[[webhook]]\nname = \"pager\"\nurl = \"{url}\"\nsecret_file = \"pager.secret\"\n{more}");
+    let mut host = Setup::with(&["ask"]).tables(&table).prepare();
+    std::fs::write(host.folder().join("pager.secret"), format!("{SECRET}\n")).unwrap();
+    host.start();
+    host
+}
+
+/// What the host says of one delivery once it is in this state, after so many attempts.
+fn delivery(host: &Host, suspension: &str, event: &str, state: &str, attempts: u32) -> Value {
+    loop {
+        let read = host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200);
+        let is = |row: &&Value| row["event"] == event && row["state"] == state && row["attempts"] == attempts;
+        match read["deliveries"].as_array().into_iter().flatten().find(is) {
+            Some(row) => return row.clone(),
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed() {
+    let receiver = Receiver::new();
+    let mut host = host(&format!("http://{}/hook?key=1", receiver.address()), "private = true");
+    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let first = receiver.next();
+    host.kill();
+    drop(first.answer);
+    host.start();
+    let second = receiver.next();
+    assert_eq!(first.head[0], "POST /hook?key=1 HTTP/1.1");
+    assert_eq!(second.header("webhook-id"), format!("{suspension}-opened"));
+    let id = |head: &[String]| head.iter().find(|line| line.starts_with("webhook-id: ")).unwrap().clone();
+    assert_eq!(id(&first.head), id(&second.head), "the same message, by its id");
+
+    let (id, timestamp) = (second.header("webhook-id"), second.header("webhook-timestamp").parse().unwrap());
+    let signature = Secret::new(SECRET).unwrap().sign(id, timestamp, &second.body);
+    assert_eq!(second.header("webhook-signature"), signature);
+    let body: Value = serde_json::from_str(&second.body).unwrap();
+    assert_eq!((&body["type"], &body["suspension"]["prompt"]), (&json!("suspension.opened"), &json!("Tea?")));
+    assert_eq!(body["suspension"].get("arguments"), None);
+
+    second.answer("204 No Content");
+    let row = delivery(&host, &suspension, "opened", "delivered", 1);
+    assert_eq!((&row["webhook"], &row["attempts"], &row["last_status"]), (&json!("pager"), &json!(1), &json!(204)));
+    let seen = host.agent.get(&format!("/v1/suspensions/{suspension}")).ok(200);
+    assert_eq!(seen.get("deliveries"), None, "who asks is not told whom the operator tells");
+
+    let answered = host.approver.resolve(&suspension, json!({"decision": "decline"}));
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    let closed = receiver.next();
+    assert_eq!(closed.header("webhook-id"), format!("{suspension}-closed"));
+    closed.answer("200 OK");
+    delivery(&host, &suspension, "closed", "delivered", 1);
+}
+
+#[test]
+fn a_redirect_is_not_followed_and_a_private_address_not_connected_to() {
+    let receiver = Receiver::new();
+    let open = host(&format!("http://{}/", receiver.address()), "private = true");
+    let suspension = waits(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let mut arrived = receiver.next();
+    let elsewhere = Receiver::new();
+    let location = format!("location: http://{}/\r\ncontent-length: 0", elsewhere.address());
+    write!(arrived.answer, "HTTP/1.1 307 Temporary Redirect\r\n{location}\r\n\r\n").unwrap();
+    let row = delivery(&open, &suspension, "opened", "pending", 1);
+    assert_eq!((&row["last_status"], &row["last_error"]), (&json!(307), &json!("redirects are not followed")));
+    elsewhere.0.set_nonblocking(true).unwrap();
+    assert!(elsewhere.0.accept().is_err(), "nothing came");
+
+    let closed = host(&format!("https://{}/", receiver.address()), "");
+    let suspension = waits(&closed.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let row = delivery(&closed, &suspension, "opened", "pending", 1);
+    let why = "127.0.0.1 is not a public address; `private = true` allows those of your own network";
+    assert_eq!((row.get("last_status"), &row["last_error"]), (None, &json!(why)));
+    receiver.0.set_nonblocking(true).unwrap();
+    assert!(receiver.0.accept().is_err(), "nothing came");
+}
