@@ -226,6 +226,18 @@ describe("an approval", () => {
     });
   });
 
+  it("hands one's say to somebody else", async () => {
+    const card = await approval();
+    host.instead = ({ path }) =>
+      path.endsWith("/delegate") ? { status: 200, body: { ok: true } } : undefined;
+    expect(await card.delegate(" ")).toBe(false);
+    expect(await card.delegate("bob")).toBe(true);
+    expect(host.at("POST", /delegate/).map(({ body }) => body)).toEqual(['{"to":"bob"}']);
+    host.instead = () => problem(403, "not-allowed", "bob is the caller");
+    expect(await card.delegate("bob")).toBe(false);
+    expect(text(card, "error")).toBe("bob is the caller");
+  });
+
   it("finds its suspension by its id, and follows it by itself where streams are refused", async () => {
     const waiting = suspension();
     host.add(waiting);

@@ -2,7 +2,7 @@
  * `<toolgate-approval>`: a yes or no before a call runs. It shows what will run in full, and what an edit changes; it takes one
  * answer and is over the moment that anybody's answer stands.
  */
-import type { ToolgateError } from "../problem.js";
+import { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
@@ -22,6 +22,7 @@ export class ToolgateApproval extends Card {
   #people = make("section", { part: "people" });
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
+  #delegate = make("details", { part: "delegate" });
   #editor: ArgumentsEditor | undefined;
   #standing: StandingControls | undefined;
   /** Where what could go wrong is much, a single key is not enough: this one was pressed once. */
@@ -29,7 +30,7 @@ export class ToolgateApproval extends Card {
 
   constructor() {
     super();
-    fill(this.#deny, "Deny ", make("kbd", { attributes: { "aria-hidden": "true" } }, "d"));
+    fill(this.#deny, "Deny", make("kbd", { attributes: { "aria-hidden": "true" } }, "d"));
     this.#approve.addEventListener("click", () => void this.approve());
     this.#deny.addEventListener("click", () => void this.deny());
     this.#edit.addEventListener("click", () => this.#toggleEditor());
@@ -89,6 +90,7 @@ export class ToolgateApproval extends Card {
         this.#comment,
       ),
     );
+    this.#buildDelegate();
     const actions = make("div", { part: "actions" }, this.#approve, this.#deny, isEditable && this.#edit);
     this.root.replaceChildren(
       make(
@@ -109,6 +111,7 @@ export class ToolgateApproval extends Card {
         this.#expiry,
         this.#inputs,
         actions,
+        this.#delegate,
         this.problem,
         this.status,
       ),
@@ -126,6 +129,7 @@ export class ToolgateApproval extends Card {
     }
     if (you?.voted === true) this.#approve.setAttribute("aria-disabled", "true");
     this.#inputs.hidden = over;
+    this.#delegate.hidden = over;
     this.#expiry.hidden = this.closed !== undefined;
     if (over) this.#editor?.close();
     if (this.#standing !== undefined) this.#standing.element.hidden = this.#editor?.isOpen === true;
@@ -141,6 +145,40 @@ export class ToolgateApproval extends Card {
 
   protected override place(error: ToolgateError): string {
     return this.#editor?.isOpen ? this.#editor.place(error) : error.detail;
+  }
+
+  /** Hands one's say to somebody who has none yet. Says whether that was taken. */
+  async delegate(to: string): Promise<boolean> {
+    const { suspension, toolgate } = this;
+    if (suspension === undefined || toolgate === undefined || !this.isReady || to.trim() === "") return false;
+    try {
+      await toolgate.delegate(suspension.suspension, to.trim(), this.#said().comment);
+      say(this.status, `Your say is now ${line(to.trim())}’s.`);
+      say(this.problem, "");
+      return true;
+    } catch (error) {
+      say(this.problem, error instanceof ToolgateError ? error.detail : String(error));
+      return false;
+    }
+  }
+
+  #buildDelegate(): void {
+    const to = make("input", {
+      attributes: { type: "text", id: freshId(), autocomplete: "off", spellcheck: "false" },
+    });
+    const hand = make("button", { attributes: { type: "button" } }, "Hand on");
+    hand.addEventListener("click", () => void this.delegate(to.value));
+    this.#delegate.open = false;
+    fill(
+      this.#delegate,
+      make("summary", {}, "Let somebody else decide"),
+      make(
+        "div",
+        { class: "row" },
+        make("label", { attributes: { for: to.id } }, make("span", { class: "label" }, "Principal"), to),
+        hand,
+      ),
+    );
   }
 
   #said(): { comment?: string } {
@@ -160,7 +198,7 @@ export class ToolgateApproval extends Card {
     this.#armed = armed;
     fill(
       this.#approve,
-      armed ? "Press once more to approve " : "Approve ",
+      armed ? "Press once more to approve" : "Approve",
       make("kbd", { attributes: { "aria-hidden": "true" } }, "a"),
     );
   }

@@ -30,6 +30,7 @@ button, input, textarea, select { font: inherit; color: inherit; }
 button {
   padding: 0.4375rem 0.875rem; border: 1px solid var(--_field); border-radius: calc(var(--_radius) - 3px);
   background: var(--_surface); cursor: pointer; min-block-size: 2.25rem; font-weight: 550;
+  display: inline-flex; gap: 0.375rem; align-items: center; justify-content: center;
 }
 button:hover { border-color: var(--_text); }
 button[aria-disabled="true"], button:disabled { opacity: 0.55; cursor: not-allowed; border-color: var(--_border); }
@@ -124,8 +125,11 @@ fieldset fieldset { border-inline-start: 2px solid var(--_border); padding-inlin
 .field-description, .help-block { font-size: 0.8438rem; color: var(--_muted); }
 .error-detail { list-style: none; padding: 0; color: var(--_bad); font-weight: 550; font-size: 0.875rem; }
 .checkbox label, .radio label, .radio-inline, .checkbox-inline, .field-radio-group label { display: inline-flex; gap: 0.5rem; align-items: baseline; }
-.rjsf-array-item, .array-item { display: grid; gap: 0.5rem; padding-block-end: 0.5rem; }
-.btn-group { display: flex; gap: 0.375rem; }
+.alternatives, fieldset .fields { display: grid; gap: 0.5rem; }
+.rjsf-array-item, .array-item { gap: 0.75rem; padding-block-end: 0.5rem; }
+[class*="col-xs-9"], [class*="col-xs-12"] { flex: 1; min-inline-size: 0; }
+.btn-group { display: flex; flex-wrap: wrap; gap: 0.25rem; margin: 0 !important; }
+form .row { display: block; }
 `;
 
 export type Sheet = "base" | "card" | "inbox" | "form";

@@ -4,6 +4,7 @@ import getDefaultRegistry from "@rjsf/core/lib/getDefaultRegistry.js";
 import type {
   BaseInputTemplateProps,
   IconButtonProps,
+  MultiSchemaFieldTemplateProps,
   RegistryWidgetsType,
   TemplatesType,
   WidgetProps,
@@ -54,6 +55,20 @@ function FileInput({ id, disabled, readonly, onChange, value, required }: Widget
   );
 }
 
+/** The choice between alternatives, with a name for it. */
+function Alternatives({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) {
+  return (
+    <div className="alternatives">
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the selector is the control */}
+      <label>
+        <span className="label">One of</span>
+        {selector}
+      </label>
+      {optionSchemaField}
+    </div>
+  );
+}
+
 function Unsupported({ reason }: { reason?: string }) {
   return <p className="error">This part of the form cannot be shown{reason ? `: ${line(reason)}` : ""}.</p>;
 }
@@ -64,6 +79,7 @@ export const templates: Partial<Omit<TemplatesType, "ButtonTemplates">> & {
   ButtonTemplates?: Partial<TemplatesType["ButtonTemplates"]>;
 } = {
   BaseInputTemplate: Input,
+  MultiSchemaFieldTemplate: Alternatives,
   UnsupportedFieldTemplate: Unsupported,
   ButtonTemplates: {
     AddButton: worded("Add"),
