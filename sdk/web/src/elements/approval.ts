@@ -133,7 +133,8 @@ export class ToolgateApproval extends Card {
     this.#expiry.hidden = this.closed !== undefined;
     if (over) this.#editor?.close();
     if (this.#standing !== undefined) this.#standing.element.hidden = this.#editor?.isOpen === true;
-    fill(this.#edit, this.#editor?.isOpen ? "Leave editing" : "Edit arguments");
+    fill(this.#edit, this.isEditing ? "Leave editing" : "Edit arguments");
+    if (!this.#armed) this.#arm(false);
     if (this.closed !== undefined) return;
     if (you?.may_answer === false) say(this.status, line(you.why_not ?? "You may not answer this."));
     else if (you?.voted === true) say(this.status, "You have approved. More approvals are needed.");
@@ -198,7 +199,7 @@ export class ToolgateApproval extends Card {
     this.#armed = armed;
     fill(
       this.#approve,
-      armed ? "Press once more to approve" : "Approve",
+      armed ? "Press once more to approve" : this.isEditing ? "Approve as edited" : "Approve",
       make("kbd", { attributes: { "aria-hidden": "true" } }, "a"),
     );
   }
