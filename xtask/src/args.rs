@@ -7,14 +7,15 @@ use crate::test::Part;
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask TASK
 
-  setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy
+  setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy,
+                           and the console's npm packages where there is Node.js
   test [--without PART]…   everything that CI runs; PART is one of
-                           fmt, edges, dependencies, deny, guests, build, syscalls, tests,
-                           schemathesis, fuzz, clippy, docs
+                           fmt, edges, dependencies, deny, web, guests, build, syscalls,
+                           tests, schemathesis, fuzz, clippy, docs
   demo [--answer] [--port N]
                            start a host with the example plugins, submit a turn, kill the host in between, restart it,
                            and show what happens; --answer answers by itself what waits for a person
-  build                    build the binary target/release/toolgate
+  build                    build the console, and the binary target/release/toolgate with it
   bench [NAME]…            measure, all or the named benchmarks
   isolation [NAME]… [--write] [--export FOLDER]
                            run the hostile suite against the built host, all or the named classes and cases, and print what

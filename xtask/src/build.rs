@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use crate::workspace::{GUEST_TARGET, Invocation, root};
-use crate::{console, setup};
+use crate::{console, setup, web};
 
 /// Workspaces of components. Each has a target folder of its own, whatever `CARGO_TARGET_DIR` says: tests and the demo
 /// look for the components there.
@@ -37,11 +37,13 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
 
 /// Builds the host's binary in the profile that tests and the demo share.
 pub(crate) fn host() -> Result<()> {
+    web::before_the_binary()?;
     Invocation::new("cargo build --locked -p toolgate --bin toolgate").run()
 }
 
 /// Builds the binary that one would install.
 pub(crate) fn release() -> Result<()> {
+    web::before_the_binary()?;
     Invocation::new("cargo build --locked --release -p toolgate --bin toolgate").run()?;
     console::line("built toolgate in the folder `release` of the target folder");
     Ok(())

@@ -11,6 +11,7 @@ mod isolation;
 mod setup;
 mod test;
 mod tools;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;

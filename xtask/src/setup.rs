@@ -6,10 +6,17 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 
 use crate::console;
+use crate::web;
 use crate::workspace::{GUEST_TARGET, Invocation};
 
 /// Checks everything, installs what is missing, and says which is which.
 pub(crate) fn run() -> Result<()> {
+    toolchain()?;
+    web::set_up()
+}
+
+/// What every build needs.
+pub(crate) fn toolchain() -> Result<()> {
     guest_target()?;
     component("rustfmt", "cargo fmt --version")?;
     component("clippy", "cargo clippy --version")

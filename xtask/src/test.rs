@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use crate::build;
 use crate::console::{self, Tone};
 use crate::setup;
+use crate::web;
 use crate::workspace::Invocation;
 
 /// The workspaces besides the host's. They are compiled for guests, and natively for their tests.
@@ -25,6 +26,7 @@ pub(crate) enum Part {
     Edges,
     Dependencies,
     Deny,
+    Web,
     Guests,
     Build,
     Syscalls,
@@ -36,11 +38,12 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
         Self::Deny,
+        Self::Web,
         Self::Guests,
         Self::Build,
         Self::Syscalls,
@@ -57,6 +60,7 @@ impl Part {
             Self::Edges => "edges",
             Self::Dependencies => "dependencies",
             Self::Deny => "deny",
+            Self::Web => "web",
             Self::Guests => "guests",
             Self::Build => "build",
             Self::Syscalls => "syscalls",
@@ -78,6 +82,7 @@ impl Part {
             Self::Edges => "no crate knows what it must not know",
             Self::Dependencies => "not more dependencies than agreed",
             Self::Deny => "dependencies have agreed licences and sources, and no known flaw (cargo-deny)",
+            Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
@@ -96,6 +101,7 @@ impl Part {
             Self::Syscalls => return setup::strace().map(|()| None),
             Self::Dependencies => return dependencies::check().map(|()| None),
             Self::Deny => return deny::check(),
+            Self::Web => return web::check().map(|()| None),
             Self::Schemathesis => return schemathesis::run().map(|()| None),
             Self::Fuzz => return fuzz::run().map(|()| None),
             Self::Fmt => everywhere("cargo fmt --all --check"),
@@ -135,7 +141,7 @@ fn everywhere(line: &str) -> Vec<Invocation> {
 /// Runs every part but those.
 pub(crate) fn run(without: &[Part]) -> Result<()> {
     console::headline("setup");
-    setup::run()?;
+    setup::toolchain()?;
     let (mut took, mut unchecked) = (Vec::new(), Vec::new());
     for part in Part::ALL {
         if without.contains(&part) {

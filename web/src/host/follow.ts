@@ -1,0 +1,79 @@
+// Streams of events, as pages follow them.
+
+import type { FeedEvent, StreamStatus } from "@toolgate/web";
+import { useEffect, useState } from "react";
+import { useSession } from "../session";
+import { type Timeline, told } from "../timeline/timeline";
+
+export interface Followed {
+  timeline: Timeline;
+  state: "opening" | "live" | "waiting";
+  error?: Error;
+  again: () => void;
+}
+
+/** A conversation from its first event on. */
+export function useTimeline(conversation: string): Followed {
+  const { host } = useSession();
+  const [timeline, setTimeline] = useState<Timeline>([]);
+  const [state, setState] = useState<Followed["state"]>("opening");
+  const [error, setError] = useState<Error>();
+  const [attempt, setAttempt] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` is what tries again.
+  useEffect(() => {
+    const abort = new AbortController();
+    setTimeline([]);
+    setError(undefined);
+    const stream = host.toolgate.events(conversation, {
+      signal: abort.signal,
+      onStatus: (status) => setState(named(status)),
+    });
+    const gather = batched((events) => setTimeline((before) => events.reduce(told, before)));
+    follow(stream, gather.add).catch((failure: Error) => abort.signal.aborted || setError(failure));
+    return () => {
+      gather.stop();
+      abort.abort();
+    };
+  }, [host, conversation, attempt]);
+  return { timeline, state, ...(error ? { error } : {}), again: () => setAttempt((before) => before + 1) };
+}
+
+/** Counts what happens to plugins, for whoever shows them. */
+export function useHostEvents(): number {
+  const { host } = useSession();
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    const stream = host.toolgate.hostEvents({ signal: abort.signal, after: "now" });
+    // A page of plugins that does not follow is still a page of plugins.
+    follow(stream, () => setCount((before) => before + 1)).catch(() => {});
+    return () => abort.abort();
+  }, [host]);
+  return count;
+}
+
+async function follow(stream: AsyncIterable<FeedEvent>, each: (event: FeedEvent) => void): Promise<void> {
+  for await (const event of stream) each(event);
+}
+
+function named(status: StreamStatus): Followed["state"] {
+  return status.state === "open" ? "live" : status.state === "waiting" ? "waiting" : "opening";
+}
+
+/** Hands over events in bundles, one a frame: the past of a conversation comes as fast as it can be sent. */
+function batched(take: (events: FeedEvent[]) => void) {
+  let waiting: FeedEvent[] = [];
+  let frame = 0;
+  const hand = () => {
+    const events = waiting;
+    [waiting, frame] = [[], 0];
+    take(events);
+  };
+  return {
+    add: (event: FeedEvent) => {
+      waiting.push(event);
+      if (frame === 0) frame = requestAnimationFrame(hand);
+    },
+    stop: () => cancelAnimationFrame(frame),
+  };
+}

@@ -1,0 +1,148 @@
+// The audit: who did what, in the order in which it was written down.
+
+import { useState } from "react";
+import { Button, Disclosure, DisclosurePanel } from "react-aria-components";
+import { useLoad } from "../host/load";
+import type { AuditEntry, AuditPage } from "../host/wire";
+import { Badge, ConversationLink, Digest, Facts, Strange, When } from "../parts/bits";
+import { Filters } from "../parts/filters";
+import { JsonTree } from "../parts/json-tree";
+import { Empty, Page, Skeleton, Trouble } from "../parts/page";
+import { More, usePages } from "../parts/pages";
+import { useQuery } from "../router";
+import { useSession } from "../session";
+
+const FILTERS = [
+  { name: "conversation", label: "Conversation" },
+  { name: "principal", label: "Principal" },
+  { name: "plugin", label: "Plugin" },
+  { name: "subject", label: "Tool" },
+  { name: "event", label: "Event", hint: "approve" },
+];
+
+/** What every entry has a column for, or is shown as a digest. */
+const SHOWN = [
+  "position",
+  "hash",
+  "at",
+  "by",
+  "action",
+  "conversation",
+  "subject",
+  "plugin",
+  "outcome",
+  "comment",
+];
+
+export function Audit() {
+  const { host } = useSession();
+  const [query] = useQuery();
+  const filter = Object.fromEntries(FILTERS.map(({ name }) => [name, query.get(name) ?? undefined]));
+  const key = JSON.stringify(filter);
+  const pages = usePages(key, async (after: number | undefined, signal) => {
+    const page = await host.get<AuditPage>("/v1/audit", { query: { ...filter, after, limit: 200 }, signal });
+    return { items: page.entries, next: page.next ?? undefined };
+  });
+  return (
+    <Page title="Audit" wide lead="Oldest first. Every entry hangs in one chain of hashes." aside={<Head />}>
+      <Filters filters={FILTERS} />
+      {pages.items.length > 0 && <Entries entries={pages.items} />}
+      {pages.error && <Trouble error={pages.error} again={pages.again} />}
+      {pages.loading && pages.items.length === 0 && <Skeleton rows={8} />}
+      {!pages.loading && !pages.error && pages.items.length === 0 && !pages.hasMore && (
+        <Empty title="No entry fits" />
+      )}
+      <More pages={pages} />
+    </Page>
+  );
+}
+
+/** What to keep elsewhere, to notice a change of what was written before it. */
+function Head() {
+  const { host } = useSession();
+  const { value } = useLoad("audit-head", (signal) =>
+    host.get<AuditPage>("/v1/audit", { query: { limit: 1 }, signal }),
+  );
+  if (!value) return null;
+  return (
+    <span className="head">
+      head {value.head.position} <Digest of={value.head.hash} label="hash of the head" />
+    </span>
+  );
+}
+
+function Entries({ entries }: { entries: AuditEntry[] }) {
+  return (
+    <table className="audit">
+      <caption className="visually-hidden">Entries of the audit, oldest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">When</th>
+          <th scope="col">Who</th>
+          <th scope="col">What</th>
+          <th scope="col">About</th>
+          <th scope="col">Conversation</th>
+          <th scope="col">
+            <span className="visually-hidden">Details</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries of one commit share their position, and none is ever moved.
+          <Entry key={`${entry.position} ${index}`} entry={entry} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const [open, setOpen] = useState(false);
+  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.includes(name)));
+  const bad = ["deny", "error", "expired", "plugin.rejected"].includes(entry.action);
+  return (
+    <tr>
+      <td data-label="When">
+        <When at={entry.at} />
+      </td>
+      <td data-label="Who">
+        <Strange>{entry.by}</Strange>
+      </td>
+      <td data-label="What">
+        <Badge tone={entry.action === "approve" ? "good" : bad ? "bad" : "plain"}>{entry.action}</Badge>{" "}
+        {entry.outcome && <span className="outcome">{entry.outcome.replaceAll("_", " ")}</span>}
+      </td>
+      <td data-label="About">
+        {entry.subject && (
+          <code>
+            <Strange>{entry.subject}</Strange>
+          </code>
+        )}
+        {entry.comment && (
+          <q className="comment">
+            <Strange>{entry.comment}</Strange>
+          </q>
+        )}
+      </td>
+      <td data-label="Conversation">{entry.conversation && <ConversationLink id={entry.conversation} />}</td>
+      <td className="audit-more">
+        <Disclosure isExpanded={open} onExpandedChange={setOpen}>
+          <Button slot="trigger" className="button button-quiet">
+            {open ? "less" : "more"}
+            <span className="visually-hidden"> about entry {entry.position}</span>
+          </Button>
+          <DisclosurePanel className="audit-panel">
+            <Facts
+              rows={[
+                ["Position", String(entry.position)],
+                ["Hash", <Digest key="hash" of={entry.hash} label="hash" />],
+              ]}
+            />
+            <JsonTree value={rest} label="The rest of the entry" />
+          </DisclosurePanel>
+        </Disclosure>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,65 @@
+// The inbox: everything that waits for a person, as it comes and goes.
+
+import { ToggleButton, ToggleButtonGroup } from "react-aria-components";
+import { Filters } from "../parts/filters";
+import { Page } from "../parts/page";
+import "../parts/elements";
+import { useQuery } from "../router";
+import { useSession } from "../session";
+
+const FILTERS = [
+  { name: "conversation", label: "Conversation" },
+  { name: "tool", label: "Tool" },
+  { name: "caller", label: "Caller" },
+];
+
+const KINDS = [
+  ["all", "All"],
+  ["mine", "For me"],
+  ["approval", "Approvals"],
+  ["elicitation", "Questions"],
+] as const;
+
+export function Inbox() {
+  const { host } = useSession();
+  const [query, change] = useQuery();
+  const kind = query.get("kind") ?? (query.get("mine") === "true" ? "mine" : "all");
+  const choose = (chosen: string) =>
+    change({
+      kind: chosen === "all" || chosen === "mine" ? "" : chosen,
+      mine: chosen === "mine" ? "true" : "",
+    });
+  const filter = Object.fromEntries(
+    [...FILTERS.map(({ name }) => name), "kind", "mine"].flatMap((name) => {
+      const value = query.get(name);
+      return value ? [[name, name === "mine" ? "" : value]] : [];
+    }),
+  );
+  return (
+    <Page
+      title="Inbox"
+      aside={
+        <ToggleButtonGroup
+          className="choices"
+          aria-label="What is shown"
+          selectionMode="single"
+          disallowEmptySelection
+          selectedKeys={[kind]}
+          onSelectionChange={([chosen]) => choose(String(chosen))}
+        >
+          {KINDS.map(([id, name]) => (
+            <ToggleButton key={id} id={id} className="choice">
+              {name}
+            </ToggleButton>
+          ))}
+        </ToggleButtonGroup>
+      }
+    >
+      <details className="more-filters" open={FILTERS.some(({ name }) => query.has(name))}>
+        <summary>Filter</summary>
+        <Filters filters={FILTERS} />
+      </details>
+      <toolgate-inbox key={JSON.stringify(filter)} toolgate={host.toolgate} heading-level="2" {...filter} />
+    </Page>
+  );
+}

@@ -1,0 +1,62 @@
+// The login: a token becomes a session, whose cookie no script can read.
+
+import { type FormEvent, useEffect, useState } from "react";
+import { Button, FieldError, Form, Input, Label, Text, TextField } from "react-aria-components";
+import icon from "../icon.svg";
+import type { Gate } from "../session";
+
+export function Login({ gate }: { gate: Gate }) {
+  const [token, setToken] = useState("");
+  const [error, setError] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = "Log in · toolgate";
+  }, []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      gate.enter(await gate.host.toolgate.signIn(token.trim()));
+    } catch (failure) {
+      setError((failure as Error).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <main className="alone">
+      <img src={icon} alt="" width="48" height="48" />
+      <h1>toolgate</h1>
+      <Form className="login" onSubmit={submit}>
+        <TextField
+          className="field"
+          name="token"
+          type="password"
+          isRequired
+          autoFocus
+          autoComplete="current-password"
+          value={token}
+          onChange={setToken}
+          isInvalid={error !== undefined}
+          validationBehavior="aria"
+        >
+          <Label>Token</Label>
+          <Input className="input" spellCheck="false" placeholder="tg_…" />
+          <Text slot="description">
+            Printed at the host’s first start; more are made with <code>toolgate token create</code>. The
+            browser keeps a session, and not the token.
+          </Text>
+          <FieldError>{error}</FieldError>
+        </TextField>
+        <Button
+          type="submit"
+          className="button button-main"
+          isPending={busy}
+          isDisabled={token.trim() === ""}
+        >
+          Log in
+        </Button>
+      </Form>
+    </main>
+  );
+}

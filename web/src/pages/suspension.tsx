@@ -1,0 +1,100 @@
+// One question by its own address: where links of webhooks and one-time links lead, and where it can be read afterwards.
+
+import type { Suspension as Asked } from "@toolgate/web";
+import { useLoad } from "../host/load";
+import { Badge, ConversationLink, Facts, Strange, When } from "../parts/bits";
+import { JsonTree } from "../parts/json-tree";
+import "../parts/elements";
+import { Page, Shown } from "../parts/page";
+import { useSession } from "../session";
+import { shownLines } from "../text/shown";
+
+const TITLES: Record<string, string> = {
+  approval: "Approval",
+  elicitation: "Question",
+  client_exec: "Work for a client",
+};
+
+export function Suspension({ id }: { id: string }) {
+  const { host, session } = useSession();
+  const loaded = useLoad(id, (signal) =>
+    host.get<Asked>(`/v1/suspensions/${encodeURIComponent(id)}`, { signal }),
+  );
+  return (
+    <Page title={TITLES[loaded.value?.kind ?? ""] ?? "Question"}>
+      <Shown loaded={loaded} rows={2}>
+        {(asked) => (
+          <>
+            <Card asked={asked} />
+            {session.only == null && <Around asked={asked} />}
+          </>
+        )}
+      </Shown>
+    </Page>
+  );
+}
+
+function Card({ asked }: { asked: Asked }) {
+  const { host } = useSession();
+  const rights = { toolgate: host.toolgate, "suspension-id": asked.suspension, "heading-level": "2" };
+  if (asked.kind === "approval") return <toolgate-approval {...rights} />;
+  if (asked.kind === "elicitation") return <toolgate-elicitation {...rights} />;
+  return (
+    <p className="card">
+      A client that is attached to the conversation carries this out. <Badge>{asked.state}</Badge>
+    </p>
+  );
+}
+
+/** What the card does not say: how it ended, where it belongs, and whom was told. */
+function Around({ asked }: { asked: Asked }) {
+  const { closed, deliveries } = asked;
+  return (
+    <section className="card" aria-label="About the question">
+      <Facts
+        rows={[
+          ["Conversation", <ConversationLink key="conversation" id={asked.conversation} />],
+          ["Caller", <Strange key="caller">{asked.caller}</Strange>],
+          ["Asked", <When key="asked" at={asked.created_at} />],
+          [
+            "Ended",
+            closed && (
+              <>
+                <Badge>{closed.state}</Badge> by <Strange>{closed.by}</Strange>, <When at={closed.at} />
+                {closed.comment && <q className="comment">{shownLines(closed.comment)}</q>}
+              </>
+            ),
+          ],
+          [
+            "Answer",
+            closed?.data !== undefined && <JsonTree key="data" value={closed.data} label="Answer" />,
+          ],
+        ]}
+      />
+      {deliveries && deliveries.length > 0 && (
+        <div>
+          <h3>Notifications</h3>
+          <ul className="lines">
+            {deliveries.map((delivery) => (
+              <li key={`${delivery.webhook} ${delivery.event} ${delivery.at}`}>
+                <Badge
+                  tone={
+                    delivery.state === "delivered" ? "good" : delivery.state === "failed" ? "bad" : "waiting"
+                  }
+                >
+                  {delivery.state}
+                </Badge>{" "}
+                {delivery.event} to {delivery.webhook}, <When at={delivery.at} />
+                {delivery.last_error && (
+                  <q className="comment">
+                    <Strange>{delivery.last_error}</Strange>
+                  </q>
+                )}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,77 @@
+// Small things that are shown in many places.
+
+import { type ReactNode, useState } from "react";
+import { Button, Link } from "react-aria-components";
+import { failed } from "../shell/notices";
+import { shown } from "../text/shown";
+import { moment, shortMoment } from "../text/words";
+
+/** Text of a stranger on one line: escaped, and turned around by nothing beside it. */
+export function Strange({ children }: { children: string }) {
+  return <bdi>{shown(children)}</bdi>;
+}
+
+export type Tone = "plain" | "good" | "bad" | "waiting" | "accent";
+
+export function Badge({ tone = "plain", children }: { tone?: Tone; children: ReactNode }) {
+  return <span className={`badge badge-${tone}`}>{children}</span>;
+}
+
+/** A moment; the whole of it is in the tooltip and in the markup. */
+export function When({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={moment(at)}>
+      {shortMoment(at)}
+    </time>
+  );
+}
+
+/** A digest: its beginning, and all of it at one press. */
+export function Digest({ of, label }: { of: string; label: string }) {
+  const [copied, setCopied] = useState(false);
+  const [open, setOpen] = useState(false);
+  const text = of.replace(/^sha256:/, "");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(of);
+      setCopied(true);
+    } catch (error) {
+      failed("It was not copied", error);
+    }
+  };
+  return (
+    <span className="digest">
+      <Button className="digest-text" aria-expanded={open} onPress={() => setOpen(!open)}>
+        <span className="visually-hidden">{label} </span>
+        <code>{open ? of : `${text.slice(0, 12)}…`}</code>
+      </Button>
+      <Button className="digest-copy" onPress={copy}>
+        {copied ? "copied" : "copy"} <span className="visually-hidden">the {label}</span>
+      </Button>
+    </span>
+  );
+}
+
+export function ConversationLink({ id }: { id: string }) {
+  return (
+    <Link className="link" href={`/conversations/${encodeURIComponent(id)}`}>
+      <Strange>{id}</Strange>
+    </Link>
+  );
+}
+
+/** Rows of a name and what belongs to it. */
+export function Facts({ rows }: { rows: [name: string, value: ReactNode][] }) {
+  return (
+    <dl className="facts">
+      {rows
+        .filter(([, value]) => value !== undefined && value !== null && value !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,32 @@
+// The elements of @toolgate/web in React. They are the only cards there are: here, and on other people's pages.
+
+import type { PendingStore, Toolgate } from "@toolgate/web";
+import "@toolgate/web/elements";
+import type { DetailedHTMLProps, HTMLAttributes } from "react";
+
+interface Card extends HTMLAttributes<HTMLElement> {
+  toolgate?: Toolgate;
+  store?: PendingStore;
+  "suspension-id"?: string;
+  "heading-level"?: string;
+}
+
+interface Inbox extends HTMLAttributes<HTMLElement> {
+  toolgate?: Toolgate;
+  conversation?: string;
+  caller?: string;
+  tool?: string;
+  kind?: string;
+  mine?: string;
+  "heading-level"?: string;
+}
+
+declare module "react" {
+  namespace JSX {
+    interface IntrinsicElements {
+      "toolgate-approval": DetailedHTMLProps<Card, HTMLElement>;
+      "toolgate-elicitation": DetailedHTMLProps<Card, HTMLElement>;
+      "toolgate-inbox": DetailedHTMLProps<Inbox, HTMLElement>;
+    }
+  }
+}

@@ -1,0 +1,285 @@
+// A turn of a conversation: the calls that one answer of a model asked for.
+
+import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
+import { shownLines } from "../text/shown";
+import { bytes, counted, span } from "../text/words";
+import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
+import { Badge, Digest, Facts, Strange, type Tone, When } from "./bits";
+import { JsonTree } from "./json-tree";
+
+const TURN_TONES: Record<TimelineTurn["state"], Tone> = {
+  open: "accent",
+  settled: "good",
+  aborted: "bad",
+  cancelled: "plain",
+};
+
+export function Turn({ turn }: { turn: TimelineTurn }) {
+  return (
+    <li className="turn">
+      <header className="turn-head">
+        <h2>
+          {turn.startedAt ? <When at={turn.startedAt} /> : "Turn"} <span className="by">by</span>{" "}
+          <Strange>{turn.caller}</Strange>
+        </h2>
+        <span className="turn-aside">
+          {counted(turn.calls.length, "call")}
+          <Badge tone={TURN_TONES[turn.state]}>{turn.state}</Badge>
+          {turn.cancelledBy && (
+            <span>
+              cancelled by <Strange>{turn.cancelledBy}</Strange>
+            </span>
+          )}
+        </span>
+      </header>
+      {turn.context !== undefined && (
+        <Fold title="Context" level={3}>
+          <JsonTree value={turn.context} label="Context of the turn" />
+        </Fold>
+      )}
+      <ol className="calls">
+        {turn.calls.map((call) => (
+          <Call key={call.id} call={call} />
+        ))}
+      </ol>
+    </li>
+  );
+}
+
+/** What a call looks like from afar: a word and a tone. */
+export function standing(call: TimelineCall): { word: string; tone: Tone } {
+  switch (call.state) {
+    case "awaiting":
+      return { word: "waiting", tone: "waiting" };
+    case "running":
+      return { word: "running", tone: "accent" };
+    case "requested":
+      return { word: "requested", tone: "plain" };
+    case "settled": {
+      const word = (call.outcome ?? "settled").replaceAll("_", " ");
+      const quiet = ["cancelled", "cancelled_by_sibling", "unavailable"].includes(call.outcome ?? "");
+      return { word, tone: call.outcome === "ok" ? "good" : quiet ? "plain" : "bad" };
+    }
+  }
+}
+
+function Call({ call }: { call: TimelineCall }) {
+  const { word, tone } = standing(call);
+  return (
+    <li className={`call call-${tone}`}>
+      <header className="call-head">
+        <h3>
+          <code>
+            <Strange>{call.tool}</Strange>
+          </code>
+        </h3>
+        {call.plugin && (
+          <span className="call-plugin">
+            <Strange>{call.plugin}</Strange>
+          </span>
+        )}
+        <span className="call-state">
+          {call.executor && call.executor !== "server" && <Badge>{call.executor}</Badge>}
+          {call.gated && <Badge>needs approval</Badge>}
+          {call.attempt > 1 && <Badge tone="waiting">attempt {call.attempt}</Badge>}
+          <Badge tone={tone}>{word}</Badge>
+        </span>
+      </header>
+      <Progress call={call} />
+      {call.standing && (
+        <p className="call-line">
+          Approved by the standing approval <code>{call.standing}</code>
+        </p>
+      )}
+      {call.waits.map((wait) => (
+        <Waited key={wait.suspension} wait={wait} />
+      ))}
+      <Result call={call} />
+      <Fold title={call.submitted === undefined ? "Arguments" : "Arguments, as an approver changed them"}>
+        <JsonTree value={call.arguments} label="Arguments" />
+        {call.submitted !== undefined && (
+          <>
+            <h4>As submitted</h4>
+            <JsonTree value={call.submitted} label="Arguments as submitted" />
+          </>
+        )}
+      </Fold>
+      <More call={call} />
+    </li>
+  );
+}
+
+function Progress({ call }: { call: TimelineCall }) {
+  if (call.state !== "running") return null;
+  const { message, fraction } = call.progress ?? { message: "" };
+  const known = typeof fraction === "number";
+  return (
+    <ProgressBar
+      className="progress"
+      aria-label={`Progress of ${call.tool}`}
+      {...(known ? { value: fraction * 100 } : { isIndeterminate: true })}
+    >
+      {({ percentage, valueText }) => (
+        <>
+          <div className="progress-words">
+            <span>{message ? <Strange>{message}</Strange> : "Running"}</span>
+            {known && <span>{valueText}</span>}
+          </div>
+          <div className="progress-track">
+            <div
+              className={known ? "progress-fill" : "progress-fill progress-unknown"}
+              style={known ? { width: `${percentage}%` } : {}}
+            />
+          </div>
+        </>
+      )}
+    </ProgressBar>
+  );
+}
+
+const KINDS: Record<string, string> = {
+  approval: "Approval",
+  elicitation: "Question",
+  client_exec: "Work for a client",
+};
+
+function Waited({ wait }: { wait: Wait }) {
+  const { end } = wait;
+  return (
+    <div className={end ? "wait" : "wait wait-open"}>
+      <p className="call-line">
+        <strong>{KINDS[wait.kind] ?? wait.kind}</strong> asked <When at={wait.openedAt} />
+        {!end && (
+          <>
+            , until <When at={wait.expiresAt} />.{" "}
+            {wait.kind !== "client_exec" && (
+              <Link className="link" href={`/suspensions/${encodeURIComponent(wait.suspension)}`}>
+                Answer
+              </Link>
+            )}
+          </>
+        )}
+      </p>
+      {wait.prompt && (
+        <blockquote className="wait-prompt" dir="auto">
+          {shownLines(wait.prompt)}
+        </blockquote>
+      )}
+      <ul className="steps">
+        {wait.steps.map((step, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever added at the end.
+          <li key={index}>
+            <StepLine step={step} />
+          </li>
+        ))}
+        {end && (
+          <li>
+            <Badge tone={END_TONES[end.state] ?? "plain"}>{end.state}</Badge> by <Strange>{end.by}</Strange>{" "}
+            {end.at && <When at={end.at} />}
+            {end.comment && <Comment text={end.comment} />}
+            {end.data !== undefined && <JsonTree value={end.data} label="The answer" />}
+          </li>
+        )}
+      </ul>
+    </div>
+  );
+}
+
+const END_TONES: Record<string, Tone> = {
+  approve: "good",
+  answer: "good",
+  result: "good",
+  deny: "bad",
+  error: "bad",
+  expired: "waiting",
+};
+
+function StepLine({ step }: { step: Step }) {
+  const to = step.to ? <Strange>{step.to}</Strange> : null;
+  return (
+    <>
+      {step.what === "voted" && (
+        <>
+          <Strange>{step.by}</Strange> approved; more votes are needed
+        </>
+      )}
+      {step.what === "delegated" && (
+        <>
+          <Strange>{step.by}</Strange> handed the say to {to}
+        </>
+      )}
+      {step.what === "escalated" && <>Nobody answered in time; {to ?? "others"} may answer as well</>}{" "}
+      {step.at && <When at={step.at} />}
+      {step.comment && <Comment text={step.comment} />}
+    </>
+  );
+}
+
+function Comment({ text }: { text: string }) {
+  return (
+    <q className="comment" dir="auto">
+      {shownLines(text)}
+    </q>
+  );
+}
+
+function Result({ call }: { call: TimelineCall }) {
+  if (!call.content) return null;
+  const { ok, result, error } = call.content;
+  return (
+    <div className="result">
+      {call.trusted === false && (
+        <p className="call-line">
+          <Badge tone="waiting">not vouched for</Badge> The host did not make this result itself.
+        </p>
+      )}
+      {ok ? (
+        <JsonTree value={result} label="Result" />
+      ) : (
+        <p className="result-error">
+          <code>{error?.code}</code> {error && <span dir="auto">{shownLines(error.message)}</span>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function More({ call }: { call: TimelineCall }) {
+  const { receipt } = call;
+  return (
+    <Fold title="Details">
+      <Facts
+        rows={[
+          ["Call", <Strange key="call">{call.id}</Strange>],
+          [
+            "Component",
+            call.component && <Digest key="component" of={call.component} label="digest of the component" />,
+          ],
+          ["Took", receipt && span(receipt.time_us / 1000)],
+          ["Memory", receipt && bytes(receipt.peak_memory_bytes)],
+          ["Host calls", receipt && String(receipt.host_calls)],
+          ["Ended", call.settledAt && <When key="ended" at={call.settledAt} />],
+        ]}
+      />
+      {call.log.length > 0 && (
+        <pre className="code">
+          {call.log.map(({ level, message }) => `${level} ${shownLines(message)}`).join("\n")}
+        </pre>
+      )}
+    </Fold>
+  );
+}
+
+function Fold({ title, level = 4, children }: { title: string; level?: number; children: React.ReactNode }) {
+  return (
+    <Disclosure className="fold">
+      <Heading level={level}>
+        <Button slot="trigger" className="fold-button">
+          <span className="json-arrow" aria-hidden="true" />
+          {title}
+        </Button>
+      </Heading>
+      <DisclosurePanel className="fold-panel">{children}</DisclosurePanel>
+    </Disclosure>
+  );
+}

@@ -1,0 +1,48 @@
+// How times, spans, sizes and counts are told.
+
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+/** A moment in full, in the reader's own time. */
+export function moment(at: string): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? at : MOMENT.format(date);
+}
+
+/** A moment, without the date where it is today. */
+export function shortMoment(at: string, now = new Date()): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return at;
+  return date.toDateString() === now.toDateString() ? CLOCK.format(date) : MOMENT.format(date);
+}
+
+/** A span of milliseconds in its two largest units: `1 h 5 min`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.floor(ms / 1000);
+  const units: [number, string][] = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ];
+  const first = units.findIndex(([count]) => count > 0);
+  return units
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(" ");
+}
+
+/** Bytes: `1.5 MiB`. */
+export function bytes(count: number): string {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  let [value, unit] = [count, 0];
+  while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1];
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** `1 call`, `3 calls`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

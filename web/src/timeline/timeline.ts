@@ -1,0 +1,233 @@
+// A conversation as its events tell it: a pure function from what is known and one more event to what is known then.
+
+import type { FeedEvent } from "@toolgate/web";
+import type { Content, Executor, Receipt } from "../host/wire";
+
+/** What a call waited for, or waits for, and what people did about it. */
+export interface Wait {
+  suspension: string;
+  kind: string;
+  prompt?: string;
+  reason?: string;
+  risk?: string;
+  openedAt: string;
+  expiresAt: string;
+  steps: Step[];
+  /** How it ended; absent while it is open. */
+  end?: { state: string; by: string; at?: string; comment?: string; arguments?: unknown; data?: unknown };
+}
+
+/** Something that people, or the clock, did to an open question. */
+export interface Step {
+  what: "voted" | "delegated" | "escalated";
+  by: string;
+  to?: string;
+  at?: string;
+  comment?: string;
+}
+
+export type CallState = "requested" | "awaiting" | "running" | "settled";
+
+export interface TimelineCall {
+  id: string;
+  tool: string;
+  arguments: unknown;
+  /** The arguments as they were submitted, where an approver changed them. */
+  submitted?: unknown;
+  executor?: Executor;
+  gated: boolean;
+  plugin?: string;
+  component?: string;
+  state: CallState;
+  attempt: number;
+  progress?: { message: string; fraction?: number };
+  log: { level: string; message: string }[];
+  waits: Wait[];
+  /** The standing approval that was used in place of a question. */
+  standing?: string;
+  outcome?: string;
+  trusted?: boolean;
+  content?: Content;
+  receipt?: Receipt;
+  settledAt?: string;
+}
+
+export interface TimelineTurn {
+  id: string;
+  caller: string;
+  startedAt?: string;
+  context?: unknown;
+  state: "open" | "settled" | "aborted" | "cancelled";
+  cancelledBy?: string;
+  endedAt?: string;
+  calls: TimelineCall[];
+}
+
+export type Timeline = readonly TimelineTurn[];
+
+/** Lines of a guest's log that are kept of a call; what it wrote before is in the host's own log. */
+const LOG_LINES = 200;
+
+/** What is known after one more event. Events of turns that began before the stream did are passed over. */
+export function told(timeline: Timeline, event: FeedEvent): Timeline {
+  const id = text(event.turn);
+  if (event.event === "turn.started") return started(timeline, id, event);
+  return replaced(
+    timeline,
+    (turn) => turn.id === id,
+    (turn) => turnAfter(turn, event),
+  );
+}
+
+function started(timeline: Timeline, id: string, event: FeedEvent): Timeline {
+  if (timeline.some((turn) => turn.id === id)) return timeline;
+  const turn: TimelineTurn = { id, caller: text(event.caller), state: "open", calls: [] };
+  if (event.at) turn.startedAt = event.at;
+  if (event.context !== undefined) turn.context = event.context;
+  return [...timeline, turn];
+}
+
+function turnAfter(turn: TimelineTurn, event: FeedEvent): TimelineTurn {
+  const ended = event.at ? { endedAt: event.at } : {};
+  switch (event.event) {
+    case "turn.settled":
+      return { ...turn, ...ended, state: event.state as TimelineTurn["state"] };
+    case "turn.cancelled":
+      return { ...turn, cancelledBy: text(event.by) };
+    case "call.requested":
+      return turn.calls.some((call) => call.id === event.call)
+        ? turn
+        : { ...turn, calls: [...turn.calls, requested(event)] };
+    default: {
+      const calls = replaced(
+        turn.calls,
+        (call) => call.id === event.call,
+        (call) => callAfter(call, event),
+      );
+      return calls === turn.calls ? turn : { ...turn, calls: [...calls] };
+    }
+  }
+}
+
+function requested(event: FeedEvent): TimelineCall {
+  return {
+    id: text(event.call),
+    tool: text(event.tool),
+    arguments: event.arguments,
+    gated: event.approval === "requires-approval",
+    state: "requested",
+    attempt: 0,
+    log: [],
+    waits: [],
+    ...optional(event, "executor", "plugin", "component"),
+  };
+}
+
+function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
+  switch (event.event) {
+    case "call.suspended":
+      return suspended(call, event);
+    case "call.resolved":
+      return resolved(call, event);
+    case "call.approved":
+      return { ...call, standing: text(event.standing) };
+    case "call.started":
+      return { ...call, state: "running", attempt: Number(event.attempt) };
+    case "call.progress":
+      return { ...call, progress: { message: text(event.message), ...optional(event, "fraction") } };
+    case "call.log":
+      return {
+        ...call,
+        log: [...call.log, { level: text(event.level), message: text(event.message) }].slice(-LOG_LINES),
+      };
+    case "call.settled":
+      return settled(call, event);
+    default:
+      return waitAfter(call, event);
+  }
+}
+
+function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
+  const suspension = text(event.suspension);
+  if (call.waits.some((wait) => wait.suspension === suspension)) return call;
+  const wait: Wait = {
+    suspension,
+    kind: text(event.kind),
+    openedAt: text(event.created_at),
+    expiresAt: text(event.expires_at),
+    steps: [],
+    ...optional(event, "prompt", "reason", "risk"),
+  };
+  return { ...call, state: "awaiting", waits: [...call.waits, wait] };
+}
+
+function resolved(call: TimelineCall, event: FeedEvent): TimelineCall {
+  const state = text(event.decision);
+  const end = { state, by: text(event.by), ...optional(event, "at", "comment", "arguments", "data") };
+  const after = ended(call, event, end);
+  if (event.arguments === undefined) return after;
+  return { ...after, arguments: event.arguments, submitted: call.submitted ?? call.arguments };
+}
+
+function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
+  const by = text(event.by ?? event.from ?? "system");
+  const step = (what: Step["what"], to?: string): TimelineCall => {
+    const made: Step = { what, by, ...(to ? { to } : {}), ...optional(event, "at", "comment") };
+    return onWait(call, event, (wait) => ({ ...wait, steps: [...wait.steps, made] }));
+  };
+  switch (event.event) {
+    case "call.voted":
+      return step("voted");
+    case "suspension.delegated":
+      return step("delegated", text(event.to));
+    case "suspension.escalated":
+      return step("escalated", Array.isArray(event.to) ? event.to.map(text).join(", ") : text(event.to));
+    case "suspension.expired":
+      return ended(call, event, { state: "expired", by: "system", ...optional(event, "at") });
+    case "suspension.withdrawn":
+      return ended(call, event, { state: "withdrawn", by, ...optional(event, "at") });
+    default:
+      return call;
+  }
+}
+
+function ended(call: TimelineCall, event: FeedEvent, end: NonNullable<Wait["end"]>): TimelineCall {
+  const after = onWait(call, event, (wait) => (wait.end ? wait : { ...wait, end }));
+  const waits = after.waits.some((wait) => wait.end === undefined);
+  return after.state === "awaiting" && !waits ? { ...after, state: "requested" } : after;
+}
+
+function settled(call: TimelineCall, event: FeedEvent): TimelineCall {
+  const { progress: _, ...kept } = call;
+  const after: TimelineCall = {
+    ...kept,
+    state: "settled",
+    ...optional(event, "outcome", "trusted", "content", "receipt"),
+  };
+  // What still was open ended with its call; hosts that say so by an event have said it before.
+  after.waits = after.waits.map((wait) =>
+    wait.end ? wait : { ...wait, end: { state: "withdrawn", by: "system" } },
+  );
+  if (event.at) after.settledAt = event.at;
+  return after;
+}
+
+function onWait(call: TimelineCall, event: FeedEvent, change: (wait: Wait) => Wait): TimelineCall {
+  const waits = replaced(call.waits, (wait) => wait.suspension === event.suspension, change);
+  return waits === call.waits ? call : { ...call, waits: [...waits] };
+}
+
+/** The list with the one item changed, or the same list where there is none. */
+function replaced<T>(list: readonly T[], which: (item: T) => boolean, change: (item: T) => T): readonly T[] {
+  const index = list.findLastIndex(which);
+  const item = list[index];
+  return item === undefined ? list : list.with(index, change(item));
+}
+
+function optional(event: FeedEvent, ...names: string[]): Record<string, unknown> & object {
+  return Object.fromEntries(names.filter((name) => event[name] != null).map((name) => [name, event[name]]));
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : value == null ? "" : String(value);
+}

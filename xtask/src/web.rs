@@ -1,0 +1,186 @@
+//! The console and `sdk/web`, which npm builds. Without Node.js the host still builds, and says in the console's place what is
+//! missing; only the checks insist on it.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::console::{self, Tone};
+use crate::workspace::{Invocation, root};
+
+/// The oldest Node.js that what we build with runs on, as `package.json` says, too.
+const OLDEST: (u32, u32) = (20, 19);
+
+/// How to get it.
+const REMEDY: &str = "install Node.js 20.19 or newer (https://nodejs.org), or leave this out with `--without web`";
+
+/// What the console is made from. A change of anything in it means that it has to be built anew.
+const SOURCES: [&str; 7] = [
+    "package-lock.json",
+    "web/package.json",
+    "web/index.html",
+    "web/vite.config.ts",
+    "web/src",
+    "sdk/web/package.json",
+    "sdk/web/src",
+];
+
+/// Everything that is checked, once the packages are there.
+const CHECKS: [&str; 4] =
+    ["npm run lint", "npm run typecheck --workspaces", "npm test --workspaces", "npm run build --workspace sdk/web"];
+
+/// The part `web` of the checks.
+pub(crate) fn check() -> Result<()> {
+    node()?;
+    packages()?;
+    for line in CHECKS {
+        let command = Invocation::new(line);
+        console::aside(&format!("$ {command}"));
+        command.run()?;
+    }
+    console_files()
+}
+
+/// Installs the packages, if Node.js is there to use them.
+pub(crate) fn set_up() -> Result<()> {
+    match node() {
+        Ok(()) => packages(),
+        Err(missing) => {
+            without(&missing);
+            Ok(())
+        }
+    }
+}
+
+/// Builds what the binary embeds, if Node.js is there. A mistake in the console is a failure; that it cannot be built here is
+/// not, because the host works without it.
+pub(crate) fn before_the_binary() -> Result<()> {
+    if let Err(missing) = node() {
+        without(&missing);
+        return Ok(());
+    }
+    packages()?;
+    console_files()
+}
+
+fn without(missing: &anyhow::Error) {
+    let warning = format!("{missing}. The host is built without its console; everything else of it works.");
+    console::line(&console::toned(Tone::Waiting, &warning));
+}
+
+/// Makes sure that there is a Node.js that is new enough.
+fn node() -> Result<()> {
+    if !Invocation::new("node --version").succeeds() || !Invocation::new("npm --version").succeeds() {
+        bail!("Node.js with npm is missing; {REMEDY}");
+    }
+    let version = Invocation::new("node --version").output()?;
+    if parsed(&version).is_none_or(|version| version < OLDEST) {
+        bail!("Node.js {} is too old; {REMEDY}", version.trim());
+    }
+    Ok(())
+}
+
+/// `v20.19.1` is (20, 19).
+fn parsed(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim().strip_prefix('v')?.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Installs the packages in exactly the versions of the lockfile, if it changed since the last time.
+fn packages() -> Result<()> {
+    let wanted = fs::read_to_string(root().join("package-lock.json")).context("could not read package-lock.json")?;
+    let stamp = stamp("packages");
+    if root().join("node_modules").is_dir() && fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+        console::aside("the npm packages are installed");
+        return Ok(());
+    }
+    console::line("installing npm packages, as package-lock.json says");
+    Invocation::new("npm ci --no-audit --no-fund")
+        .run()
+        .context("could not install the npm packages; without a network leave this out with `--without web`")?;
+    keep(&stamp, &wanted)
+}
+
+/// Builds the console, unless it is what its sources say. Files that did not change would otherwise link the binary anew.
+fn console_files() -> Result<()> {
+    let digest = digest()?;
+    let stamp = stamp("built");
+    if root().join("web/dist/index.html").is_file() && fs::read_to_string(&stamp).is_ok_and(|there| there == digest) {
+        console::aside("the console is built");
+        return Ok(());
+    }
+    let command = Invocation::new("npm run build --workspace web");
+    console::aside(&format!("$ {command}"));
+    command.run()?;
+    keep(&stamp, &digest)
+}
+
+/// Tells states of the sources apart. Nothing is trusted because of it.
+fn digest() -> Result<String> {
+    let mut files = Vec::new();
+    for source in SOURCES {
+        let path = root().join(source);
+        // What is not there yet has no contents; that it comes is a change.
+        if path.exists() {
+            collect(&path, &mut files).with_context(|| format!("could not read {}", path.display()))?;
+        }
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        file.hash(&mut hasher);
+        fs::read(&file).with_context(|| format!("could not read {}", file.display()))?.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if path.is_file() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in path.read_dir()? {
+        collect(&entry?.path(), files)?;
+    }
+    Ok(())
+}
+
+fn stamp(name: &str) -> PathBuf {
+    root().join("target/web").join(name)
+}
+
+fn keep(stamp: &Path, text: &str) -> Result<()> {
+    let write = || {
+        fs::create_dir_all(stamp.parent().unwrap_or(stamp))?;
+        fs::write(stamp, text)
+    };
+    write().with_context(|| format!("could not write {}", stamp.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_read() {
+        for (text, expected) in [
+            ("v20.19.1\n", Some((20, 19))),
+            ("v22.3.0", Some((22, 3))),
+            ("v24.0.0-nightly", Some((24, 0))),
+            ("20.19.1", None),
+            ("v20", None),
+            ("", None),
+        ] {
+            assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_sources_are_where_they_are_looked_for() {
+        for source in SOURCES {
+            assert!(root().join(source).exists(), "{source} was moved");
+        }
+    }
+}
