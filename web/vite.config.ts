@@ -12,7 +12,7 @@ const HOST = process.env.TOOLGATE_HOST ?? "http://127.0.0.1:7373";
 /** What host/console sends, so that what it would refuse is refused here as well. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /** Writes `x.gz` beside every file that gains by it; the host serves it to whoever accepts gzip. */
 function gzipped(): Plugin {
@@ -44,6 +44,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    chunkSizeWarningLimit: 700,
   },
   server: { proxy },
   preview: { proxy, headers: { "content-security-policy": POLICY } },

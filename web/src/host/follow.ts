@@ -3,6 +3,7 @@
 import type { FeedEvent, StreamStatus } from "@toolgate/web";
 import { useEffect, useState } from "react";
 import { useSession } from "../session";
+import { parseExact } from "../text/json";
 import { type Timeline, told } from "../timeline/timeline";
 
 export interface Followed {
@@ -26,6 +27,7 @@ export function useTimeline(conversation: string): Followed {
     setError(undefined);
     const stream = host.toolgate.events(conversation, {
       signal: abort.signal,
+      parse: parseExact,
       onStatus: (status) => setState(named(status)),
     });
     const gather = batched((events) => setTimeline((before) => events.reduce(told, before)));

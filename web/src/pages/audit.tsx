@@ -1,7 +1,7 @@
 // The audit: who did what, in the order in which it was written down.
 
-import { useState } from "react";
-import { Button, Disclosure, DisclosurePanel } from "react-aria-components";
+import { useId, useState } from "react";
+import { Button } from "react-aria-components";
 import { useLoad } from "../host/load";
 import type { AuditEntry, AuditPage } from "../host/wire";
 import { Badge, ConversationLink, Digest, Facts, Strange, When } from "../parts/bits";
@@ -99,50 +99,71 @@ function Entries({ entries }: { entries: AuditEntry[] }) {
 
 function Entry({ entry }: { entry: AuditEntry }) {
   const [open, setOpen] = useState(false);
-  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.includes(name)));
+  const id = useId();
   const bad = ["deny", "error", "expired", "plugin.rejected"].includes(entry.action);
   return (
-    <tr>
-      <td data-label="When">
-        <When at={entry.at} />
-      </td>
-      <td data-label="Who">
-        <Strange>{entry.by}</Strange>
-      </td>
-      <td data-label="What">
-        <Badge tone={entry.action === "approve" ? "good" : bad ? "bad" : "plain"}>{entry.action}</Badge>{" "}
-        {entry.outcome && <span className="outcome">{entry.outcome.replaceAll("_", " ")}</span>}
-      </td>
-      <td data-label="About">
-        {entry.subject && (
-          <code>
-            <Strange>{entry.subject}</Strange>
-          </code>
-        )}
-        {entry.comment && (
-          <q className="comment">
-            <Strange>{entry.comment}</Strange>
-          </q>
-        )}
-      </td>
-      <td data-label="Conversation">{entry.conversation && <ConversationLink id={entry.conversation} />}</td>
-      <td className="audit-more">
-        <Disclosure isExpanded={open} onExpandedChange={setOpen}>
-          <Button slot="trigger" className="button button-quiet">
+    <>
+      <tr className={open ? "audit-open" : ""}>
+        <td data-label="When">
+          <When at={entry.at} />
+        </td>
+        <td data-label="Who">
+          <Strange>{entry.by}</Strange>
+        </td>
+        <td data-label="What">
+          <Badge tone={entry.action === "approve" ? "good" : bad ? "bad" : "plain"}>{entry.action}</Badge>{" "}
+          {entry.outcome && <span className="outcome">{entry.outcome.replaceAll("_", " ")}</span>}
+        </td>
+        <td data-label="About">
+          {entry.subject && (
+            <code>
+              <Strange>{entry.subject}</Strange>
+            </code>
+          )}
+          {entry.comment && (
+            <q className="comment">
+              <Strange>{entry.comment}</Strange>
+            </q>
+          )}
+        </td>
+        <td data-label="Conversation">
+          {entry.conversation && <ConversationLink id={entry.conversation} />}
+        </td>
+        <td className="audit-more">
+          <Button
+            className="button button-quiet"
+            aria-expanded={open}
+            aria-controls={id}
+            onPress={() => setOpen(!open)}
+          >
             {open ? "less" : "more"}
             <span className="visually-hidden"> about entry {entry.position}</span>
           </Button>
-          <DisclosurePanel className="audit-panel">
-            <Facts
-              rows={[
-                ["Position", String(entry.position)],
-                ["Hash", <Digest key="hash" of={entry.hash} label="hash" />],
-              ]}
-            />
-            <JsonTree value={rest} label="The rest of the entry" />
-          </DisclosurePanel>
-        </Disclosure>
-      </td>
-    </tr>
+        </td>
+      </tr>
+      {open && (
+        <tr id={id} className="audit-details">
+          <td colSpan={6}>
+            <Details entry={entry} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function Details({ entry }: { entry: AuditEntry }) {
+  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.includes(name)));
+  return (
+    <>
+      <Facts
+        rows={[
+          ["Position", String(entry.position)],
+          ["Hash", <Digest key="hash" of={entry.hash} label="hash" />],
+          ["Plugin", entry.plugin && <Strange key="plugin">{entry.plugin}</Strange>],
+        ]}
+      />
+      {Object.keys(rest).length > 0 && <JsonTree value={rest} label="The rest of the entry" />}
+    </>
   );
 }

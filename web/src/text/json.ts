@@ -1,6 +1,6 @@
 // JSON as it was written. JavaScript's numbers cannot hold every number of JSON; those that would change keep their text.
 
-/** A number whose value does not fit into a JavaScript number without a change. */
+/** A number that would read differently after a way through a JavaScript number: `12345678901234567890`, `1.10`. */
 export class ExactNumber {
   readonly text: string;
 
@@ -11,27 +11,27 @@ export class ExactNumber {
   toString(): string {
     return this.text;
   }
-
-  toJSON(): unknown {
-    // Browsers that tell a number's text can also write it.
-    const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
-    return rawJSON ? rawJSON(this.text) : Number(this.text);
-  }
 }
 
-type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+/** Strings, so that what looks like a number in them is left alone, and numbers. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
+/** The member that stands for an exact number on its way through the parser. Nobody can know it beforehand. */
+const MARK = crypto.randomUUID();
 
 /** Reads JSON; numbers that JavaScript would change become `ExactNumber`. Throws `SyntaxError`. */
 export function parseExact(text: string): unknown {
-  const exact: Reviver = (_, value, context) => {
-    const source = context?.source;
-    if (typeof value !== "number" || source === undefined || same(value, source)) return value;
-    return new ExactNumber(source);
-  };
-  return JSON.parse(text, exact as (key: string, value: unknown) => unknown);
+  const value: unknown = JSON.parse(text);
+  let changes = false;
+  const marked = text.replace(TOKENS, (token) => {
+    if (token.startsWith('"') || String(Number(token)) === token) return token;
+    changes = true;
+    return `{"${MARK}":"${token}"}`;
+  });
+  return changes ? JSON.parse(marked, exact) : value;
 }
 
-/** Whether a number reads as it was written. `1.0`, `1e3` and `-0` do not, and what was approved is shown as written. */
-function same(value: number, source: string): boolean {
-  return String(value) === source;
+function exact(_: string, value: unknown): unknown {
+  const isMarked = typeof value === "object" && value !== null && MARK in value;
+  return isMarked ? new ExactNumber(String((value as Record<string, unknown>)[MARK])) : value;
 }

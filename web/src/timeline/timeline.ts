@@ -134,7 +134,7 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     case "call.started":
       return { ...call, state: "running", attempt: Number(event.attempt) };
     case "call.progress":
-      return { ...call, progress: { message: text(event.message), ...optional(event, "fraction") } };
+      return { ...call, progress: progress(event) };
     case "call.log":
       return {
         ...call,
@@ -145,6 +145,12 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     default:
       return waitAfter(call, event);
   }
+}
+
+function progress(event: FeedEvent): NonNullable<TimelineCall["progress"]> {
+  const message = text(event.message);
+  // `1.0` is an exact number, and no JavaScript number yet.
+  return event.fraction == null ? { message } : { message, fraction: Number(event.fraction) };
 }
 
 function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { ExactNumber, parseExact } from "../src/text/json";
+import { shown, shownLines } from "../src/text/shown";
+import { bytes, counted, shortMoment, span } from "../src/text/words";
+
+describe("shown", () => {
+  it.each([
+    ["plain words, äöü, 漢字, 🙂", "plain words, äöü, 漢字, 🙂"],
+    ["pay\u202Eecila", "pay\\u{202e}ecila"],
+    ["zero\u200Bwidth", "zero\\u{200b}width"],
+    ["bell\u0007 escape\u001B[31m", "bell\\u{7} escape\\u{1b}[31m"],
+    ["tag\u{E0041}", "tag\\u{e0041}"],
+    ["no\u00A0break", "no\\u{a0}break"],
+    ["filler\u3164", "filler\\u{3164}"],
+    ["line\u2028break", "line\\u{2028}break"],
+    ["two\nlines", "two\\nlines"],
+    ["e\u0301", "e\u0301"],
+    ["z\u0301\u0302\u0303\u0304\u0305", "z\\u{301}\\u{302}\\u{303}\\u{304}\\u{305}"],
+    [" \u0301alone", " \\u{301}alone"],
+  ])("%j", (text, expected) => {
+    expect(shown(text)).toBe(expected);
+  });
+
+  it("keeps lines where there may be several", () => {
+    expect(shownLines("one\r\ntwo\rthree")).toBe("one\ntwo\\u{d}three");
+  });
+});
+
+describe("parseExact", () => {
+  it("reads JSON as anybody does", () => {
+    expect(parseExact('{"a":[1,"2",null,true,-0.5]}')).toEqual({ a: [1, "2", null, true, -0.5] });
+  });
+
+  it.each(["12345678901234567890", "1.10", "1e400", "-0"])("keeps %s as it is written", (text) => {
+    const number = parseExact(text);
+    expect(number).toBeInstanceOf(ExactNumber);
+    expect(String(number)).toBe(text);
+  });
+
+  it("leaves strings alone, whatever is in them", () => {
+    const text = '{"1.10":"1.10","a":"\\"1.10","b":["x\\\\",1.10]}';
+    const { b, ...rest } = parseExact(text) as Record<string, unknown>;
+    expect(rest).toEqual({ "1.10": "1.10", a: '"1.10' });
+    expect(String(b)).toBe("x\\,1.10");
+  });
+
+  it.each(["{a:1}", "01", "1.", "[1.10,]", "1.10 2"])("refuses %s", (text) => {
+    expect(() => parseExact(text)).toThrow(SyntaxError);
+  });
+});
+
+describe("words", () => {
+  it.each([
+    [0, "0 ms"],
+    [999, "999 ms"],
+    [1000, "1 s"],
+    [3_661_000, "1 h 1 min"],
+    [3_600_000, "1 h"],
+    [90_061_000, "1 d 1 h"],
+  ])("a span of %i ms is %s", (ms, words) => {
+    expect(span(ms)).toBe(words);
+  });
+
+  it("counts and sizes", () => {
+    expect([counted(1, "call"), counted(0, "call")]).toEqual(["1 call", "0 calls"]);
+    expect([bytes(1023), bytes(1536), bytes(5 * 1024 ** 3)]).toEqual(["1023 B", "1.5 KiB", "5.0 GiB"]);
+  });
+
+  it("leaves a moment that is none as it is", () => {
+    expect(shortMoment("soon")).toBe("soon");
+  });
+});

@@ -1,0 +1,131 @@
+import type { FeedEvent } from "@toolgate/web";
+import { describe, expect, it } from "vitest";
+import { type Timeline, told } from "../src/timeline/timeline";
+
+const after = (...events: FeedEvent[]): Timeline => events.reduce<Timeline>(told, []);
+const of = (event: string, more: Record<string, unknown> = {}): FeedEvent => ({
+  event,
+  at: "2026-11-22T05:00:00Z",
+  turn: "t",
+  call: "c",
+  ...more,
+});
+
+const BEGUN = [
+  of("turn.started", { conversation: "demo", caller: "agent" }),
+  of("call.requested", {
+    tool: "pay",
+    arguments: { amount: 5 },
+    executor: "server",
+    approval: "requires-approval",
+  }),
+];
+const ASKED = of("call.suspended", {
+  suspension: "s",
+  kind: "approval",
+  prompt: "Pay?",
+  created_at: "a",
+  expires_at: "b",
+});
+const SETTLED = of("call.settled", { outcome: "ok", content: { ok: true, result: 1 } });
+
+function onlyCall(timeline: Timeline) {
+  const call = timeline[0]?.calls[0];
+  if (call === undefined) throw new Error("there is no call");
+  return call;
+}
+
+describe("a call", () => {
+  it.each([
+    ["requested", BEGUN],
+    ["awaiting", [...BEGUN, ASKED]],
+    [
+      "requested",
+      [...BEGUN, ASKED, of("call.resolved", { suspension: "s", by: "bob", decision: "approve" })],
+    ],
+    ["running", [...BEGUN, of("call.started", { attempt: 2 })]],
+    ["settled", [...BEGUN, of("call.started", { attempt: 1 }), SETTLED]],
+  ])("is %s", (state, events) => {
+    expect(onlyCall(after(...events)).state).toBe(state);
+  });
+
+  it("shows progress while it runs and no longer", () => {
+    const running = [
+      ...BEGUN,
+      of("call.started", { attempt: 1 }),
+      of("call.progress", { message: "half", fraction: 0.5 }),
+    ];
+    expect(onlyCall(after(...running)).progress).toEqual({ message: "half", fraction: 0.5 });
+    expect(onlyCall(after(...running, SETTLED)).progress).toBeUndefined();
+  });
+
+  it("keeps what was submitted where an approver changed it", () => {
+    const answer = of("call.resolved", {
+      suspension: "s",
+      by: "bob",
+      decision: "approve",
+      arguments: { amount: 4 },
+    });
+    const call = onlyCall(after(...BEGUN, ASKED, answer));
+    expect([call.arguments, call.submitted]).toEqual([{ amount: 4 }, { amount: 5 }]);
+  });
+
+  it("keeps the last lines of a log", () => {
+    const lines = Array.from({ length: 250 }, (_, line) =>
+      of("call.log", { level: "info", message: `${line}` }),
+    );
+    const { log } = onlyCall(after(...BEGUN, ...lines));
+    expect([log.length, log[0]?.message]).toEqual([200, "50"]);
+  });
+});
+
+describe("a question", () => {
+  const wait = (...events: FeedEvent[]) => onlyCall(after(...BEGUN, ASKED, ...events)).waits[0];
+
+  it("tells who did what before it ended", () => {
+    const told = wait(
+      of("call.voted", { suspension: "s", by: "alice", comment: "fine" }),
+      of("suspension.delegated", { suspension: "s", from: "bob", to: "carol" }),
+      of("suspension.escalated", { suspension: "s", to: ["role:admin", "group:finance"] }),
+    );
+    expect(told?.steps.map(({ what, by, to }) => [what, by, to])).toEqual([
+      ["voted", "alice", undefined],
+      ["delegated", "bob", "carol"],
+      ["escalated", "system", "role:admin, group:finance"],
+    ]);
+    expect(told?.end).toBeUndefined();
+  });
+
+  it.each([
+    ["deny", "bob", of("call.resolved", { suspension: "s", by: "bob", decision: "deny" })],
+    ["expired", "system", of("suspension.expired", { suspension: "s" })],
+    ["withdrawn", "system", of("suspension.withdrawn", { suspension: "s" })],
+    ["withdrawn", "system", SETTLED],
+  ])("ends %s", (state, by, event) => {
+    expect(wait(event)?.end).toMatchObject({ state, by });
+  });
+
+  it("ends once: what comes later does not change who ended it", () => {
+    const told = wait(of("call.resolved", { suspension: "s", by: "bob", decision: "deny" }), SETTLED);
+    expect(told?.end).toMatchObject({ state: "deny", by: "bob" });
+  });
+});
+
+describe("a stream", () => {
+  it("may tell the same again", () => {
+    const events = [...BEGUN, ASKED];
+    expect(after(...events, ...events)).toEqual(after(...events));
+  });
+
+  it("passes over turns whose beginning it has not seen, and events that it does not know", () => {
+    expect(after(SETTLED, of("turn.settled", { state: "settled" }))).toEqual([]);
+    expect(after(...BEGUN, of("call.something-new"))).toEqual(after(...BEGUN));
+  });
+
+  it("changes nothing of what was told before", () => {
+    const before = after(...BEGUN);
+    const kept = structuredClone(before);
+    told(told(before, ASKED), SETTLED);
+    expect(before).toEqual(kept);
+  });
+});
