@@ -9,6 +9,7 @@ mod given;
 mod indexes;
 mod key_value;
 mod on_disk;
+mod standing;
 mod system_calls;
 mod verifying;
 
@@ -35,6 +36,12 @@ macro_rules! laws {
 }
 
 laws! {
+    standing:
+        a_standing_approval_is_used_as_often_as_it_says
+        of_many_uses_at_once_only_as_many_count_as_there_are
+        nothing_is_used_after_it_was_taken_back_and_that_is_in_the_audit
+        standing_approvals_come_in_pages
+        a_denial_is_remembered_for_its_conversation;
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook
         a_delivery_moves_until_it_is_over_and_its_row_stays

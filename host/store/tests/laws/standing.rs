@@ -1,0 +1,117 @@
+//! Laws of standing approvals: a use counts exactly once, whoever commits it, and none counts after the last or the end.
+
+use std::sync::Arc;
+
+use dispatch::ports::{AppendError, Facts, Index, Position};
+use domain::{Digest, Json, Pin, PluginName, Standing, StandingId, StandingRevoked, StandingRow};
+
+use crate::given::{Subject, commit, conversation, principal, suspension, time, with};
+
+fn id(number: u128) -> StandingId {
+    StandingId::from_bits(number)
+}
+
+fn row(number: u128, uses: u32) -> StandingRow {
+    StandingRow {
+        standing: Standing { id: id(number), expires_at: time(99), uses, pin: Pin::All },
+        by: principal("ann"),
+        created_at: time(1),
+        suspension: suspension(1),
+        conversation: conversation("c"),
+        caller: principal("agent"),
+        tool: "transfer".into(),
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("component"),
+        declaration: Digest::of("declaration"),
+        ground: Digest::of("ground"),
+        arguments: Json::new("{}"),
+        used: 0,
+        revoked: None,
+    }
+}
+
+async fn give(store: &Subject, number: u128, uses: u32) {
+    let given = Index::Standing(Box::new(row(number, uses)));
+    let turn = 1_000 + u64::try_from(number).unwrap();
+    store.append(with(commit(turn, 0, turn), [given])).await.unwrap();
+}
+
+async fn used(store: &Subject, number: u128) -> u32 {
+    store.standing(id(number)).await.unwrap().unwrap().used
+}
+
+fn spent(result: Result<Position, AppendError>) -> bool {
+    matches!(result, Err(AppendError::StandingSpent(standing)) if standing == id(1))
+}
+
+pub(crate) async fn a_standing_approval_is_used_as_often_as_it_says(store: Subject) {
+    assert_eq!(store.standing(id(1)).await.unwrap(), None);
+    assert!(spent(store.append(with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "there is none yet");
+    give(&store, 1, 3).await;
+    assert_eq!(store.standing(id(1)).await.unwrap(), Some(row(1, 3)));
+    // A commit that needs more than is left is refused as a whole.
+    let head = store.head().await.unwrap();
+    let uses = |n| vec![Index::StandingUse(id(1)); n];
+    assert!(spent(store.append(with(commit(1, 0, 1), uses(4))).await));
+    assert_eq!((store.load(crate::given::turn(1)).await.unwrap(), used(&store, 1).await), (None, 0));
+    assert_eq!(store.head().await.unwrap(), head);
+    store.append(with(commit(1, 0, 1), uses(2))).await.unwrap();
+    assert_eq!(used(&store, 1).await, 2);
+    store.append(with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
+    assert!(spent(store.append(with(commit(3, 0, 3), [Index::StandingUse(id(1))])).await));
+    assert_eq!(used(&store, 1).await, 3);
+}
+
+pub(crate) async fn of_many_uses_at_once_only_as_many_count_as_there_are(store: Subject) {
+    give(&store, 1, 10).await;
+    let uses = (1..=40).map(|number| {
+        let store = Arc::clone(&store);
+        tokio::spawn(
+            async move { store.append(with(commit(number, 0, number), [Index::StandingUse(id(1))])).await.is_ok() },
+        )
+    });
+    let mut counted = 0;
+    for task in uses.collect::<Vec<_>>() {
+        counted += u32::from(task.await.unwrap());
+    }
+    assert_eq!((counted, used(&store, 1).await), (10, 10));
+}
+
+pub(crate) async fn nothing_is_used_after_it_was_taken_back_and_that_is_in_the_audit(store: Subject) {
+    let revoked = StandingRevoked { id: id(1), by: principal("ann"), at: time(7) };
+    assert_eq!(store.revoke(revoked.clone()).await.unwrap(), None, "there is none yet");
+    give(&store, 1, 3).await;
+    store.append(with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
+    let position = store.revoke(revoked.clone()).await.unwrap().unwrap();
+    assert_eq!(store.revoke(StandingRevoked { by: principal("bob"), ..revoked.clone() }).await.unwrap(), None);
+    assert!(spent(store.append(with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await));
+    let row = store.standing(id(1)).await.unwrap().unwrap();
+    assert_eq!((row.used, row.revoked), (1, Some((principal("ann"), time(7)))));
+    let audited = store.audit(Position(position.0 - 1), 9).await.unwrap();
+    assert_eq!(audited.iter().map(|audited| &audited.facts).collect::<Vec<_>>(), [&Facts::Revoked(revoked)]);
+}
+
+pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
+    for number in 1..=7 {
+        give(&store, number, 1).await;
+    }
+    store.append(with(commit(1, 0, 1), [Index::StandingUse(id(4))])).await.unwrap();
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.standings(after, 3).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.standing.id);
+        seen.extend(page.into_iter().map(|row| (row.standing.id, row.used)));
+    }
+    assert_eq!(seen, (1..=7).map(|number| (id(number), u32::from(number == 4))).collect::<Vec<_>>());
+}
+
+pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) {
+    let alike = Digest::of("call");
+    assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), None);
+    store.append(with(commit(1, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
+    store.append(with(commit(2, 0, 2), [Index::Denied(alike, time(9))])).await.unwrap();
+    assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)));
+    assert_eq!(store.denied(&conversation("d"), alike).await.unwrap(), None);
+    assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
+}
