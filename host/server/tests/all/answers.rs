@@ -29,10 +29,12 @@ async fn what_waits_is_listed_with_all_that_an_answer_needs() {
           "kind": "approval",
           "state": "open",
           "prompt": "pay?",
+          "prompt_by": "host",
           "arguments": {
             "city": "Bern",
             "n": 1
           },
+          "arguments_digest": "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb",
           "context": {
             "why": "rent"
           },
@@ -44,6 +46,15 @@ async fn what_waits_is_listed_with_all_that_an_answer_needs() {
           "editable": [
             "city"
           ],
+          "needs": [],
+          "standing": {
+            "max_ttl_ms": 86400000,
+            "max_uses": 100
+          },
+          "you": {
+            "may_answer": true,
+            "voted": false
+          },
           "created_at": "2026-01-01T00:00:00.000Z",
           "expires_at": "2026-01-01T01:00:00.000Z",
           "on_expiry": "error",
@@ -127,9 +138,9 @@ async fn every_reply_to_an_answer() {
         eve {"decision":"approve"}
           409 {"detail":"this question is no longer open: unknown","code":"stale","state":"unknown"}
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"},"comment":"ok"}
-          200 {"ok":true,"replayed":false,"suspension":"susp_00000000000000000000000000000003"}
+          200 {"ok":true,"replayed":false,"suspension":"susp_00000000000000000000000000000003","state":"approve","votes_missing":0}
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"}}
-          200 {"ok":true,"replayed":true,"suspension":"susp_00000000000000000000000000000003"}
+          200 {"ok":true,"replayed":true,"suspension":"susp_00000000000000000000000000000003","state":"approve","votes_missing":0}
         bob {"decision":"deny"}
           409 {"detail":"this question is no longer open: approve","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
         root {"decision":"approve"}
