@@ -23,6 +23,7 @@ fn host(store: Arc<MortalStore>) -> Host {
     Host::start(Parts {
         store,
         tools: Arc::new(WordTools::new(&["server"], run)),
+        policy: Arc::new(dispatch::ports::AsDeclared),
         clock: Arc::new(SimClock::default()),
         guests: tokio::runtime::Handle::current(),
         owner: OwnerId::from_bits(7),

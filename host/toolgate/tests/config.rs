@@ -29,7 +29,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
