@@ -119,12 +119,19 @@ export class Toolgate {
     await this.connection.json("POST", path`/v1/suspensions/${suspension}/delegate`, { body });
   }
 
-  async standingApprovals(): Promise<StandingApproval[]> {
-    const page = await this.connection.json<{ standing_approvals: StandingApproval[] }>(
-      "GET",
-      "/v1/standing-approvals",
-    );
-    return page.standing_approvals;
+  /** Every standing approval that this principal may see, those that no longer count included. */
+  async standingApprovals(signal?: AbortSignal): Promise<StandingApproval[]> {
+    const found: StandingApproval[] = [];
+    let after: string | undefined;
+    do {
+      const page = await this.connection.json<{
+        standing_approvals: StandingApproval[];
+        next?: string | null;
+      }>("GET", "/v1/standing-approvals", { query: { after }, ...(signal && { signal }) });
+      found.push(...page.standing_approvals);
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    return found;
   }
 
   async revokeStandingApproval(id: string): Promise<void> {

@@ -55,7 +55,7 @@ export class Connection {
 
   /** Remembers the word that goes with requests that change something, or forgets it. */
   remember(session: Session | undefined): void {
-    this.#csrf = session?.csrf;
+    this.#csrf = session?.csrf ?? undefined;
   }
 
   /** A request with the marks of who asks. Not sent to any other place: redirects are errors. */

@@ -162,10 +162,13 @@ export interface Answered {
   votes_missing?: number;
 }
 
-/** What became of one of several answers. */
-export type BatchAnswered =
-  | ({ suspension: string; status: 200 } & Answered)
-  | { suspension: string; status: number; problem: Problem };
+/** What became of one of several answers: `ok` where it was taken, and `problem` where it was not. */
+export interface BatchAnswered {
+  suspension: string;
+  status: number;
+  ok?: Answered | null;
+  problem?: Problem | null;
+}
 
 /** A standing approval, as it is listed. */
 export interface StandingApproval {
@@ -178,6 +181,7 @@ export interface StandingApproval {
   pin: "all" | string[];
   by: string;
   suspension: string;
+  conversation?: string;
   created_at: string;
   expires_at: string;
   uses: number;
@@ -192,10 +196,13 @@ export interface Session {
   principal: string;
   roles: string[];
   groups: string[];
-  /** Goes with every request that changes something. */
-  csrf: string;
-  /** The one suspension that a one-time link is good for. */
+  /** Goes with every request that changes something; absent where a bearer token says who asks. */
+  csrf?: string | null;
+  /** The one suspension that a one-time link is good for, and its conversation. */
   only?: string | null;
+  conversation?: string | null;
+  /** When the session ends by itself. */
+  expires_at?: string | null;
 }
 
 /** An event of a conversation or of the host. What is beside `event` depends on it. */

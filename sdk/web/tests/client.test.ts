@@ -37,6 +37,16 @@ describe("requests", () => {
     expect(host.at("POST", /resolve/)[0]?.body).toBe(`{"decision":"approve","arguments":${text}}`);
   });
 
+  it("turn every page of what is listed", async () => {
+    const page = (id: string, next: string | null) => ({
+      status: 200,
+      body: { standing_approvals: [{ id }], next },
+    });
+    host.instead = ({ query }) => (query.get("after") === "a" ? page("b", null) : page("a", "a"));
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    expect((await toolgate.standingApprovals()).map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+
   it("do not follow redirects with a token in hand", async () => {
     host.instead = () => ({ status: 302 });
     const toolgate = new Toolgate({ url: host.url, token: "t" });

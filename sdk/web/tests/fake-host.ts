@@ -129,7 +129,7 @@ export class FakeHost {
       const { answers } = JSON.parse(seen.body) as { answers: { suspension: string; decision: string }[] };
       const told = answers.map(({ suspension, decision }) => {
         const { status, body } = this.#resolve(suspension, decision);
-        return status === 200 ? { status, ...(body as object) } : { suspension, status, problem: body };
+        return status === 200 ? { suspension, status, ok: body } : { suspension, status, problem: body };
       });
       return { status: 200, body: { answers: told } };
     }

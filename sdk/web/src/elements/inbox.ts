@@ -176,9 +176,10 @@ export class ToolgateInbox extends HTMLElement {
     for (const answer of answers) {
       const item = this.#items.get(answer.suspension);
       if (item?.pick !== undefined) item.pick.checked = false;
-      if ("problem" in answer) {
+      const { problem } = answer;
+      if (problem !== undefined && problem !== null) {
         // One that ended meanwhile says so by itself when the news comes.
-        if (answer.problem.code !== "stale") item?.card.complain(answer.problem.detail);
+        if (problem.code !== "stale") item?.card.complain(problem.detail);
       } else taken += 1;
     }
     return taken;
