@@ -262,7 +262,7 @@ describe("a question", () => {
     required: ["age"],
     properties: {
       age: { type: "integer", minimum: 18, title: "Age" },
-      home: { type: "object", properties: { city: { type: "string", description: "<img src=x>" } } },
+      house: { type: "object", properties: { city: { type: "string", description: "<img src=x>" } } },
     },
   };
   const question = (given: Partial<Suspension> = {}) =>
@@ -284,7 +284,7 @@ describe("a question", () => {
     const card = await question();
     await form(card);
     expect(field(card, "age")?.type).toBe("number");
-    expect(field(card, "home_city")).not.toBeNull();
+    expect(field(card, "house_city")).not.toBeNull();
     expect(root(card).querySelector("img")).toBeNull();
     expect(text(card, "form")).toContain("<img src=x>");
   });
@@ -301,15 +301,15 @@ describe("a question", () => {
 
   it("puts the host's findings at the fields", async () => {
     const card = await question({
-      response_schema: { type: "object", properties: { home: schema.properties.home } } as never,
+      response_schema: { type: "object", properties: { house: schema.properties.house } } as never,
     });
     await form(card);
     host.instead = ({ method }) =>
       method === "POST"
-        ? problem(422, "invalid", "no", { errors: [{ pointer: "/data/home/city", message: "no such city" }] })
+        ? problem(422, "invalid", "no", { errors: [{ pointer: "/data/house/city", message: "no such city" }] })
         : undefined;
     await card.answer("answer");
-    expect(field(card, "home_city")?.getAttribute("aria-invalid")).toBe("true");
+    expect(field(card, "house_city")?.getAttribute("aria-invalid")).toBe("true");
     expect(text(card, "form")).toContain("no such city");
     host.instead = undefined;
     expect(await card.answer("answer")).toBe(true);
