@@ -28,7 +28,6 @@ fn host(store: Arc<MortalStore>) -> Host {
         guests: tokio::runtime::Handle::current(),
         owner: OwnerId::from_bits(7),
         mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-        policy: Arc::new(dispatch::ports::AsDeclared),
         rules: Rules::default(),
         bounds: dispatch::Bounds::default(),
         quotas: Quotas::default(),
