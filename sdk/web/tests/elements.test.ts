@@ -306,7 +306,9 @@ describe("a question", () => {
     await form(card);
     host.instead = ({ method }) =>
       method === "POST"
-        ? problem(422, "invalid", "no", { errors: [{ pointer: "/data/house/city", message: "no such city" }] })
+        ? problem(422, "invalid", "no", {
+            errors: [{ pointer: "/data/house/city", message: "no such city" }],
+          })
         : undefined;
     await card.answer("answer");
     expect(field(card, "house_city")?.getAttribute("aria-invalid")).toBe("true");
