@@ -1,4 +1,8 @@
 //! Asks the user. The answer is the result of the call.
+//!
+//! What a call asks is the model's own words, so the prompt says that the agent asks; the host escapes them for where they are
+//! shown, and shows the arguments whole beside the prompt, the choices and the context among them. A schema of answers is
+//! declared per tool and not per call: an answer is one of the choices or the user's own words, and both are a text.
 
 use std::time::Duration;
 
@@ -14,6 +18,9 @@ struct Question {
     /// Answers to choose from, where the question has a few. The user may still answer in their own words.
     #[schemars(length(max = 12))]
     choices: Option<Vec<String>>,
+    /// What the user has to know to answer, where the question alone does not say it.
+    #[schemars(length(max = 4000))]
+    context: Option<String>,
 }
 
 /// What the user says.
@@ -30,7 +37,7 @@ toolgate_sdk::declarations! {
         "Asks the user a question and waits for the answer. Use it when only the user can know or decide.",
     )
     .title("A question for you")
-    .prompt("{question}")
+    .prompt("The agent asks: {question}")
     .expires(Duration::from_secs(24 * 60 * 60))
     .responses(&["answer", "decline"])
     .never_evict(),
@@ -44,6 +51,20 @@ mod tests {
     #[test]
     fn the_declarations_are_legal() {
         check(&tools()).unwrap();
+    }
+
+    #[test]
+    fn a_question_is_short_and_its_choices_are_few() {
+        let tools = tools();
+        let parameters = tools.iter().next().unwrap().parameters();
+        assert_eq!(parameters["required"], json!(["question"]));
+        let properties = &parameters["properties"];
+        let most = [
+            &properties["question"]["maxLength"],
+            &properties["choices"]["maxItems"],
+            &properties["context"]["maxLength"],
+        ];
+        assert_eq!(most, [2000, 12, 4000]);
     }
 
     #[test]

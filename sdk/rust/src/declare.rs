@@ -7,13 +7,19 @@ use serde::Serialize;
 
 use crate::options::{Editable, Expiry};
 use crate::tool::{Asks, Auto, Client, Executor, Gated, Human, Server, Tool, Waits};
-use crate::{OnExpiry, Recovery};
+use crate::{OnExpiry, Recovery, Risk};
 
 /// For every tool.
 impl<E, A> Tool<E, A> {
     /// A name for people, where the tool's name is not good enough.
     pub fn title(mut self, title: &'static str) -> Self {
         self.spec.options.title = Some(title);
+        self
+    }
+
+    /// How bad it would be if a call went wrong. Shown to whoever is asked, unless the operator says otherwise.
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.spec.options.risk = Some(risk);
         self
     }
 
@@ -68,6 +74,16 @@ impl<E, A> Tool<E, A> {
         (E, A): Waits,
     {
         self.spec.options.expires_ms = Some(milliseconds(after));
+        self
+    }
+
+    /// Of the turn's context, only these members are shown with the wait; none, if the list is empty. Without this, the
+    /// context is shown whole.
+    pub fn context_keys(mut self, names: &'static [&'static str]) -> Self
+    where
+        (E, A): Waits,
+    {
+        self.spec.options.context_keys = Some(names);
         self
     }
 

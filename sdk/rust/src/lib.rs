@@ -54,12 +54,13 @@ pub use call::{Call, Level, Outlet, Request, Scope};
 pub use failure::Failure;
 pub use options::{OnExpiry, Recovery};
 pub use plugin::{AnyTool, Declarable, Plugin, Tools};
+pub use policy::Risk;
 pub use schema::NoArguments;
 pub use tool::{Approval, Asks, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
 
 /// What a plugin's source imports.
 pub mod prelude {
-    pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Tool};
+    pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Risk, Tool};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::policy::Risk;
 use crate::schema::SchemaOf;
 
 /// What ends a wait for an approval that nobody gave.
@@ -69,6 +70,8 @@ pub(crate) struct Options {
     pub(crate) responses: Option<&'static [&'static str]>,
     pub(crate) response: Option<SchemaOf>,
     pub(crate) editable: Option<Editable>,
+    pub(crate) risk: Option<Risk>,
+    pub(crate) context_keys: Option<&'static [&'static str]>,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) retention: Retention,
     pub(crate) hints: Hints,
@@ -87,6 +90,8 @@ impl Options {
         put(&mut object, "responses", self.responses.map(|responses| json!(responses)));
         put(&mut object, "response", self.response.map(|schema| schema()));
         put(&mut object, "editable", self.editable.map(Editable::to_json));
+        put(&mut object, "risk", self.risk.map(Risk::as_str));
+        put(&mut object, "context_keys", self.context_keys.map(|keys| json!(keys)));
         put(&mut object, "recovery", self.recovery.map(Recovery::as_str));
         put_object(&mut object, "retention", self.retention.members());
         put_object(&mut object, "hints", self.hints.members());

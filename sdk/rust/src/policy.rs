@@ -92,6 +92,18 @@ pub enum Risk {
     Critical,
 }
 
+impl Risk {
+    /// Its word in the declaration of a tool.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// What the policy says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]

@@ -47,9 +47,11 @@ fn every_option_has_the_form_that_the_interface_defines() {
                 .expires(Duration::from_secs(60))
                 .on_expiry(OnExpiry::Approve)
                 .editable(&["amount"])
+                .risk(Risk::High)
+                .context_keys(&["page"])
                 .into(),
             json!({"result": result, "expires_ms": 60_000, "on_expiry": "approve",
-                   "prompt": "Send {amount} to {/to}?", "editable": ["amount"]}),
+                   "prompt": "Send {amount} to {/to}?", "editable": ["amount"], "risk": "high", "context_keys": ["page"]}),
         ),
         (
             server().read_only().idempotent().open_world(false).keep_for_turns(3).keep_latest(1).into(),
@@ -107,7 +109,7 @@ fn check_reports_every_finding_at_once() {
         .with(server().read_only().destructive().never_evict().keep_latest(0).timeout(Duration::ZERO))
         .with(server().requires_approval().prompt("{to} {who} {").editable(&["sum"]))
         .with(human().prompt("{}"))
-        .with(client().requires_approval().prompt("}{amount}").title(""))
+        .with(client().requires_approval().prompt("}{amount}").title("").context_keys(&["a", "a"]))
         .with(
             Tool::client::<Args, bool>("ring2", "Rings.").requires_approval().prompt("{{{amount}}} {/nobody/0} {to}"),
         );
@@ -125,6 +127,7 @@ fn check_reports_every_finding_at_once() {
         "send: `prompt` has a `{` without a `}`; write `{{` for a brace",
         "ask: `prompt` has `{}`, which is neither an argument's name nor a JSON Pointer",
         "ring: `title` has 1 to 128 characters",
+        "ring: `context_keys` are at most 64 distinct names of 1 to 128 characters",
         "ring: `prompt` has a `}` without a `{`; write `}}` for a brace",
         "ring2: `prompt` shows `nobody`, which is no argument",
     ];

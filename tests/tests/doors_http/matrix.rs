@@ -40,7 +40,7 @@ fn an_answer_to_a_question_is_the_result() {
     let host = Setup::with(&["ask"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?", "choices": ["yes", "no"]}));
     let asked = &turn["pending"][0];
-    assert_eq!((&asked["kind"], &asked["prompt"]), (&json!("elicitation"), &json!("Tea?")));
+    assert_eq!((&asked["kind"], &asked["prompt"]), (&json!("elicitation"), &json!("The agent asks: Tea?")));
     assert_eq!(asked["response_schema"]["required"], json!(["answer"]));
     let answer = json!({"decision": "answer", "data": {"answer": "yes"}});
     assert_eq!(host.approver.resolve(&waits(&turn), answer.clone()).ok(200)["ok"], true);

@@ -24,6 +24,12 @@ pub const MAX_TITLE: usize = 128;
 /// Bytes of a prompt's template.
 pub const MAX_PROMPT: usize = 4 << 10;
 
+/// Members of the context that a tool may name.
+pub const MAX_CONTEXT_KEYS: usize = 64;
+
+/// Characters of the name of such a member.
+pub const MAX_CONTEXT_KEY: usize = 128;
+
 /// The longest that a run may be declared to take: a day.
 const MAX_TIMEOUT: u64 = 86_400_000;
 
@@ -54,12 +60,14 @@ enum Key {
     Responses,
     Response,
     Editable,
+    Risk,
+    ContextKeys,
     Recovery,
     Retention,
     Hints,
 }
 
-const KEYS: [(Key, &str, Scope); 12] = [
+const KEYS: [(Key, &str, Scope); 14] = [
     (Key::Title, "title", Scope::All),
     (Key::Result, "result", Scope::NotHuman),
     (Key::Timeout, "timeout_ms", Scope::Server),
@@ -69,6 +77,8 @@ const KEYS: [(Key, &str, Scope); 12] = [
     (Key::Responses, "responses", Scope::Human),
     (Key::Response, "response", Scope::Human),
     (Key::Editable, "editable", Scope::Gated),
+    (Key::Risk, "risk", Scope::All),
+    (Key::ContextKeys, "context_keys", Scope::Waits),
     (Key::Recovery, "recovery", Scope::Server),
     (Key::Retention, "retention", Scope::All),
     (Key::Hints, "hints", Scope::All),
@@ -181,6 +191,8 @@ impl Reader<'_> {
             Key::Responses => self.responses(name, value),
             Key::Response => self.options.response = self.schema(name, value),
             Key::Editable => self.editable(name, value),
+            Key::Risk => self.risk(name, value),
+            Key::ContextKeys => self.context_keys(name, value),
             Key::Recovery => self.recovery(name, value),
             Key::Retention => self.retention(name, value),
             Key::Hints => self.hints(name, value),

@@ -117,6 +117,13 @@ fn check_options(options: &Value, parameters: &Value, found: &mut impl FnMut(Str
             found(format!("`editable` names `{name}`, which is no argument"));
         }
     }
+    if let Some(keys) = options["context_keys"].as_array() {
+        let sized = |key: &Value| key.as_str().is_some_and(|key| (1..=128).contains(&key.chars().count()));
+        let distinct = keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key));
+        if keys.len() > 64 || !keys.iter().all(sized) || !distinct {
+            found("`context_keys` are at most 64 distinct names of 1 to 128 characters".to_owned());
+        }
+    }
     if let Some(template) = options["prompt"].as_str() {
         if template.len() > MAX_PROMPT_BYTES {
             found(format!("`prompt` is over {MAX_PROMPT_BYTES} bytes"));

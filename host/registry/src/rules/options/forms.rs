@@ -1,10 +1,10 @@
 //! The form of each option's value, and what it must not contradict.
 
 use dispatch::Template;
-use domain::{Editable, Executor, Hints, Json, OnExpiry, Recovery, Retention, Span};
+use domain::{Editable, Executor, Hints, Json, OnExpiry, Recovery, Retention, Risk, Span};
 use serde_json::{Map, Value};
 
-use super::{MAX_PROMPT, MAX_TITLE, Reader, shown};
+use super::{MAX_CONTEXT_KEY, MAX_CONTEXT_KEYS, MAX_PROMPT, MAX_TITLE, Reader, shown};
 use crate::LoadRule;
 use crate::json::quoted;
 use crate::rules::schema;
@@ -156,6 +156,29 @@ impl Reader<'_> {
                 return;
             }
         };
+    }
+
+    pub(super) fn risk(&mut self, key: &'static str, value: &Value) {
+        self.options.risk = value.as_str().and_then(|text| text.parse::<Risk>().ok());
+        if self.options.risk.is_none() {
+            self.malformed(key, value, "\"low\", \"medium\", \"high\" or \"critical\"");
+        }
+    }
+
+    /// An empty list is one, too: nothing of the context is shown.
+    pub(super) fn context_keys(&mut self, key: &'static str, value: &Value) {
+        let sized = |text: &String| (1..=MAX_CONTEXT_KEY).contains(&text.chars().count());
+        let fits = |list: &Vec<String>| distinct(list) && list.len() <= MAX_CONTEXT_KEYS && list.iter().all(sized);
+        match texts(value).filter(fits) {
+            Some(keys) => self.options.context_keys = Some(keys.into()),
+            None => self.malformed(
+                key,
+                value,
+                &format!(
+                    "an array of at most {MAX_CONTEXT_KEYS} distinct strings of 1 to {MAX_CONTEXT_KEY} characters"
+                ),
+            ),
+        }
     }
 
     pub(super) fn recovery(&mut self, key: &'static str, value: &Value) {

@@ -44,6 +44,11 @@ client   {"result": true, "expires_ms": 1}
 provider {"result": {"type": "array", "items": {"$ref": "#"}}, "title": "Search"}
 gated    {"on_expiry": "deny", "editable": "all"}
 gated    {"on_expiry": "error", "editable": "none"}
+gated    {"risk": "critical", "context_keys": ["page", "user"]}
+human    {"risk": "low", "context_keys": []}
+client   {"context_keys": ["page"]}
+server   {"risk": "medium"}
+provider {"risk": "high"}
 "##,
     );
 }
@@ -73,7 +78,7 @@ fn options_that_do_not_exist() {
 server {"timeout": 5}
     option-unknown: there is no option "timeout"; remove it, or write `timeout_ms` if that is what you mean
 server {"colour": 5}
-    option-unknown: there is no option "colour"; remove it; there are title, result, timeout_ms, expires_ms, on_expiry, prompt, responses, response, editable, recovery, retention, hints
+    option-unknown: there is no option "colour"; remove it; there are title, result, timeout_ms, expires_ms, on_expiry, prompt, responses, response, editable, risk, context_keys, recovery, retention, hints
 server {"hints": {"readonly": true}}
     option-unknown: there is no member of the option `hints` called "readonly"; remove it, or write `read_only` if that is what you mean
 server {"retention": {"turns": 1}}
@@ -122,6 +127,18 @@ gated {"editable": ["a", "a"]}
     option-form: the option `editable` is an array of another form; write "none", "all" or a non-empty array of distinct argument names
 server {"recovery": "never"}
     option-form: the option `recovery` is "never"; write "retry", "ask" or "fail"
+server {"risk": "none"}
+    option-form: the option `risk` is "none"; write "low", "medium", "high" or "critical"
+server {"risk": 3}
+    option-form: the option `risk` is 3; write "low", "medium", "high" or "critical"
+gated {"context_keys": "page"}
+    option-form: the option `context_keys` is "page"; write an array of at most 64 distinct strings of 1 to 128 characters
+gated {"context_keys": ["page", "page"]}
+    option-form: the option `context_keys` is an array of another form; write an array of at most 64 distinct strings of 1 to 128 characters
+gated {"context_keys": ["page", ""]}
+    option-form: the option `context_keys` is an array of another form; write an array of at most 64 distinct strings of 1 to 128 characters
+human {"context_keys": ["page", 1]}
+    option-form: the option `context_keys` is an array of another form; write an array of at most 64 distinct strings of 1 to 128 characters
 server {"retention": {}}
     option-form: the option `retention` is an object of another form; write {"never_evict": true}, or one or both of `max_age_turns` and `max_count`
 server {"retention": {"max_count": 0, "never_evict": false}}
@@ -159,6 +176,10 @@ gated {"responses": ["yes"], "response": {}}
     option-scope: the option `response` says nothing about a server tool that requires approval; remove it: it is for human tools
 server {"editable": "all"}
     option-scope: the option `editable` says nothing about a server tool; remove it: it is for tools that require approval
+server {"context_keys": ["page"]}
+    option-scope: the option `context_keys` says nothing about a server tool; remove it: it is for human and client tools and tools that require approval
+provider {"context_keys": ["page"]}
+    option-scope: the option `context_keys` says nothing about a provider tool; remove it: it is for human and client tools and tools that require approval
 "#,
     );
 }
@@ -190,4 +211,13 @@ server {"hints": {"read_only": true, "destructive": true}}
     option-contradiction: the option `hints` says that the tool changes nothing and that it destroys; let `read_only` or `destructive` be false
 "#,
     );
+}
+
+#[test]
+fn a_tool_names_only_so_many_members_of_the_context() {
+    let keys = |count: usize, length: usize| -> Vec<String> {
+        (0..count).map(|number| format!("{number:0>length$}")).collect()
+    };
+    let about = |keys: Vec<String>| about(&tool("human", &json!({"context_keys": keys}).to_string())).len();
+    assert_eq!((about(keys(64, 128)), about(keys(65, 3)), about(keys(1, 129))), (0, 1, 1));
 }
