@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::http::StatusCode;
+use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 

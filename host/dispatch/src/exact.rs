@@ -12,7 +12,7 @@ const DEEPEST: usize = 128;
 
 /// A JSON value with its numbers as texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Exact {
+pub enum Exact {
     /// `null`, `true`, `false` or a number, as written.
     Literal(String),
     /// A string, decoded.
@@ -25,7 +25,8 @@ pub(crate) enum Exact {
 
 impl Exact {
     /// Reads a JSON text. `None` if it is none, or too deep.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         Self::read(serde_json::from_str(text).ok()?, DEEPEST)
     }
 
@@ -65,7 +66,8 @@ impl Exact {
     }
 
     /// Compact JSON.
-    pub(crate) fn to_json(&self) -> String {
+    #[must_use]
+    pub fn to_json(&self) -> String {
         let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
         match self {
             Self::Literal(text) => text.clone(),

@@ -37,6 +37,7 @@ mod turns;
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use dispatcher::{Host, Parts};
 pub use error::Error;
+pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
 pub use handle::{Answered, Handle};
 pub use presence::Attachment;

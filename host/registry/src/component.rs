@@ -66,7 +66,7 @@ impl Component {
 
 /// A tool as calls are made of it: its declaration under the operator's policy and defaults.
 fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
-    let rule = settings.rule(tool.name.as_str());
+    let rule = settings.rule(&tool.plugin, tool.name.as_str());
     // A denied call ends before anything could gate it; tightening it would put a question into a cell that does not exist.
     let approval = if rule == Rule::Ask { rule.tighten(tool.approval) } else { tool.approval };
     let phases = gate::phases(tool.executor, approval).unwrap_or_default();

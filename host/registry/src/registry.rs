@@ -128,7 +128,7 @@ impl Registry {
         clock: Arc<dyn Clock>,
         events: Events,
     ) -> Result<Self, OpenError> {
-        let findings = settings.check([]);
+        let findings = settings.check();
         if !findings.is_empty() {
             return Err(OpenError::Settings(findings));
         }

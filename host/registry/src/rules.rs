@@ -102,7 +102,7 @@ fn judge_tool(
     }
     let parameters = parameters(&declared.parameters, findings);
     let options = options::read(declared, parameters.as_ref(), settings, findings);
-    settings.check_policy(&declared.name, declared.executor, findings);
+    settings.check_policy(subject.plugin, &declared.name, declared.executor, findings);
     Some(Tool {
         name: name.ok()?,
         description: declared.description.clone(),

@@ -5,14 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
+use policy::Rules;
 use sandbox::Grants;
 
 use crate::finding::Findings;
 use crate::{Finding, Holder, LoadRule};
-
-mod pattern;
-
-pub use pattern::{InvalidPattern, Pattern};
 
 /// The operator's decisions. Nothing is granted to a plugin that is not named here.
 #[derive(Debug, Clone)]
@@ -25,8 +22,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What differs for single plugins.
     pub plugins: HashMap<PluginName, PluginSettings>,
-    /// What gates tools beyond their declarations. Where several patterns fit, the strictest rule stands.
-    pub rules: Vec<(Pattern, Rule)>,
+    /// What gates calls beyond the declarations of their tools.
+    pub rules: Rules,
     /// The tools whose approval may be taken as given when nobody answers.
     pub approve_on_expiry: BTreeSet<ToolName>,
     /// The longest that a wait may take where the tool does not say.
@@ -57,7 +54,7 @@ impl Settings {
             data: data.into(),
             limits: Limits::default(),
             plugins: HashMap::new(),
-            rules: Vec::new(),
+            rules: Rules::default(),
             approve_on_expiry: BTreeSet::new(),
             default_expires: Span::from_secs(24 * 60 * 60),
             queue: Span::from_secs(30),
@@ -83,18 +80,18 @@ impl Settings {
         self.plugins.get(plugin).and_then(|settings| settings.limits).unwrap_or(self.limits)
     }
 
-    /// The strictest rule for a tool.
+    /// What the rules say of every call of a tool, whoever makes it and with whatever.
     #[must_use]
-    pub fn rule(&self, tool: &str) -> Rule {
-        self.rules.iter().filter(|(pattern, _)| pattern.matches(tool)).map(|(_, rule)| *rule).max().unwrap_or_default()
+    pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
+        self.rules.always(Some(plugin.as_str()), tool)
     }
 
-    /// What is wrong with the settings themselves and with what they would do to these tools: a policy must not gate a
-    /// tool that cannot be gated. Called when a configuration is read, and again for each plugin that is loaded.
-    pub fn check<'a>(&self, tools: impl IntoIterator<Item = (&'a str, Executor)>) -> Vec<Finding> {
+    /// What is wrong with the settings themselves, found when a configuration is read.
+    #[must_use]
+    pub fn check(&self) -> Vec<Finding> {
         let mut findings = Findings::default();
         for name in &self.approve_on_expiry {
-            if self.rule(name.as_str()) == Rule::Deny {
+            if self.rules.always(None, name.as_str()) == Rule::Deny {
                 findings.add(
                     LoadRule::Settings,
                     format!("silence approves calls of {name}, and a rule denies them all"),
@@ -105,22 +102,18 @@ impl Settings {
         if self.default_expires == Span::ZERO {
             findings.add(LoadRule::Settings, "waits would end as they begin", "let them take a millisecond or more");
         }
-        for (position, (name, executor)) in tools.into_iter().enumerate() {
-            findings.about(position, name);
-            self.check_policy(name, executor, &mut findings);
-        }
         findings.into_vec()
     }
 
-    /// Whether the policy would gate a tool that cannot be gated.
-    pub(crate) fn check_policy(&self, name: &str, executor: Executor, findings: &mut Findings) {
-        let Err(cell) = self.rule(name).check(executor) else { return };
+    /// Whether a rule would gate a tool that cannot be gated. What the rule asks of callers and arguments is no excuse: the
+    /// first call that it fits could neither be asked about nor made.
+    pub(crate) fn check_policy(&self, plugin: &PluginName, name: &str, executor: Executor, findings: &mut Findings) {
+        let Err(cell) = Rule::Ask.check(executor) else { return };
+        let Some(asks) = self.rules.asks(plugin.as_str(), name) else { return };
         let rule = if executor == Executor::Provider { LoadRule::PolicyProvider } else { LoadRule::PolicyHuman };
-        let pattern = self.rules.iter().find(|(pattern, rule)| *rule == Rule::Ask && pattern.matches(name));
-        let pattern = pattern.map_or(name, |(pattern, _)| pattern.as_str());
         findings.add(
             rule,
-            format!("the operator's rule for `{pattern}` asks for an approval, and {cell}"),
+            format!("the operator's rule {}, for `{}`, asks for an approval, and {cell}", asks.name, asks.tools),
             "narrow the rule in the configuration, or deny the tool with it",
         );
     }
@@ -129,30 +122,19 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::rules;
 
-    fn settings(rules: &[(&str, Rule)]) -> Settings {
-        let mut settings = Settings::new("unused");
-        settings.rules = rules.iter().map(|(text, rule)| (Pattern::new(text).expect("a pattern"), *rule)).collect();
-        settings
+    fn settings(rows: &[(&str, Rule)]) -> Settings {
+        Settings { rules: rules(rows), ..Settings::new("unused") }
     }
 
     #[test]
     fn the_strictest_rule_that_fits_stands() {
         let settings = settings(&[("*", Rule::Allow), ("pay*", Rule::Ask), ("pay_all", Rule::Deny)]);
-        assert_eq!(settings.rule("read"), Rule::Allow);
-        assert_eq!(settings.rule("pay_one"), Rule::Ask);
-        assert_eq!(settings.rule("pay_all"), Rule::Deny);
-    }
-
-    #[test]
-    fn a_policy_that_gates_a_question_is_a_finding_when_the_configuration_is_read() {
-        let settings = settings(&[("as*", Rule::Ask)]);
-        let found = settings.check([("ask", Executor::Human), ("assess", Executor::Server), ("read", Executor::Human)]);
-        let found: Vec<_> = found.iter().map(|finding| (finding.rule.as_str(), finding.to_string())).collect();
-        let expected = "tool ask: the operator's rule for `as*` asks for an approval, and a human tool cannot be \
-                        requires-approval: approving a question is circular; narrow the rule in the configuration, or deny \
-                        the tool with it";
-        assert_eq!(found, [("policy-human", expected.to_owned())]);
+        let rule = |tool| settings.rule(&crate::testing::plugin("bank"), tool);
+        assert_eq!(rule("read"), Rule::Allow);
+        assert_eq!(rule("pay_one"), Rule::Ask);
+        assert_eq!(rule("pay_all"), Rule::Deny);
     }
 
     #[test]
@@ -160,6 +142,6 @@ mod tests {
         let mut settings = settings(&[("pay", Rule::Deny)]);
         settings.approve_on_expiry.insert(ToolName::new("pay").expect("a name"));
         settings.default_expires = Span::ZERO;
-        assert_eq!(settings.check([]).len(), 2);
+        assert_eq!(settings.check().len(), 2);
     }
 }

@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use dispatch::ports::{Clock, Progress, Report};
 use domain::{
     Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
-    Timestamp,
+    Rule, Timestamp,
 };
+use policy::{OperatorRule, Pattern, Rules};
 use sandbox::section::SectionError;
 use sandbox::{Capabilities, Capability, Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
@@ -21,6 +22,14 @@ use tempfile::TempDir;
 
 use crate::guests::{Guest, Guests, Looked};
 use crate::{Registry, Settings};
+
+/// Rules over tools and nothing else: patterns, and what they say.
+pub(crate) fn rules(rows: &[(&str, Rule)]) -> Rules {
+    let rule = |(n, (tools, rule)): (usize, &(&str, Rule))| {
+        OperatorRule::new(&format!("rule-{n}"), Pattern::new(tools).expect("a pattern"), *rule)
+    };
+    Rules::new(rows.iter().enumerate().map(rule).collect())
+}
 
 /// Counts what is asked of it.
 #[derive(Default)]

@@ -1,12 +1,13 @@
-//! What the server needs of the host: the handle of the loop, and two traits that it owns and the host's face implements.
+//! What the server needs of the host: the handle of the loop, and the traits that it owns and the host's face implements.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::body::Bytes;
+use dispatch::ports::Question;
 use domain::{PluginName, Principal, PrincipalId, Span};
 
-use crate::wire::{FindingView, PluginView};
+use crate::wire::{Explanation, FindingView, PluginView};
 
 /// Everything that the server reaches.
 pub struct Doors {
@@ -14,6 +15,8 @@ pub struct Doors {
     pub handle: dispatch::Handle,
     /// The plugins.
     pub plugins: Arc<dyn Plugins>,
+    /// What the operator's rules and policies say.
+    pub policy: Arc<dyn ExplainPolicy>,
     /// Who is who.
     pub auth: Arc<dyn Authenticate>,
     /// The operator's choices.
@@ -37,6 +40,13 @@ pub trait Plugins: Send + Sync {
     /// # Errors
     /// [`PluginFault`]; what was live still is.
     async fn remove(&self, name: PluginName, by: PrincipalId) -> Result<bool, PluginFault>;
+}
+
+/// The operator's rules and policies, for whoever wants to know what they would say of a call.
+#[async_trait]
+pub trait ExplainPolicy: Send + Sync {
+    /// What would become of a call. Its `invalid` is empty: schemas are looked at elsewhere.
+    async fn explain(&self, question: Question) -> Explanation;
 }
 
 /// Why a plugin was not loaded.

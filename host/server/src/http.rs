@@ -5,6 +5,7 @@ mod audit;
 mod events;
 mod health;
 mod plugins;
+mod policy;
 mod standing;
 mod suspensions;
 mod tools;
@@ -72,6 +73,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(tools::list))
         .routes(routes!(plugins::list))
         .routes(routes!(plugins::put, plugins::remove))
+        .routes(routes!(policy::explain))
         .routes(routes!(audit::list))
         .routes(routes!(audit::chain))
         .routes(routes!(health::health))

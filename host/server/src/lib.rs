@@ -24,7 +24,7 @@ mod serve;
 mod visits;
 pub mod wire;
 
-pub use doors::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
+pub use doors::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Settings};
 pub use http::router;
 pub use openapi::document;
 pub use serve::{Connections, serve};

@@ -9,6 +9,7 @@ mod delivery;
 mod event;
 mod forms;
 mod plugin;
+mod policy;
 mod problem;
 mod receipt;
 mod standing;
@@ -26,6 +27,7 @@ pub use delivery::Delivery;
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};
+pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem};
 pub use receipt::Receipt;
 pub use standing::{

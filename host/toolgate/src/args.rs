@@ -5,6 +5,7 @@ mod answer;
 mod host;
 mod look;
 mod make;
+mod policy;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
 pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
 pub(crate) use make::{New, Token, TokenCommand};
+pub(crate) use policy::{Explain, Policy, PolicyCommand, Test as TestPolicy};
 
 /// A host for agent tools that are WebAssembly components: it checks them when they are loaded, runs them in a sandbox,
 /// and keeps every call that waits for a person or a client, across restarts.
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Answer(Answer),
     Events(Events),
     Audit(Audit),
+    Policy(Policy),
     New(New),
     Token(Token),
     Config(Config),

@@ -11,6 +11,7 @@ mod grants;
 mod new;
 mod pack;
 mod pending;
+mod policy;
 mod serve;
 mod show;
 mod submit;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
         Command::Answer(args) => answer::answer(&args, terminal),
         Command::Events(args) => events::run(&args, terminal),
         Command::Audit(args) => audit::run(&args, terminal),
+        Command::Policy(args) => policy::run(&args, terminal),
         Command::New(args) => new::run(&args, terminal),
         Command::Token(args) => token::run(args.command, terminal),
         Command::Config(args) => config::run(&args, terminal),

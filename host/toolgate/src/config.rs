@@ -12,6 +12,7 @@ mod grants;
 mod limits;
 mod manifest;
 mod place;
+mod policy;
 mod quota;
 mod secrets;
 mod webhook;
@@ -26,15 +27,19 @@ use std::sync::Arc;
 
 pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
-use domain::{Digest, Limits, PluginName, Rule, Rules, Span, ToolName};
+use domain::{Digest, Limits, PluginName, Rules, Span, ToolName};
 pub use door::DoorTable;
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
 use place::Source;
+pub use policy::{
+    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PoliciesTable, PolicyTable, RiskName, RuleName,
+    TriedRule,
+};
 pub use quota::{QuotaTable, QuotasTable};
-use registry::{Holder, Pattern, PluginSettings};
+use registry::{Holder, PluginSettings};
 use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -105,10 +110,18 @@ pub struct Config {
     /// What differs for single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
-    /// What gates tools beyond their declarations. Where several patterns fit, the strictest rule stands.
+    /// Rules over calls, beyond what tools declare.
     pub policy: Vec<PolicyTable>,
+    /// Where further rules are.
+    pub policies: PoliciesTable,
     /// Who outside is told of what waits.
     pub webhook: Vec<WebhookTable>,
+    #[serde(skip)]
+    #[schemars(skip)]
+    operator_rules: ::policy::Rules,
+    #[serde(skip)]
+    #[schemars(skip)]
+    tried_rules: Vec<TriedRule>,
     #[serde(skip)]
     #[schemars(skip)]
     source: Source,
@@ -128,49 +141,6 @@ pub struct PluginTable {
     /// What a call of it may spend, where that differs from the others. Not bound to a component.
     #[serde(skip_serializing_if = "LimitsTable::is_empty")]
     pub limits: LimitsTable,
-}
-
-/// One rule over tools.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyTable {
-    /// A pattern over tool names: `*` stands for any characters, `?` for one.
-    #[schemars(with = "String")]
-    pub tools: Parsed<Pattern>,
-    /// What it says of them.
-    pub rule: RuleName,
-}
-
-/// What a rule says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RuleName {
-    /// As the tool declares.
-    Allow,
-    /// A person must approve.
-    Ask,
-    /// Every call ends denied.
-    Deny,
-}
-
-impl std::fmt::Display for RuleName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        })
-    }
-}
-
-impl From<RuleName> for Rule {
-    fn from(name: RuleName) -> Self {
-        match name {
-            RuleName::Allow => Self::Allow,
-            RuleName::Ask => Self::Ask,
-            RuleName::Deny => Self::Deny,
-        }
-    }
 }
 
 impl Config {
@@ -199,8 +169,9 @@ impl Config {
     /// [`ConfigError`] with the place of what is wrong.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| ConfigError::at(file, text, &error))?;
-        let config = Self { source: Source::new(file, text), ..config };
+        let mut config = Self { source: Source::new(file, text), ..config };
         check::check(&config, &config.source)?;
+        (config.operator_rules, config.tried_rules) = policy::read(&config, &config.source)?;
         Ok(config)
     }
 
@@ -211,6 +182,18 @@ impl Config {
     /// [`ConfigError`], which names what is missing and shows no value.
     pub fn secrets(&self) -> Result<SecretValues, ConfigError> {
         secrets::look_up(self, &self.source)
+    }
+
+    /// The operator's rules over calls: those of this file and of the files that it names.
+    #[must_use]
+    pub fn operator_rules(&self) -> ::policy::Rules {
+        self.operator_rules.clone()
+    }
+
+    /// The same rules, with how many examples each was tried with.
+    #[must_use]
+    pub fn tried_rules(&self) -> &[TriedRule] {
+        &self.tried_rules
     }
 
     /// The JSON Schema of the file.
@@ -263,7 +246,7 @@ impl Config {
                 (name.0.clone(), PluginSettings { grants: Arc::new(grants), holder, limits })
             })
             .collect();
-        settings.rules = self.policy.iter().map(|policy| (policy.tools.0.clone(), policy.rule.into())).collect();
+        settings.rules = self.operator_rules();
         settings.approve_on_expiry = self.approve_on_expiry.clone();
         settings.default_expires =
             self.expires_ms.map_or(settings.default_expires, |most| Span::from_millis(most.get()));

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use dispatch::ports::Question;
 use domain::{PluginName, Principal, PrincipalId};
 use registry::grants::{Wanted, words};
 use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
-use server::wire::{AccessView, FindingView, PluginState, PluginView, WantedView};
-use server::{Authenticate, Doors, Hosts, PluginFault, Plugins, PutError, Settings};
+use server::wire::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
+use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Settings};
 
 use crate::config::DoorTable;
 use crate::host::Host;
@@ -26,6 +27,7 @@ pub fn open(host: &Host, tokens: Tokens, listen: SocketAddr, hosts: Vec<String>,
     Doors {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
+        policy: Arc::new(Explaining(host.policy.clone())),
         auth: Arc::new(Bearers(tokens)),
         settings: Settings { hosts, ..door.settings() },
     }
@@ -36,6 +38,42 @@ struct Bearers(Tokens);
 impl Authenticate for Bearers {
     fn principal(&self, token: &str) -> Option<Principal> {
         self.0.principal(token)
+    }
+}
+
+struct Explaining(Arc<policy::Combined>);
+
+#[async_trait]
+impl ExplainPolicy for Explaining {
+    async fn explain(&self, question: Question) -> Explanation {
+        explanation(&self.0.explain(&question).await)
+    }
+}
+
+/// An explanation in the form of the API.
+#[must_use]
+pub fn explanation(explained: &policy::Explanation) -> Explanation {
+    let policy::Explanation { verdict, declared, effect, steps } = explained;
+    let step = |step: &policy::Step| ExplainedStep {
+        name: step.name.to_string(),
+        matched: step.matched,
+        rule: (&step.rule).into(),
+        why: step.why.clone(),
+    };
+    Explanation {
+        rule: (&verdict.rule).into(),
+        by: verdict.by.as_deref().map(str::to_owned),
+        reason: verdict.reason.as_deref().map(str::to_owned),
+        risk: verdict.risk.map(|risk| risk.as_str().to_owned()),
+        needs: verdict.needs.iter().map(Into::into).collect(),
+        declared: declared.into(),
+        effective: match effect {
+            policy::Effect::Run => Effect::Run,
+            policy::Effect::Ask => Effect::Ask,
+            policy::Effect::Deny => Effect::Deny,
+        },
+        steps: steps.iter().map(step).collect(),
+        invalid: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dispatch::Handle;
 use dispatch::ports::{Clock as _, Store, StoreFault};
 use domain::{Principal, PrincipalId, Role, Span};
+use policy::Combined;
 use registry::Registry;
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -27,6 +28,7 @@ pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Arc<Combined>,
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
     pub(crate) running: Running,
@@ -59,6 +61,12 @@ impl Host {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Who decides that a person is needed: the operator's rules and dynamic policies.
+    #[must_use]
+    pub fn policy(&self) -> &Combined {
+        &self.policy
     }
 
     /// The host's own folder.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dispatch::ports::{Clock, Store};
 use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
+use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
 use sandbox::{HttpClient, Resolver, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
@@ -114,10 +115,11 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
 
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
+    let policy = Arc::new(Combined::new(plan.config.operator_rules(), Vec::new()));
     let core = dispatch::Host::start(Parts {
         store: store.clone(),
         tools: Arc::new(registry.clone()),
-        policy: Arc::new(dispatch::ports::AsDeclared),
+        policy: policy.clone(),
         clock: clock.clone(),
         guests: guests.handle().clone(),
         owner,
@@ -147,7 +149,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         _claim: claim,
         _temporary: temporary,
     };
-    Ok(Host { handle, registry, store, actors, data, running })
+    Ok(Host { handle, registry, store, policy, actors, data, running })
 }
 
 /// What the operator grants, and to which components: lines with the name of the plugin, sorted.

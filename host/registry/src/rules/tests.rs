@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Subject, judge};
 use crate::finding::Findings;
-use crate::testing::{declared, plugin};
-use crate::{Finding, Pattern, Settings};
+use crate::testing::{declared, plugin, rules};
+use crate::{Finding, Settings};
 
 mod options;
 mod schemas;
@@ -15,8 +15,7 @@ mod schemas;
 fn settings() -> Settings {
     let mut settings = Settings::new("unused");
     settings.approve_on_expiry.insert(domain::ToolName::new("patient").expect("a name"));
-    let rule = |text, rule| (Pattern::new(text).expect("a pattern"), rule);
-    settings.rules = vec![rule("strict_*", Rule::Ask), rule("denied_*", Rule::Deny)];
+    settings.rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
     settings
 }
 
@@ -109,14 +108,16 @@ fn rules_about_the_tool_itself() {
         ),
         (
             json!({"name": "strict_question", "executor": "human"}),
-            &["policy-human: the operator's rule for `strict_*` asks for an approval, and a human tool cannot be \
+            &[
+                "policy-human: the operator's rule rule-0, for `strict_*`, asks for an approval, and a human tool cannot be \
                requires-approval: approving a question is circular; narrow the rule in the configuration, or deny the tool \
-               with it"],
+               with it",
+            ],
         ),
         (
             json!({"name": "strict_search", "executor": "provider"}),
             &[
-                "policy-provider: the operator's rule for `strict_*` asks for an approval, and a provider tool cannot be \
+                "policy-provider: the operator's rule rule-0, for `strict_*`, asks for an approval, and a provider tool cannot be \
                requires-approval: the provider executes inside its own stream, so there is no moment before execution to \
                stop at; narrow the rule in the configuration, or deny the tool with it",
             ],

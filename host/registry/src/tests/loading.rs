@@ -8,7 +8,7 @@ use domain::{Approval, Digest, Rule, Span, ToolName};
 use serde_json::json;
 
 use crate::testing::{World, component, one, plugin};
-use crate::{Holder, Loaded, NotLoaded, OpenError, Pattern, PluginSettings, Registry, Settings};
+use crate::{Holder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, Settings};
 
 fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
     match result {
@@ -172,8 +172,7 @@ fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
 #[test]
 fn what_a_call_is_pinned_to_is_the_declaration_under_the_operators_policy() {
     let world = World::with(|settings| {
-        let rule = |text, rule| (Pattern::new(text).expect("a pattern"), rule);
-        settings.rules = vec![rule("gated_*", Rule::Ask), rule("never_*", Rule::Deny)];
+        settings.rules = crate::testing::rules(&[("gated_*", Rule::Ask), ("never_*", Rule::Deny)]);
         settings.limits.time = Span::from_secs(10);
     });
     let tools = [

@@ -49,6 +49,7 @@ async fn it_lists_every_door_with_its_problems() {
         GET /v1/plugins 200 400 401 403 421 429 500
         PUT /v1/plugins/{name} 200 400 401 403 408 413 421 422 429 500
         DELETE /v1/plugins/{name} 200 400 401 403 404 421 429 500
+        POST /v1/policy/explain 200 400 401 403 404 408 413 415 421 422 429 500
         GET /v1/standing-approvals 200 400 401 421 429 500
         DELETE /v1/standing-approvals/{standing} 200 400 401 403 404 421 429 500
         GET /v1/suspensions/{suspension} 200 400 401 404 421 429 500

@@ -8,6 +8,7 @@ mod document;
 mod door;
 mod events;
 mod formats;
+mod policy;
 mod problems;
 mod quotas;
 mod serving;

@@ -8,14 +8,14 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::Clock;
+use dispatch::ports::{Clock, Question};
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
 use domain::{ConversationId, OwnerId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
-use toolgate_server::wire::{FindingView, PluginState, PluginView};
-use toolgate_server::{Authenticate, Doors, PluginFault, Plugins, PutError, Settings};
+use toolgate_server::wire::{self, Explanation, FindingView, PluginState, PluginView};
+use toolgate_server::{Authenticate, Doors, ExplainPolicy, PluginFault, Plugins, PutError, Settings};
 use tower::ServiceExt as _;
 
 use crate::tools::Shelf;
@@ -84,6 +84,23 @@ impl Plugins for Bytewise {
     }
 }
 
+#[async_trait]
+impl ExplainPolicy for Bytewise {
+    async fn explain(&self, question: Question) -> Explanation {
+        Explanation {
+            rule: wire::Rule::Ask,
+            by: Some(format!("the rule about {}", question.caller)),
+            reason: question.context.map(|context| context.to_string()),
+            risk: Some("high".into()),
+            needs: Vec::new(),
+            declared: wire::Approval::Auto,
+            effective: wire::Effect::Ask,
+            steps: Vec::new(),
+            invalid: Vec::new(),
+        }
+    }
+}
+
 fn view(name: &str, tools: &[&str]) -> PluginView {
     PluginView {
         name: name.into(),
@@ -139,7 +156,13 @@ impl World {
         });
         let names = Names::default();
         let revoked = names.0.clone();
-        let doors = Doors { handle: host.handle(), plugins: Arc::new(Bytewise), auth: Arc::new(names), settings };
+        let doors = Doors {
+            handle: host.handle(),
+            plugins: Arc::new(Bytewise),
+            policy: Arc::new(Bytewise),
+            auth: Arc::new(names),
+            settings,
+        };
         Self { router: toolgate_server::router(doors), clock, shelf, host, revoked }
     }
 

@@ -192,6 +192,7 @@ pub(crate) fn conversation(text: &str) -> Result<ConversationId, domain::Invalid
     ConversationId::new(text)
 }
 
-fn tool(text: &str) -> Result<ToolName, domain::InvalidId> {
+/// A tool's name, as an argument.
+pub(crate) fn tool(text: &str) -> Result<ToolName, domain::InvalidId> {
     ToolName::new(text)
 }

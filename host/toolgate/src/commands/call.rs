@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use dispatch::ports::{LiveTool, Position, Tools as _};
+use dispatch::ports::{LiveTool, Position, Question, Tools as _};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
-use domain::{
-    Approval, CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Rule, Span, Turn,
-};
+use domain::{CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Span, Turn};
+use policy::Effect;
 use registry::NotLoaded;
 use serde_json::value::RawValue;
 use toolgate::Host;
@@ -22,13 +22,20 @@ use crate::terminal::{Ink, Terminal};
 /// Longer than any call may take, and than anybody waits for one.
 const LONG: Span = Span::from_secs(7 * 24 * 60 * 60);
 
+/// Who calls, and approves.
+const CALLER: &str = "cli";
+
+/// Where it is called.
+const CONVERSATION: &str = "call";
+
 pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
     let (tool, arguments) = parse(&args.rest)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     let called = runtime.block_on(async {
         let host = open(args).await?;
         let tool = find(&host, args, tool)?;
-        callable(&tool, args.approve)?;
+        callable(&tool)?;
+        permitted(&host, &tool, &arguments, args.approve).await?;
         call(&host, &tool, arguments, terminal).await
     });
     runtime.shutdown_background();
@@ -96,7 +103,7 @@ fn is_file(target: &str) -> bool {
     Path::new(target).extension().is_some_and(|extension| extension == "wasm")
 }
 
-fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<std::sync::Arc<LiveTool>, Report> {
+fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, Report> {
     let live = host.handle().tools();
     let wanted = if is_file(&args.target) { tool } else { Some(args.target.as_str()) };
     let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
@@ -119,7 +126,7 @@ fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<std::sync::Arc<L
 }
 
 /// Whether a call can be made here, or why not and how else.
-fn callable(tool: &LiveTool, approve: bool) -> Result<(), Report> {
+fn callable(tool: &LiveTool) -> Result<(), Report> {
     let name = &tool.tool.name;
     let elsewhere = match tool.tool.executor {
         Executor::Server => None,
@@ -131,20 +138,42 @@ fn callable(tool: &LiveTool, approve: bool) -> Result<(), Report> {
         return Err(Report::new(Exit::Refused, format!("{name} has no function to call: {who}"))
             .hint("submit a turn to a host (`toolgate serve`, `toolgate submit`) and answer with `toolgate answer`"));
     }
-    if tool.rule == Rule::Deny {
-        return Err(Report::new(Exit::Refused, format!("the configuration's policy denies every call of {name}")));
-    }
-    if tool.rule.tighten(tool.tool.approval) == Approval::RequiresApproval && !approve {
-        return Err(
-            Report::new(Exit::Refused, format!("{name} requires approval")).hint("approve the call with --approve")
-        );
-    }
     Ok(())
 }
 
+/// Whether the policy lets this call be made, or why not.
+async fn permitted(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve: bool) -> Result<(), Report> {
+    // The call itself says what is wrong with its arguments; rules are asked about calls that could be made.
+    if !tool.checks.arguments(arguments).is_empty() {
+        return Ok(());
+    }
+    let question = Question {
+        live: tool.clone(),
+        caller: Host::principal(CALLER).map_err(anyhow::Error::from)?.id,
+        conversation: ConversationId::new(CONVERSATION).map_err(anyhow::Error::from)?,
+        context: None,
+        arguments: arguments.clone(),
+    };
+    let explained = host.policy().explain(&question).await;
+    let because = |report: Report| match (&explained.verdict.by, &explained.verdict.reason) {
+        (Some(by), Some(reason)) => report.because(format!("{by}: {reason}")),
+        (Some(by), None) => report.because(format!("the rule {by} says so")),
+        (None, _) => report,
+    };
+    let name = &tool.tool.name;
+    match explained.effect {
+        Effect::Deny => Err(because(Report::new(Exit::Refused, format!("the policy denies this call of {name}")))),
+        Effect::Ask if !approve => {
+            let report = because(Report::new(Exit::Refused, format!("{name} requires approval")));
+            Err(report.hint("approve the call with --approve"))
+        }
+        Effect::Ask | Effect::Run => Ok(()),
+    }
+}
+
 async fn call(host: &Host, tool: &LiveTool, arguments: Json, terminal: &Terminal) -> Result<Outcome, Report> {
-    let (by, handle) = (Host::principal("cli").map_err(anyhow::Error::from)?, host.handle());
-    let conversation = ConversationId::new("call").map_err(anyhow::Error::from)?;
+    let (by, handle) = (Host::principal(CALLER).map_err(anyhow::Error::from)?, host.handle());
+    let conversation = ConversationId::new(CONVERSATION).map_err(anyhow::Error::from)?;
     let id = CallId::new("call").map_err(anyhow::Error::from)?;
     let mut follower = handle.follow(&by, &conversation, Position::default()).await.map_err(anyhow::Error::from)?;
     let request = TurnRequest {
@@ -184,7 +213,12 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
             expect_digest: Some(suspension.digest),
             standing: None,
         };
-        host.handle().resolve(by, answer).await.map_err(anyhow::Error::from)?;
+        let answered = host.handle().resolve(by, answer).await.map_err(anyhow::Error::from)?;
+        if answered.votes_missing > 0 {
+            let message = format!("{} more have to approve this call", answered.votes_missing);
+            return Err(Report::new(Exit::Refused, message)
+                .hint("submit it to a host (`toolgate serve`, `toolgate submit`), where they can"));
+        }
     }
     Ok(())
 }

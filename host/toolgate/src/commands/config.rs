@@ -16,7 +16,7 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
     let config = Read::read(args.config.as_deref())?;
     let data = config.data_folder();
     let settings = config.registry(&data, &SecretValues::default());
-    let findings = settings.check([]);
+    let findings = settings.check();
     if !findings.is_empty() {
         let report = Report::new(Exit::Usage, "the configuration contradicts itself");
         return Err(findings.iter().fold(report, |report, finding| report.because(finding)));
@@ -30,8 +30,8 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
             terminal.line(format!("           {}", text::line(&words)))?;
         }
     }
-    for policy in &config.policy {
-        terminal.line(format!("policy   {}: {}", policy.tools.0, policy.rule))?;
+    for rule in config.operator_rules().iter() {
+        terminal.line(format!("policy   {rule}"))?;
     }
     for webhook in &config.webhook {
         // The rest of the URL may be a secret.

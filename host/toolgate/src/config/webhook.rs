@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
 use domain::{ConversationId, Kind, PrincipalId, Span};
-use registry::Pattern;
+use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;

@@ -1,0 +1,210 @@
+//! Conditions over the arguments of a call. A condition holds, does not hold, or cannot be judged; what cannot be judged
+//! goes to the strict side: a rule that asks or denies takes it as fitting, one that allows does not.
+
+use std::sync::Arc;
+
+use dispatch::Exact;
+
+use crate::decimal::Decimal;
+use crate::pattern::Glob;
+use crate::pointer::{Found, Pointer};
+
+/// The most characters of a value that an explanation quotes.
+const QUOTED: usize = 80;
+
+/// Something that must be so of one place in the arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Where.
+    pub pointer: Pointer,
+    /// What must be so there.
+    pub test: Test,
+    /// Whether it must not be so instead.
+    pub not: bool,
+}
+
+/// What a condition asks of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Test {
+    /// It is the same JSON value. Numbers are the same if their values are.
+    Equals(Exact),
+    /// It is a text that begins so.
+    Prefix(Arc<str>),
+    /// It is a text of this form.
+    Glob(Glob),
+    /// It is a number between these, both included.
+    Range {
+        /// At least this.
+        min: Option<Decimal>,
+        /// At most this.
+        max: Option<Decimal>,
+    },
+    /// There is none.
+    Absent,
+}
+
+/// What is known of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truth {
+    /// It holds.
+    Yes,
+    /// It does not.
+    No,
+    /// The value is of a kind that the condition cannot judge.
+    Unclear,
+}
+
+impl From<bool> for Truth {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+impl Truth {
+    fn not(self) -> Self {
+        match self {
+            Self::Yes => Self::No,
+            Self::No => Self::Yes,
+            Self::Unclear => Self::Unclear,
+        }
+    }
+
+    /// One `No` is enough for no, and else one doubt for doubt.
+    pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
+        each.into_iter().fold(Self::Yes, |all, one| match (all, one) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Unclear, _) | (_, Self::Unclear) => Self::Unclear,
+            (Self::Yes, Self::Yes) => Self::Yes,
+        })
+    }
+}
+
+impl Condition {
+    /// Whether it holds for these arguments.
+    #[must_use]
+    pub fn judge(&self, arguments: &Exact) -> Truth {
+        match (self.pointer.find(arguments), &self.test) {
+            (Found::Astray(_), _) => Truth::Unclear,
+            (found, Test::Absent) => Truth::from((found == Found::Absent) != self.not),
+            // A tool may have a default for what is left out, and nobody here knows which: leaving a value out must not be a
+            // way around "anything but this".
+            (Found::Absent, _) if self.not => Truth::Unclear,
+            (Found::Absent, _) => Truth::No,
+            (Found::Value(value), test) if self.not => test.judge(value).not(),
+            (Found::Value(value), test) => test.judge(value),
+        }
+    }
+
+    /// Why it holds, or not, in words. Values are quoted harmlessly and only their beginning.
+    #[must_use]
+    pub fn why(&self, arguments: &Exact) -> String {
+        let place = match self.pointer.as_str() {
+            "" => "the arguments".to_owned(),
+            pointer => format!("at {}", text::line(pointer)),
+        };
+        let words = self.test.words();
+        match (self.pointer.find(arguments), &self.test) {
+            (Found::Astray(value), _) => {
+                format!("{place}: on the way there is {}, so it cannot be judged whether it is {words}", shown(value))
+            }
+            (Found::Absent, Test::Absent) => format!("{place}: there is nothing"),
+            (Found::Absent, _) if self.not => {
+                format!("{place}: there is nothing, so it cannot be judged whether the tool takes it as {words}")
+            }
+            (Found::Absent, _) => format!("{place}: there is nothing that could be {words}"),
+            (Found::Value(value), Test::Absent) => format!("{place}: there is {}", shown(value)),
+            (Found::Value(value), test) => {
+                let value_words = shown(value);
+                match test.judge(value) {
+                    Truth::Yes if self.not => format!("{place}: {value_words} is {words}, which the rule leaves out"),
+                    Truth::Yes => format!("{place}: {value_words} is {words}"),
+                    Truth::No => format!("{place}: {value_words} is not {words}"),
+                    Truth::Unclear => {
+                        let kind = kind(value);
+                        format!("{place}: {value_words} is {kind}, so it cannot be judged whether it is {words}")
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Test {
+    fn judge(&self, value: &Exact) -> Truth {
+        match (self, value) {
+            (Self::Equals(expected), value) => equal(expected, value),
+            (Self::Prefix(prefix), Exact::Text(text)) => text.starts_with(&**prefix).into(),
+            (Self::Glob(glob), Exact::Text(text)) => glob.matches(text).into(),
+            (Self::Range { min, max }, Exact::Literal(literal)) => match literal.parse::<Decimal>() {
+                Ok(number) => {
+                    let enough = min.as_ref().is_none_or(|min| number >= *min);
+                    (enough && max.as_ref().is_none_or(|max| number <= *max)).into()
+                }
+                Err(_) => Truth::Unclear,
+            },
+            (Self::Prefix(_) | Self::Glob(_) | Self::Range { .. }, _) => Truth::Unclear,
+            (Self::Absent, _) => Truth::No,
+        }
+    }
+
+    /// What it asks, behind "is".
+    fn words(&self) -> String {
+        match self {
+            Self::Equals(value) => format!("equal to {}", shown(value)),
+            Self::Prefix(prefix) => format!("a text that begins with {}", text::quoted(prefix, QUOTED)),
+            Self::Glob(glob) => format!("a text like {}", text::quoted(glob.as_str(), QUOTED)),
+            Self::Range { min: Some(min), max: Some(max) } => format!("between {min} and {max}"),
+            Self::Range { min: Some(min), max: None } => format!("at least {min}"),
+            Self::Range { min: None, max: Some(max) } => format!("at most {max}"),
+            Self::Range { min: None, max: None } => "a number".to_owned(),
+            Self::Absent => "absent".to_owned(),
+        }
+    }
+}
+
+/// Whether two values are the same. Values of different kinds are neither the same nor clearly different: a tool may well read
+/// "5000" as 5000, or 1 as true.
+fn equal(expected: &Exact, value: &Exact) -> Truth {
+    match (expected, value) {
+        (Exact::Text(one), Exact::Text(other)) => (one == other).into(),
+        (Exact::Literal(one), Exact::Literal(other)) => literals(one, other),
+        (Exact::Array(one), Exact::Array(other)) if one.len() == other.len() => {
+            Truth::all(one.iter().zip(other).map(|(one, other)| equal(one, other)))
+        }
+        (Exact::Object(one), Exact::Object(other)) if one.keys().eq(other.keys()) => {
+            Truth::all(one.values().zip(other.values()).map(|(one, other)| equal(one, other)))
+        }
+        (Exact::Array(_), Exact::Array(_)) | (Exact::Object(_), Exact::Object(_)) => Truth::No,
+        _ => Truth::Unclear,
+    }
+}
+
+fn literals(one: &str, other: &str) -> Truth {
+    let is_bool = |text: &str| matches!(text, "true" | "false");
+    match (one.parse::<Decimal>(), other.parse::<Decimal>()) {
+        (Ok(one), Ok(other)) => (one == other).into(),
+        _ if one == other => Truth::Yes,
+        _ if is_bool(one) && is_bool(other) => Truth::No,
+        _ => Truth::Unclear,
+    }
+}
+
+fn kind(value: &Exact) -> &'static str {
+    match value {
+        Exact::Literal(literal) => match literal.as_str() {
+            "null" => "null",
+            "true" | "false" => "true or false",
+            _ => "a number",
+        },
+        Exact::Text(_) => "a text",
+        Exact::Array(_) => "a list",
+        Exact::Object(_) => "an object",
+    }
+}
+
+fn shown(value: &Exact) -> String {
+    match value {
+        Exact::Text(text) => text::quoted(text, QUOTED),
+        other => text::excerpt(&other.to_json(), QUOTED).into_owned(),
+    }
+}

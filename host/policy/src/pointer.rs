@@ -1,0 +1,129 @@
+//! JSON Pointers (RFC 6901) into the arguments of a call.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use dispatch::Exact;
+
+/// The longest pointer, in bytes.
+const LONGEST: usize = 512;
+
+/// A place in the arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    written: Arc<str>,
+    steps: Vec<String>,
+}
+
+/// A text that is no JSON Pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a JSON Pointer (RFC 6901): expected a text such as /amount or /lines/0/sku, with ~1 for / and ~0 for ~ in a name"
+)]
+pub struct InvalidPointer;
+
+/// What a pointer leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// This value.
+    Value(&'a Exact),
+    /// Nothing: a member is not there, or a list is too short.
+    Absent,
+    /// Nothing, because on the way there is a value of another kind than the pointer expects: this one.
+    Astray(&'a Exact),
+}
+
+impl Pointer {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.written
+    }
+
+    /// Follows it.
+    #[must_use]
+    pub fn find<'a>(&self, arguments: &'a Exact) -> Found<'a> {
+        let mut value = arguments;
+        for step in &self.steps {
+            let next = match value {
+                Exact::Object(members) => members.get(step),
+                Exact::Array(items) => match index(step) {
+                    Some(index) => items.get(index),
+                    None => return Found::Astray(value),
+                },
+                Exact::Literal(_) | Exact::Text(_) => return Found::Astray(value),
+            };
+            let Some(next) = next else { return Found::Absent };
+            value = next;
+        }
+        Found::Value(value)
+    }
+}
+
+/// A position in a list: digits, without a zero in front.
+fn index(step: &str) -> Option<usize> {
+    let is_index = step == "0" || (!step.starts_with('0') && step.bytes().all(|b| b.is_ascii_digit()));
+    is_index.then(|| step.parse().ok()).flatten()
+}
+
+impl FromStr for Pointer {
+    type Err = InvalidPointer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPointer> {
+        let escapes = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+        if text.len() > LONGEST || !escapes || !(text.is_empty() || text.starts_with('/')) {
+            return Err(InvalidPointer);
+        }
+        let steps = text.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+        Ok(Self { written: text.into(), steps })
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_lead_to_one_place_or_to_none() {
+        let arguments = r#"{"a":{"b/c":[10,{"~":"x"}],"01":1},"":0,"\u0061b":2,"n":null}"#;
+        let arguments = Exact::parse(arguments).expect("JSON");
+        for (pointer, expected) in [
+            ("/a/b~1c/0", "10"),
+            ("/a/b~1c/1/~0", "\"x\""),
+            ("/a/b~1c/2", "absent"),
+            ("/a/b~1c/-", "astray"),
+            ("/a/b~1c/00", "astray"),
+            ("/a/b~1c/+1", "astray"),
+            ("/a/b~1c/99999999999999999999", "astray"),
+            ("/a/01", "1"),
+            ("/", "0"),
+            ("/ab", "2"),
+            ("/A", "absent"),
+            ("/n", "null"),
+            ("/n/x", "astray"),
+            ("/ab/x", "astray"),
+        ] {
+            let found = match pointer.parse::<Pointer>().expect("a pointer").find(&arguments) {
+                Found::Value(value) => value.to_json(),
+                Found::Absent => "absent".into(),
+                Found::Astray(_) => "astray".into(),
+            };
+            assert_eq!(found, expected, "{pointer}");
+        }
+        assert_eq!("".parse::<Pointer>().map(|whole| whole.find(&arguments) == Found::Value(&arguments)), Ok(true));
+    }
+
+    #[test]
+    fn what_is_no_pointer_is_refused() {
+        for wrong in ["a", "#/a", "/~", "/~2", "/a~", &"/".repeat(513)] {
+            assert_eq!(wrong.parse::<Pointer>(), Err(InvalidPointer), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One rule of the operator: which calls it is about, and what it says of them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use dispatch::Exact;
+use dispatch::ports::Question;
+use domain::{Json, Need, Risk, Rule, Verdict};
+
+use crate::condition::{Condition, Truth};
+use crate::pattern::{CallerPattern, Pattern};
+
+/// A rule of the operator.
+#[derive(Debug, Clone)]
+pub struct OperatorRule {
+    /// Its name, unique among the rules: shown to approvers and in the audit.
+    pub name: Arc<str>,
+    /// Which tools it is about.
+    pub tools: Pattern,
+    /// Of which plugins; of every one if absent.
+    pub plugin: Option<Pattern>,
+    /// Called by whom; by anybody if absent.
+    pub caller: Option<CallerPattern>,
+    /// What must hold for the arguments; all of it.
+    pub conditions: Vec<Condition>,
+    /// What it says of such calls.
+    pub rule: Rule,
+    /// Whether it lifts the approval that the tool itself declares. Only with [`Rule::Allow`] and for one tool of one plugin.
+    pub ungate: bool,
+    /// Why, for people.
+    pub reason: Option<Arc<str>>,
+    /// How much is at stake.
+    pub risk: Option<Risk>,
+    /// Who must approve, or may answer. Empty: whoever has the role approver.
+    pub needs: Vec<Need>,
+}
+
+/// The arguments of a call, read only if a rule asks about them.
+#[derive(Debug)]
+pub struct Arguments {
+    text: Json,
+    read: OnceLock<Option<Exact>>,
+}
+
+impl Arguments {
+    /// Arguments of this JSON text.
+    #[must_use]
+    pub fn new(text: Json) -> Self {
+        Self { text, read: OnceLock::new() }
+    }
+
+    /// The value; `None` if the text names a member twice, is nested too deeply, or is no JSON.
+    fn exact(&self) -> Option<&Exact> {
+        self.read.get_or_init(|| Exact::parse(self.text.as_str())).as_ref()
+    }
+}
+
+/// A call as rules see it. What is `None` is not looked at, as in the examples of a rule.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The tool's name.
+    pub tool: Option<&'a str>,
+    /// The plugin's name.
+    pub plugin: Option<&'a str>,
+    /// The caller's name.
+    pub caller: Option<&'a str>,
+    /// What it is called with.
+    pub arguments: Arguments,
+}
+
+impl<'a> Subject<'a> {
+    /// The call that is asked about.
+    #[must_use]
+    pub fn of(question: &'a Question) -> Self {
+        Self {
+            tool: Some(question.live.tool.name.as_str()),
+            plugin: Some(question.live.tool.plugin.as_str()),
+            caller: Some(question.caller.as_str()),
+            arguments: Arguments::new(question.arguments.clone()),
+        }
+    }
+}
+
+/// Whether a rule fits a call, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// Whether it does.
+    pub fits: bool,
+    /// Why, or why not, in words for people.
+    pub why: String,
+}
+
+impl OperatorRule {
+    /// A rule over tools and nothing else.
+    #[must_use]
+    pub fn new(name: &str, tools: Pattern, rule: Rule) -> Self {
+        Self {
+            name: name.into(),
+            tools,
+            plugin: None,
+            caller: None,
+            conditions: Vec::new(),
+            rule,
+            ungate: false,
+            reason: None,
+            risk: None,
+            needs: Vec::new(),
+        }
+    }
+
+    /// Whether it is about a tool at all, whoever calls it and with whatever.
+    #[must_use]
+    pub fn concerns(&self, plugin: Option<&str>, tool: &str) -> bool {
+        let of_plugin = |pattern: &Pattern| plugin.is_some_and(|plugin| pattern.matches(plugin));
+        self.tools.matches(tool) && self.plugin.as_ref().is_none_or(of_plugin)
+    }
+
+    /// Whether it says the same of every call of the tools that it is about.
+    #[must_use]
+    pub fn is_unconditional(&self) -> bool {
+        self.caller.is_none() && self.conditions.is_empty()
+    }
+
+    /// Whether it fits a call.
+    #[must_use]
+    pub fn fits(&self, subject: &Subject<'_>) -> bool {
+        self.misfit(subject).is_none() && self.holds(&subject.arguments)
+    }
+
+    /// Whether it fits a call, with the reason in words.
+    #[must_use]
+    pub fn fit(&self, subject: &Subject<'_>) -> Fit {
+        if let Some(why) = self.misfit(subject) {
+            return Fit { fits: false, why };
+        }
+        if self.conditions.is_empty() {
+            return Fit { fits: true, why: self.scope() };
+        }
+        let fits = self.holds(&subject.arguments);
+        let Some(arguments) = subject.arguments.exact() else {
+            let why = "the arguments cannot be judged: they are no JSON, nested too deeply, or name a member twice";
+            return Fit { fits, why: format!("{why}; {}", self.benefit()) };
+        };
+        let judged: Vec<_> = self.conditions.iter().map(|each| (each, each.judge(arguments))).collect();
+        if let Some((condition, _)) = judged.iter().find(|(_, truth)| *truth == Truth::No) {
+            return Fit { fits, why: condition.why(arguments) };
+        }
+        let doubtful: Vec<_> = judged.iter().filter(|(_, truth)| *truth == Truth::Unclear).collect();
+        let why = |(condition, _): &(&Condition, Truth)| condition.why(arguments);
+        let why = match (fits, doubtful.as_slice()) {
+            // What a doubt alone decided is said alone.
+            (false, doubtful) => format!("{}; {}", words(doubtful.iter().map(|each| why(each))), self.benefit()),
+            (true, []) => words(judged.iter().map(why)),
+            (true, _) => format!("{}; {}", words(judged.iter().map(why)), self.benefit()),
+        };
+        Fit { fits, why }
+    }
+
+    /// What it says of a call that it fits.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        Verdict {
+            rule: self.rule,
+            ungated: self.ungate,
+            by: Some(self.name.clone()),
+            reason: self.reason.clone(),
+            risk: self.risk,
+            needs: self.needs.as_slice().into(),
+        }
+    }
+
+    fn misfit(&self, subject: &Subject<'_>) -> Option<String> {
+        let other =
+            |what: &str, name: &str, pattern: &str| format!("the {what} {} is not `{pattern}`", text::line(name));
+        if let Some(tool) = subject.tool.filter(|tool| !self.tools.matches(tool)) {
+            return Some(other("tool", tool, self.tools.as_str()));
+        }
+        if let (Some(pattern), Some(plugin)) = (&self.plugin, subject.plugin)
+            && !pattern.matches(plugin)
+        {
+            return Some(other("plugin", plugin, pattern.as_str()));
+        }
+        if let (Some(pattern), Some(caller)) = (&self.caller, subject.caller)
+            && !pattern.matches(caller)
+        {
+            return Some(other("caller", caller, pattern.as_str()));
+        }
+        None
+    }
+
+    /// Whether its conditions hold. In doubt a rule that asks or denies fits, and one that allows does not.
+    fn holds(&self, arguments: &Arguments) -> bool {
+        if self.conditions.is_empty() {
+            return true;
+        }
+        let truth = arguments.exact().map_or(Truth::Unclear, |arguments| {
+            Truth::all(self.conditions.iter().map(|condition| condition.judge(arguments)))
+        });
+        match truth {
+            Truth::Yes => true,
+            Truth::No => false,
+            Truth::Unclear => self.rule != Rule::Allow,
+        }
+    }
+
+    fn benefit(&self) -> &'static str {
+        match self.rule {
+            Rule::Allow => "in doubt, a rule that allows does not fit",
+            Rule::Ask => "in doubt, a rule that asks fits",
+            Rule::Deny => "in doubt, a rule that denies fits",
+        }
+    }
+
+    /// Which calls it fits that it fits whatever their arguments are.
+    fn scope(&self) -> String {
+        let mut parts = vec![format!("the tool is `{}`", self.tools)];
+        parts.extend(self.plugin.as_ref().map(|pattern| format!("the plugin is `{pattern}`")));
+        parts.extend(self.caller.as_ref().map(|pattern| format!("the caller is `{pattern}`")));
+        words(parts)
+    }
+}
+
+/// What a rule says, as it is written.
+#[must_use]
+pub const fn word(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Allow => "allow",
+        Rule::Ask => "ask",
+        Rule::Deny => "deny",
+    }
+}
+
+impl fmt::Display for OperatorRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}", self.name, word(self.rule), self.tools)?;
+        if let Some(plugin) = &self.plugin {
+            write!(f, " of {plugin}")?;
+        }
+        if let Some(caller) = &self.caller {
+            write!(f, " by {caller}")?;
+        }
+        match self.conditions.len() {
+            0 => {}
+            1 => f.write_str(", on one condition")?,
+            several => write!(f, ", on {several} conditions")?,
+        }
+        f.write_str(if self.ungate { ", without the approval that it declares" } else { "" })
+    }
+}
+
+fn words(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,67 @@
+//! `/v1/policy/explain`: what the rules and policies would say of a call, without making it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use dispatch::ports::Question;
+use domain::{ConversationId, Json, PrincipalId};
+
+use super::{App, NoParams, Params, answer};
+use crate::auth::Admin;
+use crate::error::{Code, Error, Result};
+use crate::{json, wire};
+
+/// The conversation of a call that is in none.
+const NOWHERE: &str = "explain";
+
+/// Explains what would become of a call
+///
+/// Every rule and dynamic policy with whether it fits and why, which one decides, and what follows together with the
+/// tool's declaration. Nothing is called, asked or written down.
+#[utoipa::path(
+    post, path = "/v1/policy/explain", operation_id = "explain_policy", tag = "policy",
+    request_body = wire::Explain,
+    responses(
+        (status = 200, description = "What would become of it", body = wire::Explanation),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`: there is no such tool"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+    )
+)]
+pub(crate) async fn explain(
+    State(app): State<App>,
+    Admin(by, _visit): Admin,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let asked: wire::Explain = json::object(&body)?;
+    let live = app.doors.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
+    let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", text::quoted(&asked.tool, 64)));
+    let live = live.ok_or_else(unknown)?;
+    let caller = asked.caller.as_deref().map(str::parse::<PrincipalId>).transpose();
+    let conversation = ConversationId::new(asked.conversation.as_deref().unwrap_or(NOWHERE));
+    let arguments = object("/arguments", asked.arguments)?;
+    let violations = live.checks.arguments(&arguments);
+    let question = Question {
+        live,
+        caller: caller.map_err(|error| Error::invalid_at("/caller", error.to_string()))?.unwrap_or(by.id),
+        conversation: conversation.map_err(|error| Error::invalid_at("/conversation", error.to_string()))?,
+        context: asked.context.map(|context| object("/context", context)).transpose()?,
+        arguments,
+    };
+    let explained = app.doors.policy.explain(question).await;
+    let invalid = violations.iter().map(ToString::to_string).collect();
+    answer(StatusCode::OK, &wire::Explanation { invalid, ..explained })
+}
+
+fn object(pointer: &str, value: wire::Verbatim) -> Result<Json> {
+    if value.0.as_str().starts_with('{') { Ok(value.0) } else { Err(Error::invalid_at(pointer, "expected an object")) }
+}

@@ -1,0 +1,49 @@
+//! The examples of a rule, tried when it is read: a rule that does not do what its author thinks is refused before anybody
+//! relies on it.
+
+use dispatch::Exact;
+use domain::Json;
+use policy::{Arguments, OperatorRule, Subject};
+
+use super::forms::json;
+use super::reading::Fail;
+use super::{ExampleTable, PolicyTable};
+use crate::config::ConfigError;
+
+const HINT: &str = "correct the rule or the example; `toolgate policy explain` says what becomes of a call";
+
+/// Tries every example of a rule.
+pub(super) fn check(rule: &OperatorRule, table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError> {
+    for (key, expected, examples) in [("match", true, &table.matches), ("not_match", false, &table.not_matches)] {
+        for (n, example) in examples.iter().enumerate() {
+            let n = n.to_string();
+            let wrong = |message: String, hint: &str| fail(&[key, n.as_str()], message, hint);
+            let arguments = arguments(example).map_err(|message| wrong(message, "write a table, or a JSON text"))?;
+            let subject = Subject {
+                tool: example.tool.as_deref(),
+                plugin: example.plugin.as_deref(),
+                caller: example.caller.as_deref(),
+                arguments: Arguments::new(arguments),
+            };
+            let fit = rule.fit(&subject);
+            if fit.fits != expected {
+                let fits = if fit.fits { "fits this call and should not" } else { "does not fit this call and should" };
+                return Err(wrong(format!("the rule {} {fits}: {}", rule.name, fit.why), HINT));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn arguments(example: &ExampleTable) -> Result<Json, String> {
+    let text = match &example.arguments {
+        None => "{}".to_owned(),
+        Some(toml::Value::String(text)) => text.clone(),
+        Some(value @ toml::Value::Table(_)) => json(value)?,
+        Some(other) => {
+            return Err(format!("the arguments are an object, and this is of the type {}", other.type_str()));
+        }
+    };
+    let is_object = matches!(Exact::parse(&text), Some(Exact::Object(_)));
+    if is_object { Ok(Json::new(text)) } else { Err("the arguments are not the text of a JSON object".to_owned()) }
+}

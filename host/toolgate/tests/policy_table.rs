@@ -1,0 +1,529 @@
+//! The rules engine as tables: what is written in the configuration, what is called, and what the rules say of it.
+
+use std::path::Path;
+
+use domain::{Json, Rule};
+use policy::{Arguments, OperatorRule, Rules, Subject};
+use toolgate::config::Config;
+
+/// The rules of a configuration.
+fn rules(text: &str) -> Rules {
+    match Config::parse(text, Path::new("toolgate.toml")) {
+        Ok(config) => config.operator_rules(),
+        Err(error) => panic!("{error}\n{text}"),
+    }
+}
+
+/// A call: `plugin.tool by caller`.
+fn subject<'a>(call: &'a str, arguments: &str) -> Subject<'a> {
+    let (name, caller) = call.split_once(" by ").expect("a caller");
+    let (plugin, tool) = name.split_once('.').expect("a plugin");
+    let arguments = Arguments::new(Json::new(arguments));
+    Subject { plugin: Some(plugin), tool: Some(tool), caller: Some(caller), arguments }
+}
+
+/// Whether a condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Yes,
+    No,
+    /// It cannot be judged: rules that ask or deny fit, rules that allow do not.
+    Strict,
+}
+use Holds::{No, Strict, Yes};
+
+/// A condition on `/x`, the arguments, and whether it holds.
+const CONDITIONS: &[(&str, &str, Holds)] = &[
+    // Numbers between bounds, both included, compared by value.
+    ("min = 1000", r#"{"x":1000}"#, Yes),
+    ("min = 1000", r#"{"x":999}"#, No),
+    ("min = 1000", r#"{"x":999.999999999999999999999}"#, No),
+    ("min = 1000", r#"{"x":1e3}"#, Yes),
+    ("min = 1000", r#"{"x":1.0E+3}"#, Yes),
+    ("min = 1000", r#"{"x":10000e-1}"#, Yes),
+    ("min = 1000", r#"{"x":1000.0000000000000000000001}"#, Yes),
+    ("min = 1000", r#"{"x":1e400}"#, Yes),
+    ("min = 1000", r#"{"x":-5000}"#, No),
+    ("min = 1000", r#"{"x":-0}"#, No),
+    ("min = -10", r#"{"x":-10.0}"#, Yes),
+    ("min = -10", r#"{"x":-10.01}"#, No),
+    ("max = 1000", r#"{"x":1000}"#, Yes),
+    ("max = 1000", r#"{"x":1000.01}"#, No),
+    ("max = 1000", r#"{"x":-1e99}"#, Yes),
+    ("max = 0.1", r#"{"x":0.1}"#, Yes),
+    ("max = 0.1", r#"{"x":0.10000000000000000555}"#, No),
+    ("max = 0.3", r#"{"x":0.30000000000000004}"#, No),
+    ("min = 1, max = 5", r#"{"x":1}"#, Yes),
+    ("min = 1, max = 5", r#"{"x":5}"#, Yes),
+    ("min = 1, max = 5", r#"{"x":5.1}"#, No),
+    ("min = 1, max = 5", r#"{"x":0.9}"#, No),
+    ("min = 5, max = 5", r#"{"x":5.00}"#, Yes),
+    ("min = \"9007199254740993\"", r#"{"x":9007199254740992}"#, No),
+    ("min = \"9007199254740993\"", r#"{"x":9007199254740993}"#, Yes),
+    ("min = \"12345678901234567890.124\"", r#"{"x":12345678901234567890.123}"#, No),
+    ("min = \"12345678901234567890.124\"", r#"{"x":12345678901234567890.124}"#, Yes),
+    // A number that is written as a text may well be taken as a number by the tool.
+    ("min = 1000", r#"{"x":"5000"}"#, Strict),
+    ("min = 1000", r#"{"x":"1"}"#, Strict),
+    ("min = 1000", r#"{"x":null}"#, Strict),
+    ("min = 1000", r#"{"x":true}"#, Strict),
+    ("min = 1000", r#"{"x":[5000]}"#, Strict),
+    ("min = 1000", r#"{"x":{"value":5000}}"#, Strict),
+    ("min = 1000", r#"{"x":1e99999999999999999999}"#, Strict),
+    // What is absent does not hold.
+    ("min = 1000", "{}", No),
+    ("min = 1000", r#"{"X":5000}"#, No),
+    ("min = 1000", r#"{"y":5000}"#, No),
+    ("min = 1000", r#"{"\u0078":5000}"#, Yes),
+    // Equal values.
+    ("equals = \"prod\"", r#"{"x":"prod"}"#, Yes),
+    ("equals = \"prod\"", r#"{"x":"\u0070rod"}"#, Yes),
+    ("equals = \"prod\"", r#"{"x":"Prod"}"#, No),
+    ("equals = \"prod\"", r#"{"x":"prod "}"#, No),
+    ("equals = \"prod\"", r#"{"x":"production"}"#, No),
+    ("equals = \"prod\"", r#"{"x":["prod"]}"#, Strict),
+    ("equals = \"prod\"", r#"{"x":null}"#, Strict),
+    ("equals = \"prod\"", "{}", No),
+    ("equals = \"ü\"", "{\"x\":\"u\u{308}\"}", No),
+    ("equals = 1000", r#"{"x":1e3}"#, Yes),
+    ("equals = 1000", r#"{"x":1000.00}"#, Yes),
+    ("equals = 1000", r#"{"x":1000.01}"#, No),
+    ("equals = 1000", r#"{"x":"1000"}"#, Strict),
+    ("equals = 1000", r#"{"x":false}"#, Strict),
+    ("equals = 0", r#"{"x":-0.0}"#, Yes),
+    ("equals = true", r#"{"x":true}"#, Yes),
+    ("equals = true", r#"{"x":false}"#, No),
+    ("equals = true", r#"{"x":"true"}"#, Strict),
+    ("equals = true", r#"{"x":1}"#, Strict),
+    ("equals = [1, 2]", r#"{"x":[1.0, 2]}"#, Yes),
+    ("equals = [1, 2]", r#"{"x":[2, 1]}"#, No),
+    ("equals = [1, 2]", r#"{"x":[1]}"#, No),
+    ("equals = [1, 2]", r#"{"x":[1, "2"]}"#, Strict),
+    ("equals = { a = 1, b = 2 }", r#"{"x":{"b":2,"a":1}}"#, Yes),
+    ("equals = { a = 1, b = 2 }", r#"{"x":{"a":1}}"#, No),
+    ("equals = { a = 1, b = 2 }", r#"{"x":{"a":"1","b":3}}"#, No),
+    // Texts by their beginning and by their form.
+    ("prefix = \"/etc/\"", r#"{"x":"/etc/passwd"}"#, Yes),
+    ("prefix = \"/etc/\"", r#"{"x":"/etc"}"#, No),
+    ("prefix = \"/etc/\"", r#"{"x":"/ETC/passwd"}"#, No),
+    ("prefix = \"/etc/\"", r#"{"x":5}"#, Strict),
+    ("prefix = \"/etc/\"", "{}", No),
+    ("glob = \"*@example.com\"", r#"{"x":"ann@example.com"}"#, Yes),
+    ("glob = \"*@example.com\"", r#"{"x":"ann@example.com.evil"}"#, No),
+    ("glob = \"*@example.com\"", r#"{"x":"ann@example.com\n"}"#, No),
+    ("glob = \"*@example.com\"", r#"{"x":"@example.com"}"#, Yes),
+    ("glob = \"*@example.com\"", r#"{"x":["ann@example.com"]}"#, Strict),
+    ("glob = \"a?c\"", r#"{"x":"abc"}"#, Yes),
+    ("glob = \"a?c\"", r#"{"x":"ac"}"#, No),
+    ("glob = \"DE*\"", r#"{"x":"DE89370400440532013000"}"#, Yes),
+    // What is absent, and what is there.
+    ("absent = true", "{}", Yes),
+    ("absent = true", r#"{"x":null}"#, No),
+    ("absent = true", r#"{"x":0}"#, No),
+    ("absent = true, not = true", r#"{"x":0}"#, Yes),
+    ("absent = true, not = true", "{}", No),
+    // The opposite. Leaving a value out is no way around "anything but this".
+    ("equals = \"staging\", not = true", r#"{"x":"production"}"#, Yes),
+    ("equals = \"staging\", not = true", r#"{"x":"staging"}"#, No),
+    ("equals = \"staging\", not = true", "{}", Strict),
+    ("equals = \"staging\", not = true", r#"{"x":7}"#, Strict),
+    ("glob = \"*@example.com\", not = true", r#"{"x":"eve@evil.example"}"#, Yes),
+    ("glob = \"*@example.com\", not = true", r#"{"x":"ann@example.com"}"#, No),
+    ("min = 10, max = 20, not = true", r#"{"x":9}"#, Yes),
+    ("min = 10, max = 20, not = true", r#"{"x":15}"#, No),
+    ("min = 10, max = 20, not = true", r#"{"x":"15"}"#, Strict),
+    // What cannot be read at all.
+    ("min = 1000", r#"{"x":1,"x":5000}"#, Strict),
+    ("absent = true", r#"{"y":1,"y":2}"#, Strict),
+];
+
+/// A pointer whose value must equal 1, the arguments, and whether it holds.
+const POINTERS: &[(&str, &str, Holds)] = &[
+    ("/a/b", r#"{"a":{"b":1}}"#, Yes),
+    ("/a/b", r#"{"a":{}}"#, No),
+    ("/a/b", "{}", No),
+    ("/a/b", r#"{"a":[{"b":1}]}"#, Strict),
+    ("/a/b", r#"{"a":"{\"b\":1}"}"#, Strict),
+    ("/a/b", r#"{"a":null}"#, Strict),
+    ("/a/0", r#"{"a":[1]}"#, Yes),
+    ("/a/0", r#"{"a":{"0":1}}"#, Yes),
+    ("/a/1", r#"{"a":[1]}"#, No),
+    ("/a/01", r#"{"a":[1,1]}"#, Strict),
+    ("/a~1b", r#"{"a/b":1}"#, Yes),
+    ("/m~0n", r#"{"m~n":1}"#, Yes),
+    ("/~01", r#"{"~1":1}"#, Yes),
+    ("/", r#"{"":1}"#, Yes),
+    ("", r#"{"a":1}"#, Strict),
+];
+
+/// What a rule is about, a call, and whether it is about it.
+const SCOPES: &[(&str, &str, bool)] = &[
+    ("", "bank.pay by agent", true),
+    ("tools = \"*\"", "bank.pay by agent", true),
+    ("tools = \"pay\"", "bank.pay by agent", true),
+    ("tools = \"pay\"", "bank.pay_all by agent", false),
+    ("tools = \"pay\"", "bank.Pay by agent", false),
+    ("tools = \"pay*\"", "bank.pay_all by agent", true),
+    ("tools = \"*pay\"", "bank.repay by agent", true),
+    ("tools = \"p?y\"", "bank.pay by agent", true),
+    ("tools = \"p?y\"", "bank.play by agent", false),
+    ("plugin = \"bank\"", "bank.pay by agent", true),
+    ("plugin = \"bank\"", "bank2.pay by agent", false),
+    ("plugin = \"bank*\"", "bank2.pay by agent", true),
+    ("plugin = \"pay\"", "bank.pay by agent", false),
+    ("tools = \"pay\", plugin = \"b*\"", "bank.pay by agent", true),
+    ("tools = \"get\", plugin = \"b*\"", "bank.pay by agent", false),
+    ("caller = \"agent\"", "bank.pay by agent", true),
+    ("caller = \"agent\"", "bank.pay by agent-7", false),
+    ("caller = \"agent-*\"", "bank.pay by agent-7", true),
+    ("caller = \"*@example.com\"", "bank.pay by ci@example.com", true),
+    ("caller = \"*@example.com\"", "bank.pay by ci@example.org", false),
+    ("tools = \"pay\", plugin = \"bank\", caller = \"ci\"", "bank.pay by ci", true),
+    ("tools = \"pay\", plugin = \"bank\", caller = \"ci\"", "bank.pay by cd", false),
+];
+
+/// Rules, a call, its arguments, and what all of them together say.
+const VERDICTS: &[(&str, &str, &str, &str)] = &[
+    ("", "b.pay by a", "{}", "allow"),
+    ("{ rule = 'allow', name = 'a' }", "b.pay by a", "{}", "allow"),
+    ("{ rule = 'ask', name = 'a' }", "b.pay by a", "{}", "ask by a"),
+    ("{ rule = 'ask' }", "b.pay by a", "{}", "ask by policy[0]"),
+    ("{ rule = 'ask', name = 'a' }, { rule = 'deny', name = 'd' }", "b.pay by a", "{}", "deny by d"),
+    ("{ rule = 'deny', name = 'd' }, { rule = 'ask', name = 'a' }", "b.pay by a", "{}", "deny by d"),
+    ("{ rule = 'deny', name = 'd' }, { rule = 'allow', name = 'x' }", "b.pay by a", "{}", "deny by d"),
+    ("{ rule = 'ask', name = 'z' }, { rule = 'ask', name = 'a' }", "b.pay by a", "{}", "ask by a"),
+    (
+        "{ rule = 'ask', name = 'a', risk = 'low', reason = 'A' }, { rule = 'ask', name = 'z', risk = 'high', reason = 'Z' }",
+        "b.pay by a",
+        "{}",
+        "ask by z because Z; A at risk high",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', reason = 'same' }, { rule = 'ask', name = 'z', reason = 'same' }",
+        "b.pay by a",
+        "{}",
+        "ask by a because same",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', reason = 'A', risk = 'critical' }, { rule = 'deny', name = 'd', reason = 'D' }",
+        "b.pay by a",
+        "{}",
+        "deny by d because D at risk critical",
+    ),
+    (
+        "{ tools = 'pay', rule = 'ask', name = 'a' }, { tools = 'get', rule = 'deny', name = 'd' }",
+        "b.pay by a",
+        "{}",
+        "ask by a",
+    ),
+    ("{ rule = 'ask', name = 'a', arguments = [{ pointer = '/x', min = 5 }] }", "b.pay by a", r#"{"x":4}"#, "allow"),
+    (
+        "{ rule = 'ask', name = 'a', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/y', equals = 1 }] }",
+        "b.pay by a",
+        r#"{"x":6,"y":2}"#,
+        "allow",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/y', equals = 1 }] }",
+        "b.pay by a",
+        r#"{"x":6,"y":1}"#,
+        "ask by a",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/y', equals = 1 }] }",
+        "b.pay by a",
+        r#"{"x":"6","y":2}"#,
+        "allow",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'], quorum = 2 }] }, { rule = 'ask', name = 'b', needs = [{ who = ['role:admin'] }] }",
+        "b.pay by a",
+        "{}",
+        "ask by a needs 2 of group:f, 1 of role:admin",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'] }] }, { rule = 'ask', name = 'b', needs = [{ who = ['group:f'] }] }",
+        "b.pay by a",
+        "{}",
+        "ask by a needs 1 of group:f",
+    ),
+    (
+        "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'] }] }, { rule = 'deny', name = 'd' }",
+        "b.pay by a",
+        "{}",
+        "deny by d",
+    ),
+    (
+        "{ rule = 'allow', name = 'who', needs = [{ who = ['principal:ann'] }] }",
+        "b.question by a",
+        "{}",
+        "allow needs 1 of principal:ann",
+    ),
+    ("{ rule = 'ask', name = 'a', needs = [{ quorum = 2 }] }", "b.pay by a", "{}", "ask by a needs 2 of anybody"),
+    (
+        "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u', reason = 'R' }",
+        "b.pay by a",
+        "{}",
+        "allow ungated by u because R",
+    ),
+    ("{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u' }", "c.pay by a", "{}", "allow"),
+    (
+        "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u' }, { rule = 'ask', name = 'a' }",
+        "b.pay by a",
+        "{}",
+        "ask by a",
+    ),
+    (
+        "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u' }, { rule = 'deny', name = 'd' }",
+        "b.pay by a",
+        "{}",
+        "deny by d",
+    ),
+    (
+        "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u', arguments = [{ pointer = '/x', max = 10 }] }",
+        "b.pay by a",
+        r#"{"x":"5"}"#,
+        "allow",
+    ),
+    (
+        "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u', arguments = [{ pointer = '/x', max = 10 }] }",
+        "b.pay by a",
+        r#"{"x":5}"#,
+        "allow ungated by u",
+    ),
+];
+
+fn holds(pointer: &str, condition: &str, arguments: &str) -> Holds {
+    let fits = |rule: &str| {
+        let text = format!("policy = [{{ rule = '{rule}', arguments = [{{ pointer = '{pointer}', {condition} }}] }}]");
+        let rules = rules(&text);
+        let rule: &OperatorRule = rules.iter().next().expect("a rule");
+        let (fits, fit) = (rule.fits(&subject("b.t by c", arguments)), rule.fit(&subject("b.t by c", arguments)));
+        assert_eq!(fits, fit.fits, "what is said of a rule is what it does: {text} {arguments} {}", fit.why);
+        assert!(!fit.why.is_empty() && !fit.why.contains('\n'), "{}", fit.why);
+        fits
+    };
+    let (allow, ask, deny) = (fits("allow"), fits("ask"), fits("deny"));
+    assert_eq!(ask, deny, "{condition} {arguments}");
+    match (allow, ask) {
+        (true, true) => Yes,
+        (false, false) => No,
+        (false, true) => Strict,
+        (true, false) => panic!("{condition} {arguments}: a rule that allows fits where one that asks does not"),
+    }
+}
+
+#[test]
+fn conditions() {
+    for (condition, arguments, expected) in CONDITIONS {
+        assert_eq!(holds("/x", condition, arguments), *expected, "{condition} {arguments}");
+    }
+    for (pointer, arguments, expected) in POINTERS {
+        assert_eq!(holds(pointer, "equals = 1", arguments), *expected, "{pointer} {arguments}");
+    }
+}
+
+#[test]
+fn scopes() {
+    for (scope, call, expected) in SCOPES {
+        let comma = if scope.is_empty() { "" } else { ", " };
+        for rule in ["allow", "ask", "deny"] {
+            let rules = rules(&format!("policy = [{{ rule = '{rule}'{comma}{scope} }}]"));
+            let fits = rules.iter().all(|rule| rule.fits(&subject(call, "{}")));
+            assert_eq!(fits, *expected, "{scope} {call}");
+        }
+    }
+}
+
+#[test]
+fn verdicts() {
+    for (written, call, arguments, expected) in VERDICTS {
+        let verdict = rules(&format!("policy = [{written}]")).verdict(&subject(call, arguments));
+        let mut said = policy::word(verdict.rule).to_owned();
+        said.push_str(if verdict.ungated { " ungated" } else { "" });
+        said.extend(verdict.by.iter().map(|by| format!(" by {by}")));
+        said.extend(verdict.reason.iter().map(|reason| format!(" because {reason}")));
+        said.extend(verdict.risk.iter().map(|risk| format!(" at risk {}", risk.as_str())));
+        let needs: Vec<_> = verdict.needs.iter().map(need).collect();
+        if !needs.is_empty() {
+            said.push_str(&format!(" needs {}", needs.join(", ")));
+        }
+        assert_eq!(said, *expected, "{written} {call} {arguments}");
+    }
+}
+
+fn need(need: &domain::Need) -> String {
+    let who: Vec<_> = need.who.iter().map(ToString::to_string).collect();
+    format!("{} of {}", need.quorum, if who.is_empty() { "anybody".to_owned() } else { who.join(" or ") })
+}
+
+#[test]
+fn there_are_more_than_a_hundred_rows() {
+    assert!(CONDITIONS.len() + POINTERS.len() + SCOPES.len() + VERDICTS.len() > 140);
+}
+
+#[test]
+fn an_explanation_names_each_rule_and_quotes_harmlessly() {
+    let written = "policy = [
+        { rule = 'ask', name = 'big', tools = 'pay', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/to', glob = '*@a', not = true }] },
+        { rule = 'deny', name = 'other', plugin = 'c' },
+        { rule = 'deny', name = 'mine', caller = 'me' },
+        { rule = 'allow', name = 'doubt', arguments = [{ pointer = '/x', equals = 'six' }] },
+        { rule = 'ask', name = 'gone', arguments = [{ pointer = '/y/z', equals = 1 }] },
+    ]";
+    let steps = rules(written).explain(&subject("b.pay by a", "{\"x\":6,\"to\":\"eve\u{202e}\\u001b[2K\"}"));
+    let said: String = steps.iter().map(|step| format!("{} {} {}\n", step.matched, step.name, step.why)).collect();
+    expect_test::expect![[r#"
+        true big at /x: 6 is at least 5; at /to: "eve\u{202e}\u{1b}[2K" is not a text like "*@a"
+        false other the plugin b is not `c`
+        false mine the caller a is not `me`
+        false doubt at /x: 6 is a number, so it cannot be judged whether it is equal to "six"; in doubt, a rule that allows does not fit
+        false gone at /y/z: there is nothing that could be equal to 1
+    "#]]
+    .assert_eq(&said);
+    assert!(steps.iter().all(|step| step.rule != Rule::Allow || !step.matched));
+}
+
+/// What is said of rules that mean nothing.
+#[test]
+fn what_a_rule_may_not_say() {
+    let rows = [
+        "rule = 'ask', ungate = true",
+        "rule = 'allow', ungate = true, tools = 'pay*', plugin = 'bank'",
+        "rule = 'allow', ungate = true, tools = 'pay'",
+        "rule = 'allow', ungate = true, tools = 'pay', plugin = 'b?nk'",
+        "rule = 'allow', ungate = true, tools = 'pay', plugin = 'bank', needs = [{ quorum = 2 }]",
+        "rule = 'deny', needs = [{ quorum = 2 }]",
+        "rule = 'ask', name = 'a b'",
+        "rule = 'ask', reason = ' '",
+        "rule = 'ask', risk = 'huge'",
+        "rule = 'ask', plugin = 'a.b'",
+        "rule = 'ask', caller = 'a b'",
+        "rule = 'ask', arguments = [{ pointer = 'x', equals = 1 }]",
+        "rule = 'ask', arguments = [{ pointer = '/x' }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', prefix = 'a', glob = 'a*' }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = 5, max = 4 }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = 'five' }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = true }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = 0.12345678901234567 }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', equals = 2026-01-01 }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', glob = '' }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', equal = 1 }]",
+        "rule = 'ask', needs = [{ who = ['alice'] }]",
+        "rule = 'ask', needs = [{ who = ['principal:ann', 'principal:ann'], quorum = 2 }]",
+        "rule = 'ask', needs = [{ quorum = 0 }]",
+        "rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]",
+        "rule = 'ask', tools = 'pay', match = [{ tool = 'get' }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], match = [{ arguments = { x = 6 } }, { arguments = { x = 4 } }]",
+        "rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], not_match = [{ arguments = { x = '4' } }]",
+        "rule = 'ask', match = [{ arguments = '[1]' }]",
+        "rule = 'ask', match = [{ arguments = 5 }]",
+        "rule = 'ask', name = 'a' }, { rule = 'deny', name = 'a'",
+    ];
+    let mut said = String::new();
+    for row in rows {
+        let text = format!("policy = [\n{{ {row} }}\n]");
+        match Config::parse(&text, Path::new("t")) {
+            Ok(_) => panic!("it is accepted: {row}"),
+            Err(error) => said.push_str(&format!("{row}\n  {error}\n  {}\n", error.hint().unwrap_or("-"))),
+        }
+    }
+    expect_test::expect![[r#"
+        rule = 'ask', ungate = true
+          t:2:17: only a rule that allows can lift a tool's own approval
+          write `rule = "allow"`
+        rule = 'allow', ungate = true, tools = 'pay*', plugin = 'bank'
+          t:2:19: a tool's own approval is lifted for one tool, named in full
+          write `tools = "NAME"`, without `*` and `?`
+        rule = 'allow', ungate = true, tools = 'pay'
+          t:2:19: a tool's own approval is lifted for a tool of one plugin, named in full
+          write `plugin = "NAME"`, so that another plugin's tool of that name stays gated
+        rule = 'allow', ungate = true, tools = 'pay', plugin = 'b?nk'
+          t:2:19: a tool's own approval is lifted for a tool of one plugin, named in full
+          write `plugin = "NAME"`, so that another plugin's tool of that name stays gated
+        rule = 'allow', ungate = true, tools = 'pay', plugin = 'bank', needs = [{ quorum = 2 }]
+          t:2:19: without an approval, nobody can be needed for one
+          remove `ungate` or `needs`
+        rule = 'deny', needs = [{ quorum = 2 }]
+          t:2:18: a rule that denies asks nobody, so nobody can be needed
+          remove `needs`, or write `rule = "ask"`
+        rule = 'ask', name = 'a b'
+          t:2:17: "a b" is not a rule's name: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
+          choose another name
+        rule = 'ask', reason = ' '
+          t:2:17: a reason has 1 to 500 characters
+          say in a sentence why
+        rule = 'ask', risk = 'huge'
+          t:2:24: unknown variant `huge`, expected one of `low`, `medium`, `high`, `critical`
+          did you mean `high`?
+        rule = 'ask', plugin = 'a.b'
+          t:2:26: not a pattern of names: expected 1 to 64 of the characters a-z A-Z 0-9 _ - * ?
+          -
+        rule = 'ask', caller = 'a b'
+          t:2:26: not a pattern of callers: expected 1 to 128 of the characters a-z A-Z 0-9 _ . : - @ / * ?
+          -
+        rule = 'ask', arguments = [{ pointer = 'x', equals = 1 }]
+          t:2:42: not a JSON Pointer (RFC 6901): expected a text such as /amount or /lines/0/sku, with ~1 for / and ~0 for ~ in a name
+          -
+        rule = 'ask', arguments = [{ pointer = '/x' }]
+          t:2:30: nothing says what must hold there
+          write exactly one of `equals`, `prefix`, `glob`, `min` and `max`, `absent = true`
+        rule = 'ask', arguments = [{ pointer = '/x', prefix = 'a', glob = 'a*' }]
+          t:2:30: a condition has one test
+          write exactly one of `equals`, `prefix`, `glob`, `min` and `max`, `absent = true`
+        rule = 'ask', arguments = [{ pointer = '/x', min = 5, max = 4 }]
+          t:2:48: no number is at least 5 and at most 4
+          exchange them
+        rule = 'ask', arguments = [{ pointer = '/x', min = 'five' }]
+          t:2:54: not a decimal number as JSON writes them, such as 1000, -0.25 or 1e6
+          -
+        rule = 'ask', arguments = [{ pointer = '/x', min = true }]
+          t:2:54: expected a number, or a text that holds one, not a boolean
+          -
+        rule = 'ask', arguments = [{ pointer = '/x', min = 0.12345678901234567 }]
+          t:2:54: a decimal of more than 15 digits does not keep its value in TOML; write it as a text: "0.1234…"
+          -
+        rule = 'ask', arguments = [{ pointer = '/x', equals = 2026-01-01 }]
+          t:2:48: JSON has no dates; write it as a text
+          compare with something else
+        rule = 'ask', arguments = [{ pointer = '/x', glob = '' }]
+          t:2:55: not a pattern of texts: expected 1 to 256 characters
+          -
+        rule = 'ask', arguments = [{ pointer = '/x', equal = 1 }]
+          t:2:48: unknown field `equal`, expected one of `pointer`, `equals`, `prefix`, `glob`, `min`, `max`, `absent`, `not`
+          did you mean `equals`?
+        rule = 'ask', needs = [{ who = ['alice'] }]
+          t:2:34: "alice" is not a approver: expected principal:NAME, group:NAME or role:NAME
+          -
+        rule = 'ask', needs = [{ who = ['principal:ann', 'principal:ann'], quorum = 2 }]
+          t:2:70: 2 must agree, and only 1 may
+          name more of them, or lower the quorum
+        rule = 'ask', needs = [{ quorum = 0 }]
+          t:2:37: invalid value: integer `0`, expected a nonzero u32
+          -
+        rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]
+          t:2:55: it goes on to nobody
+          write `to = ["role:admin"]`
+        rule = 'ask', tools = 'pay', match = [{ tool = 'get' }]
+          t:2:41: the rule policy[0] does not fit this call and should: the tool get is not `pay`
+          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+        rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], match = [{ arguments = { x = 6 } }, { arguments = { x = 4 } }]
+          t:2:96: the rule policy[0] does not fit this call and should: at /x: 4 is not at least 5
+          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+        rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], not_match = [{ arguments = { x = '4' } }]
+          t:2:73: the rule policy[0] fits this call and should not: at /x: "4" is a text, so it cannot be judged whether it is at least 5; in doubt, a rule that asks fits
+          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+        rule = 'ask', match = [{ arguments = '[1]' }]
+          t:2:26: the arguments are not the text of a JSON object
+          write a table, or a JSON text
+        rule = 'ask', match = [{ arguments = 5 }]
+          t:2:26: the arguments are an object, and this is of the type integer
+          write a table, or a JSON text
+        rule = 'ask', name = 'a' }, { rule = 'deny', name = 'a'
+          t:2:48: there are two rules with the name a
+          rename one of them: names are shown to approvers and in the audit
+    "#]].assert_eq(&said);
+    let missing = Config::parse("[policies]\nfiles = ['a.toml', 'no/such.toml']", Path::new("t"));
+    expect_test::expect!["t:2:10: cannot read the rules in a.toml: No such file or directory (os error 2)"]
+        .assert_eq(&missing.map_or_else(|error| error.to_string(), |_| String::new()));
+}
