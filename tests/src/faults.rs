@@ -101,6 +101,14 @@ impl Store for MortalStore {
         self.inner.owner(conversation).await
     }
 
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        self.inner.conversations(after, limit).await
+    }
+
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         self.inner.find_call(conversation, call).await
     }

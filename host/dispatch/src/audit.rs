@@ -150,6 +150,11 @@ impl Action {
         (Self::GrantsChanged, "grants.changed"),
     ];
 
+    /// Whether its subject is a plugin and not a tool.
+    const fn is_of_plugin(self) -> bool {
+        matches!(self, Self::PluginLoaded | Self::PluginRejected | Self::PluginUnloaded)
+    }
+
     /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -173,10 +178,14 @@ impl FromStr for Action {
 /// Which entries.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
+    /// Only those of this conversation.
+    pub conversation: Option<ConversationId>,
     /// Only those of this turn.
     pub turn: Option<TurnId>,
     /// Only those of this tool or plugin.
     pub subject: Option<String>,
+    /// Only those of this plugin and of calls of its tools.
+    pub plugin: Option<PluginName>,
     /// Only what this principal did.
     pub by: Option<PrincipalId>,
     /// Only this.
@@ -189,7 +198,13 @@ impl AuditFilter {
             entry.subject.as_ref() == Some(subject)
                 || entry.plugin.as_ref().is_some_and(|name| name.as_str() == subject)
         };
-        self.turn.is_none_or(|turn| entry.turn == Some(turn))
+        let of_plugin = |plugin: &PluginName| {
+            let of_itself = entry.action.is_of_plugin() && entry.subject.as_deref() == Some(plugin.as_str());
+            of_itself || entry.plugin.as_ref() == Some(plugin)
+        };
+        self.conversation.as_ref().is_none_or(|conversation| entry.conversation.as_ref() == Some(conversation))
+            && self.turn.is_none_or(|turn| entry.turn == Some(turn))
+            && self.plugin.as_ref().is_none_or(of_plugin)
             && self.subject.as_ref().is_none_or(of)
             && self.by.as_ref().is_none_or(|by| *by == entry.by)
             && self.action.is_none_or(|action| action == entry.action)
@@ -199,7 +214,9 @@ impl AuditFilter {
     pub(crate) fn passes_over(&self, facts: &Facts) -> bool {
         match facts {
             Facts::Turn { turn, .. } => self.turn.is_some_and(|only| only != *turn),
-            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => self.turn.is_some(),
+            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => {
+                self.turn.is_some() || self.conversation.is_some()
+            }
         }
     }
 }

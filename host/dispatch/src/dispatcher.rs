@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::feed::Feeds;
 use crate::handle::Handle;
+use crate::inbox::Inbox;
 use crate::ledger::{Admission, Ledger};
 use crate::ports::{AppendError, Clock, Commit, Policy, Store, StoreFault, Subscribers, Tools};
 use crate::presence::Presence;
@@ -64,6 +65,7 @@ impl Host {
             open_since: parts.clock.now(),
             turns: Arc::default(),
             feeds: Feeds::default(),
+            inbox: Inbox::default(),
             presence: Presence::default(),
             alarm: expiry::Alarm::default(),
             ledger,
@@ -94,6 +96,7 @@ pub(crate) struct Inner {
     pub(crate) open_since: Timestamp,
     pub(crate) turns: Arc<Turns>,
     pub(crate) feeds: Feeds,
+    pub(crate) inbox: Inbox,
     pub(crate) presence: Presence,
     pub(crate) alarm: expiry::Alarm,
     pub(crate) ledger: Arc<Ledger>,
@@ -146,6 +149,7 @@ impl Inner {
                     }
                     self.standings.committed(&standings);
                     self.ledger.moved(&turn, &next);
+                    self.inbox.moved(Some(&turn), &next);
                     self.committed(entered, &mut slot, next, version + 1, None);
                     return Ok(true);
                 }

@@ -3,10 +3,12 @@
 mod answer;
 mod audit;
 mod gated;
+mod inbox;
 mod read;
 mod submit;
 
 pub use answer::Answered;
+pub use inbox::Open;
 use std::sync::Arc;
 
 use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};
@@ -46,6 +48,12 @@ impl Handle {
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<LiveTool>> {
         self.inner.parts.tools.list()
+    }
+
+    /// 128 bits that were never made before.
+    #[must_use]
+    pub fn mint(&self) -> u128 {
+        (self.inner.parts.mint)()
     }
 
     /// The turns that this process keeps in memory: those that run or are waited for, not those that wait.

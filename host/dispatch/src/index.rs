@@ -76,7 +76,8 @@ fn rows<'a>(
     })
 }
 
-fn row(index: CallIndex, call: &Call, suspension: &Suspension, state: &str, turn: &Turn) -> SuspensionRow {
+/// The row of a suspension.
+pub(crate) fn row(index: CallIndex, call: &Call, suspension: &Suspension, state: &str, turn: &Turn) -> SuspensionRow {
     SuspensionRow {
         id: suspension.id,
         turn: turn.id,

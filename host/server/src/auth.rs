@@ -1,24 +1,146 @@
-//! Who is asking. A principal comes from the `Authorization` header and from nowhere else: not from a body, not from the
-//! query (where it would end up in logs), not from a cookie (which other pages could make a browser send).
+//! Who is asking. A principal comes from one of two headers and from nowhere else: not from a body, and not from the query,
+//! where it would end up in logs.
+//!
+//! Programs send `authorization: Bearer <token>`. Browsers, which must not keep a token where a script could read it, log in
+//! with one once and send the cookie of a session from then on ([`crate::sealed`] makes it). A browser sends its cookies
+//! whoever's page it is that asks, so a cookie alone changes nothing: a request other than GET and HEAD also carries the
+//! header `x-toolgate-csrf`, whose value only a page of this host can read, and none is taken that the browser says comes
+//! from another site or port. Where there is an `authorization` header, the cookie is not looked at.
+//!
+//! A session speaks for the token that it was opened with: its holder's roles are looked up with each request, and when the
+//! token is revoked the session has ended. A session that was opened by a link is for one suspension; every door but those
+//! that take [`Asking`] is closed to it.
+
+use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
-use domain::{Principal, Role};
+use axum::http::{HeaderMap, Method, header};
+use domain::{Principal, Role, SuspensionId};
 
 use crate::error::{Code, Error, Result};
-use crate::http::App;
+use crate::guesses;
+use crate::http::{App, State};
+use crate::sealed::{Pass, Purpose};
 use crate::visits::{Kind, Visit};
 
+/// The name of the cookie.
+pub(crate) const COOKIE: &str = "toolgate_session";
+
+/// The header with what a page of this host knows of its session.
+pub(crate) const CSRF: &str = "x-toolgate-csrf";
+
 /// An authenticated principal, and its request as one of those that it may have at once. A door that takes one answers 401
-/// to everybody else, before it reads a body.
+/// to everybody else, and 403 to whoever came by a link, before it reads a body.
 pub(crate) struct By(pub(crate) Principal, pub(crate) Visit);
 
 /// An authenticated principal with the role `admin`.
 pub(crate) struct Admin(pub(crate) Principal, pub(crate) Visit);
 
+/// An authenticated principal with what it is known by, for the doors that are open to whoever came by a link, too: they
+/// look at [`Asking::only`].
+pub(crate) struct Asking {
+    /// Who.
+    pub(crate) by: Principal,
+    /// Known by what.
+    pub(crate) credential: Credential,
+    visit: Visit,
+}
+
+/// What a principal is known by.
+#[derive(Clone)]
+pub(crate) enum Credential {
+    /// A token.
+    Bearer(String),
+    /// A session, which speaks for one.
+    Session(Pass),
+}
+
+/// From where a request comes, if the server was told.
+pub(crate) struct FromPeer(pub(crate) Option<guesses::Peer>);
+
+impl Credential {
+    /// What a request carries, if it is of the right form.
+    pub(crate) fn of(headers: &HeaderMap, app: &State) -> Result<Self> {
+        if headers.contains_key(header::AUTHORIZATION) {
+            return Ok(Self::Bearer(bearer(headers)?.to_owned()));
+        }
+        let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`, or log in");
+        let text = cookie(headers)?.ok_or_else(missing)?;
+        let sessions = &app.doors.sessions;
+        let pass = Pass::open(text, &sessions.key, Purpose::Session, app.doors.handle.now());
+        let pass = pass.filter(|pass| !sessions.ended.has(pass.id));
+        let over = || Error::new(Code::Unauthorized, "the session has ended; log in again");
+        pass.map(Self::Session).ok_or_else(over)
+    }
+
+    /// Whom it stands for, while it counts.
+    pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
+        match self {
+            Self::Bearer(token) => app.doors.auth.principal(token),
+            Self::Session(pass) => {
+                let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(pass.id);
+                counts.then(|| app.doors.auth.holder(pass.token)).flatten()
+            }
+        }
+    }
+
+    /// Whether it still stands for this principal, with the same rights.
+    pub(crate) fn stands_for(&self, by: &Principal, app: &State) -> bool {
+        self.principal(app).is_some_and(|principal| principal == *by)
+    }
+
+    /// Refuses what another site's page could have made a browser send.
+    fn is_meant(&self, method: &Method, headers: &HeaderMap, app: &State) -> Result<()> {
+        let Self::Session(pass) = self else { return Ok(()) };
+        is_same_origin(headers)?;
+        if matches!(*method, Method::GET | Method::HEAD) {
+            return Ok(());
+        }
+        let mut values = headers.get_all(CSRF).iter();
+        let given = match (values.next(), values.next()) {
+            (Some(value), None) => value.to_str().unwrap_or_default(),
+            _ => "",
+        };
+        if pass.is_csrf(given, &app.doors.sessions.key) {
+            return Ok(());
+        }
+        let detail = format!("with a session, send the header `{CSRF}` with the `csrf` that `GET /v1/session` gives");
+        Err(Error::new(Code::NotAllowed, detail))
+    }
+}
+
+impl Asking {
+    /// The only suspension that this is about, where it came by a link.
+    pub(crate) fn only(&self) -> Option<SuspensionId> {
+        match &self.credential {
+            Credential::Bearer(_) => None,
+            Credential::Session(pass) => pass.only,
+        }
+    }
+
+    /// Refuses another suspension than the one that the link is for.
+    pub(crate) fn may_open(&self, suspension: SuspensionId) -> Result<()> {
+        if self.only().is_none_or(|only| only == suspension) { Ok(()) } else { Err(beyond_the_link()) }
+    }
+}
+
+fn beyond_the_link() -> Error {
+    Error::new(Code::NotAllowed, "this session came by a link, which opens one suspension and nothing else")
+}
+
+/// Refuses what a browser says was asked for by a page of another site, or of another port of this one.
+pub(crate) fn is_same_origin(headers: &HeaderMap) -> Result<()> {
+    let mut told = headers.get_all("sec-fetch-site").iter();
+    if told.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
+        return Ok(());
+    }
+    let detail = "a page of another site asks; it needs a token of its own, and its origin in `[door] origins`";
+    Err(Error::new(Code::NotAllowed, detail))
+}
+
 /// The token in the header, if there is exactly one of the form `Bearer …` (RFC 6750).
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str> {
+fn bearer(headers: &HeaderMap) -> Result<&str> {
     let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`");
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Err(missing()) };
@@ -30,16 +152,42 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str> {
     Ok(token)
 }
 
+/// The cookie of the session. Two of them are an error: one is another's, and nobody knows which.
+fn cookie(headers: &HeaderMap) -> Result<Option<&str>> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value);
+    match (values.next(), values.next()) {
+        (value, None) => Ok(value),
+        _ => Err(Error::new(Code::Unauthorized, format!("there are two cookies {COOKIE}; remove one, and log in"))),
+    }
+}
+
+impl FromRequestParts<App> for Asking {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let credential = Credential::of(&parts.headers, app)?;
+        let unknown = || match &credential {
+            Credential::Bearer(_) => Error::new(Code::Unauthorized, "the bearer token is not known here"),
+            Credential::Session(_) => Error::new(Code::Unauthorized, "the session has ended; log in again"),
+        };
+        let by = credential.principal(app).ok_or_else(unknown)?;
+        credential.is_meant(&parts.method, &parts.headers, app)?;
+        let visit = app.visit(&by, Kind::Request)?;
+        Ok(Self { by, credential, visit })
+    }
+}
+
 impl FromRequestParts<App> for By {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let token = bearer(&parts.headers)?;
-        let principal = app.doors.auth.principal(token);
-        let unknown = || Error::new(Code::Unauthorized, "the bearer token is not known here");
-        let principal = principal.ok_or_else(unknown)?;
-        let visit = app.visit(&principal, Kind::Request)?;
-        Ok(Self(principal, visit))
+        let asking = Asking::from_request_parts(parts, app).await?;
+        if asking.only().is_some() {
+            return Err(beyond_the_link());
+        }
+        Ok(Self(asking.by, asking.visit))
     }
 }
 
@@ -52,5 +200,13 @@ impl FromRequestParts<App> for Admin {
             return Err(Error::new(Code::NotAllowed, "only a principal with the role admin may do this"));
         }
         Ok(Self(principal, visit))
+    }
+}
+
+impl FromRequestParts<App> for FromPeer {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> std::result::Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<guesses::Peer>().copied()))
     }
 }

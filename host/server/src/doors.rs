@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::body::Bytes;
 use dispatch::ports::Question;
-use domain::{PluginName, Principal, PrincipalId, Span};
+use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
+use crate::sealed::SigningKey;
 use crate::wire::{Explanation, FindingView, PluginView};
 
 /// Everything that the server reaches.
@@ -19,6 +20,8 @@ pub struct Doors {
     pub policy: Arc<dyn ExplainPolicy>,
     /// Who is who.
     pub auth: Arc<dyn Authenticate>,
+    /// What sessions and links are made with.
+    pub sessions: Sessions,
     /// The operator's choices.
     pub settings: Settings,
 }
@@ -72,6 +75,50 @@ pub struct PluginFault(pub String);
 pub trait Authenticate: Send + Sync {
     /// The principal that the token stands for, if it stands for one.
     fn principal(&self, token: &str) -> Option<Principal>;
+
+    /// The principal that a token with this SHA-256 stands for. A session names its token so, and counts as long as there is
+    /// an answer.
+    fn holder(&self, token: Digest) -> Option<Principal>;
+
+    /// Who holds a token under this name, with the SHA-256 of the token.
+    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)>;
+}
+
+/// What sessions and links are made with. They are signed and kept nowhere, so they outlive a restart as long as the key does;
+/// what is kept is which of them count no more.
+#[derive(Clone)]
+pub struct Sessions {
+    /// The key that signs them.
+    pub key: SigningKey,
+    /// Sessions that somebody logged out of.
+    pub ended: Arc<dyn Spent>,
+    /// Links that were used.
+    pub links: Arc<dyn Spent>,
+}
+
+/// Ids that count no more, kept until they would have expired.
+#[async_trait]
+pub trait Spent: Send + Sync {
+    /// Whether the id was spent.
+    fn has(&self, id: u128) -> bool;
+
+    /// Spends an id that expires then. Whether it is spent by this call: of all calls, exactly one is told so. It is on disk
+    /// when this returns, however the host ends afterwards.
+    ///
+    /// # Errors
+    /// [`NotSpent`]; it still counts.
+    async fn spend(&self, id: u128, expires: Timestamp, now: Timestamp) -> Result<bool, NotSpent>;
+}
+
+/// Why an id was not spent.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSpent {
+    /// As many are kept as may be. Some expire by and by.
+    #[error("as many are kept as may be")]
+    Full,
+    /// The disk failed. The text is for the log and never leaves the host.
+    #[error("{0}")]
+    Fault(String),
 }
 
 /// The operator's choices.
@@ -95,6 +142,8 @@ pub struct Settings {
     pub recheck: Span,
     /// Under which names the server answers.
     pub hosts: Hosts,
+    /// Origins whose pages may use the API with tokens of their own, as browsers write them: `https://app.example.com`.
+    pub origins: Vec<String>,
 }
 
 impl Default for Settings {
@@ -109,6 +158,7 @@ impl Default for Settings {
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },
+            origins: Vec::new(),
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) enum Code {
     DigestMismatch,
     CallIdTaken,
     NotSettled,
+    LinkUsed,
     TooLarge,
     UnsupportedMediaType,
     UnknownHost,
@@ -36,10 +37,10 @@ pub(crate) enum Code {
 
 impl Code {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, StatusCode, &'static str, &'static str); 18] = [
+    const TABLE: [(Self, StatusCode, &'static str, &'static str); 19] = [
         (Self::BadRequest, StatusCode::BAD_REQUEST, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, StatusCode::BAD_REQUEST, "bad-json", "The body is not JSON that this host takes"),
-        (Self::Unauthorized, StatusCode::UNAUTHORIZED, "unauthorized", "A valid bearer token is needed"),
+        (Self::Unauthorized, StatusCode::UNAUTHORIZED, "unauthorized", "A valid token or session is needed"),
         (Self::NotAllowed, StatusCode::FORBIDDEN, "not-allowed", "This principal may not do this"),
         (Self::NotFound, StatusCode::NOT_FOUND, "not-found", "There is no such thing, or it is not yours to see"),
         (Self::MethodNotAllowed, StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method"),
@@ -47,6 +48,7 @@ impl Code {
         (Self::DigestMismatch, StatusCode::CONFLICT, "digest-mismatch", "The call is not the one that was shown"),
         (Self::CallIdTaken, StatusCode::CONFLICT, "call-id-taken", "A call id was submitted before with another call"),
         (Self::NotSettled, StatusCode::CONFLICT, "not-settled", "The turn has not ended yet"),
+        (Self::LinkUsed, StatusCode::CONFLICT, "link-used", "The link was used before"),
         (Self::TooLarge, StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body or a part of it is too large"),
         (
             Self::UnsupportedMediaType,
@@ -161,10 +163,18 @@ fn told(error: &Pointed) -> String {
     if error.pointer.is_empty() { error.message.clone() } else { format!("{}: {}", error.pointer, error.message) }
 }
 
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
+impl Error {
+    /// The problem as it leaves.
+    pub(crate) fn into_problem(self) -> Problem {
         let Self(mut problem) = self;
         problem.for_people();
+        *problem
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let problem = self.into_problem();
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(&problem)).into_response();
         let headers = response.headers_mut();

@@ -15,6 +15,7 @@ use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
 use domain::{ConversationId, Event as Fact, Kind as Waits, Principal, SuspensionId, ToolName, Turn, TurnId};
 use tokio::time::MissedTickBehavior;
 
+use crate::auth::Credential;
 use crate::error::Result;
 use crate::http::App;
 use crate::json;
@@ -80,7 +81,7 @@ pub(crate) struct Stream {
     ephemeral: HashMap<TurnId, Turn>,
     closing: Closing,
     /// What the principal is known by, for as long as it counts.
-    token: String,
+    credential: Credential,
     _attached: Option<Attachment>,
     _open: Open,
 }
@@ -129,6 +130,10 @@ impl Open {
         app.meters.stream_opened();
         Ok(Self(Arc::clone(app), visit))
     }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.0
+    }
 }
 
 impl Drop for Open {
@@ -140,14 +145,14 @@ impl Drop for Open {
 impl Stream {
     pub(crate) fn new(
         open: Open,
-        (by, token): (Principal, String),
+        (by, credential): (Principal, Credential),
         conversation: Option<ConversationId>,
         follower: Follower,
         cursor: Cursor,
         closing: Closing,
     ) -> Self {
         Self {
-            app: Arc::clone(&open.0),
+            app: Arc::clone(open.app()),
             by,
             conversation,
             follower,
@@ -157,7 +162,7 @@ impl Stream {
             waiting: None,
             ephemeral: HashMap::new(),
             closing,
-            token,
+            credential,
             _attached: None,
             _open: open,
         }
@@ -189,12 +194,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether the token still stands for the principal that opened the stream, with the same rights.
-    fn is_authentic(&self) -> bool {
-        self.app.doors.auth.principal(&self.token).is_some_and(|principal| principal == self.by)
-    }
-
-    /// The stream as HTTP wants it. It ends when the server closes, the token no longer counts, or the store cannot be read;
+    /// The stream as HTTP wants it. It ends when the server closes, the token or session no longer counts, or the store cannot be read;
     /// whoever follows comes back with the last id that it has.
     pub(crate) fn into_events(
         self,
@@ -209,7 +209,7 @@ impl Stream {
                     biased;
                     () = stream.closing.wait() => return None,
                     _ = recheck.tick() => {
-                        if !stream.is_authentic() {
+                        if !stream.credential.stands_for(&stream.by, &stream.app) {
                             return None;
                         }
                         continue;

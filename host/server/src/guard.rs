@@ -3,7 +3,7 @@
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -18,9 +18,9 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// name, and gets nothing but this refusal.
 pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -> Response {
     let Hosts::Local { also } = &app.doors.settings.hosts else { return next.run(request).await };
-    let known = asked_for(&request).is_some_and(|asked| {
+    let known = asked_for(request.uri(), request.headers()).is_some_and(|asked| {
         let same = |name: &str| asked.host().eq_ignore_ascii_case(name);
-        LOCAL.into_iter().any(same) || also.iter().any(|name| same(name))
+        is_local(&asked) || also.iter().any(|name| same(name))
     });
     if known {
         return next.run(request).await;
@@ -30,26 +30,35 @@ pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -
     Error::new(Code::UnknownHost, detail).into_response()
 }
 
+/// Whether this machine alone resolves the name, to itself.
+pub(crate) fn is_local(asked: &Authority) -> bool {
+    LOCAL.into_iter().any(|name| asked.host().eq_ignore_ascii_case(name))
+}
+
 /// The name that a request is for: in its target (RFC 9112 section 3.2.2) or its only `Host` header.
-fn asked_for(request: &Request) -> Option<Authority> {
-    if let Some(authority) = request.uri().authority() {
+pub(crate) fn asked_for(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    if let Some(authority) = uri.authority() {
         return Some(authority.clone());
     }
-    let mut values = request.headers().get_all(header::HOST).iter();
+    let mut values = headers.get_all(header::HOST).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
     Authority::try_from(value.as_bytes()).ok()
 }
 
-/// Nothing of an answer is kept by a cache, sniffed, framed or loaded by another page.
+/// Nothing of an answer is kept by a cache, sniffed, framed or loaded by another page. A page says for itself what it may load
+/// and how long it may be kept.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // No door says what a page may load.
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+        );
+    }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
-    );
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     response
 }

@@ -2,12 +2,15 @@
 //! they answer.
 
 mod audit;
+mod conversations;
 mod events;
 mod health;
+mod pending;
 mod plugins;
 mod policy;
+mod session;
 mod standing;
-mod suspensions;
+pub(crate) mod suspensions;
 mod tools;
 mod turns;
 
@@ -19,23 +22,25 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::extract::{FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use domain::Principal;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
+use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::doors::Doors;
 use crate::error::{Code, Error, Result};
+use crate::guesses::Guesses;
 use crate::metrics::{self, Meters};
 use crate::visits::{Kind, Visit, Visits};
-use crate::{guard, json, openapi};
+use crate::{cross_origin, guard, json, openapi};
 
 /// What every door holds.
 pub(crate) type App = Arc<State>;
@@ -45,6 +50,7 @@ pub(crate) struct State {
     pub(crate) doors: Doors,
     pub(crate) meters: Meters,
     pub(crate) visits: Arc<Visits>,
+    pub(crate) guesses: Guesses,
     pub(crate) document: String,
 }
 
@@ -64,12 +70,19 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(turns::cancel))
         .routes(routes!(events::conversation))
         .routes(routes!(events::host))
+        .routes(routes!(conversations::list))
         .routes(routes!(suspensions::pending))
+        .routes(routes!(pending::counts))
+        .routes(routes!(pending::events))
+        .routes(routes!(pending::resolve))
         .routes(routes!(suspensions::read))
         .routes(routes!(suspensions::resolve))
         .routes(routes!(suspensions::delegate))
         .routes(routes!(standing::list))
         .routes(routes!(standing::revoke))
+        .routes(routes!(session::log_in, session::read_session, session::log_out))
+        .routes(routes!(session::make_link))
+        .routes(routes!(session::use_link))
         .routes(routes!(tools::list))
         .routes(routes!(plugins::list))
         .routes(routes!(plugins::put, plugins::remove))
@@ -81,20 +94,42 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(health::openapi))
 }
 
-/// The router over a host. Principals come from `Authorization: Bearer …`; see [`crate::Authenticate`].
+/// The router over a host. Principals come from `Authorization: Bearer …` and from sessions; see [`crate::Authenticate`].
 pub fn router(doors: Doors) -> Router {
+    router_with_pages(doors, Router::new())
+}
+
+/// The same, with pages for people wherever there is no door. A page has headers of its own for how long it is kept and what
+/// it may load; where it answers 404, the answer is the problem that it would be without pages.
+pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default();
     let visits = Visits::new(doors.settings.event_streams);
-    let app = Arc::new(State { doors, meters: Meters::new(), visits, document });
+    let others = cross_origin::layer(&doors.settings.origins);
+    let app = Arc::new(State { doors, meters: Meters::new(), visits, guesses: Guesses::default(), document });
+    let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
+        async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"),
+    );
+    // Only doors are for other origins, and only under the names that the host has.
+    let router = match others {
+        Some(others) => router.layer(others),
+        None => router,
+    };
     router
-        .fallback(async |uri: Uri| Error::new(Code::NotFound, format!("there is nothing at {}", uri.path())))
-        .method_not_allowed_fallback(async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"))
         .layer(from_fn_with_state(app.clone(), guard::host))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), metrics::requests))
         .layer(from_fn(guard::headers))
         .with_state(app)
+}
+
+async fn page(pages: Router, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    let answered = pages.oneshot(request).await.unwrap_or_else(|never| match never {});
+    if answered.status() == StatusCode::NOT_FOUND {
+        return Error::new(Code::NotFound, format!("there is nothing at {path}")).into_response();
+    }
+    answered
 }
 
 /// A panic is our fault and costs one request.

@@ -1,13 +1,16 @@
 //! The HTTP door. The only crate that knows HTTP, public JSON and the formats of models' providers.
 //!
 //! A request passes, from the outside in: headers that every answer carries (`guard`), counting (`metrics`), a net for
-//! panics, the names under which the server answers (`guard`), and then its door in [`http`](self), one file per
-//! resource. A door knows its principal from the transport alone (`auth`), parses the body once (`json`, `formats`), asks
+//! panics, the names under which the server answers (`guard`), the origins of others' pages (`cross_origin`), and then its
+//! door in [`http`](self), one file per resource. A door knows its principal from the transport alone (`auth`): from a token,
+//! or from the cookie of a session that was opened with one (`sealed`). It parses the body once (`json`, `formats`), asks
 //! [`dispatch::Handle`], and writes what it answers as [`wire`] says. What goes wrong becomes a problem in `error`.
 //!
-//! Deliberately absent: cookies, CORS, compression, TLS, and any text that is not JSON.
+//! Deliberately absent: compression, TLS, and any text that is not JSON, save that pages which are made elsewhere may be
+//! served beside the API ([`router_with_pages`]).
 
 mod auth;
+mod cross_origin;
 mod doors;
 mod error;
 mod events;
@@ -16,15 +19,23 @@ mod formats;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod guesses;
 mod http;
+mod inbox;
 mod json;
+mod links;
 mod metrics;
 mod openapi;
+mod sealed;
 mod serve;
 mod visits;
 pub mod wire;
 
-pub use doors::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Settings};
-pub use http::router;
+pub use doors::{
+    Authenticate, Doors, ExplainPolicy, Hosts, NotSpent, PluginFault, Plugins, PutError, Sessions, Settings, Spent,
+};
+pub use http::{router, router_with_pages};
+pub use links::{Link, Links, NoLink};
 pub use openapi::document;
+pub use sealed::SigningKey;
 pub use serve::{Connections, serve};

@@ -1,15 +1,18 @@
 //! The OpenAPI document. It comes from the declarations at the doors; what holds for all of them is added here once.
 
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::{http, wire};
+use crate::{auth, http, wire};
 
 /// What the paragraphs at the doors do not say.
-const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz` and `/openapi.json` carries a bearer token, \
-    and who asks is known from it alone. Problems are `application/problem+json` (RFC 9457); their `code` is stable. \
+const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `/openapi.json` and those that \
+    open a session carries a bearer token, and who asks is known from it alone. A browser carries the cookie of a session \
+    instead, and then the header `x-toolgate-csrf` with everything but GET and HEAD. Problems are `application/problem+json` (RFC 9457); their `code` is stable. \
     Unknown members and parameters of a request are refused; answers may grow. Times are RFC 3339 in UTC. Nothing may be \
     cached.";
 
@@ -30,11 +33,14 @@ pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let mut components = document.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
     components.add_security_scheme("token", bearer);
+    let cookie = ApiKeyValue::new(auth::COOKIE);
+    components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     let mut schemas = vec![(wire::Problem::name().into_owned(), wire::Problem::schema())];
     wire::Problem::schemas(&mut schemas);
     components.schemas.extend(schemas);
     document.components = Some(components);
-    document.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
+    let either = ["token", "session"].map(|scheme| SecurityRequirement::new(scheme, Vec::<String>::new()));
+    document.security = Some(either.to_vec());
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
         operations.into_iter().flatten().for_each(problems);
@@ -55,6 +61,11 @@ fn problems(operation: &mut Operation) {
         everywhere.push(("429", busy));
     }
     let responses = &mut operation.responses.responses;
+    if !open {
+        let link = "`not-allowed`: a session that a link opened, or one with which a page of another site asks";
+        let response = || RefOr::T(ResponseBuilder::new().description(link).build());
+        responses.entry("403".to_owned()).or_insert_with(response);
+    }
     for (status, description) in everywhere {
         let response = ResponseBuilder::new().description(description).build();
         responses.insert(status.to_owned(), RefOr::T(response));

@@ -25,6 +25,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
+use crate::guesses::Peer;
+
 /// How long requests that are being answered may still take.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -96,8 +98,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok((stream, address)) => (stream, Peer(address.ip())),
             // The client gave up before it was its turn.
             Err(error) if is_the_clients(&error) => continue,
             Err(error) => {
@@ -113,7 +115,7 @@ pub async fn serve(
             () = &mut shutdown => break,
             seat = room.seat() => seat,
         };
-        connections.spawn(connection(stream, seat, router.clone(), bounds, closing.clone()));
+        connections.spawn(connection((stream, peer), seat, router.clone(), bounds, closing.clone()));
     }
     drop(listener);
     close.send_replace(true);
@@ -125,14 +127,21 @@ pub async fn serve(
 }
 
 /// One connection, to its end.
-async fn connection(stream: TcpStream, seat: Seat, router: Router, bounds: Connections, mut closing: Closing) {
+async fn connection(
+    (stream, peer): (TcpStream, Peer),
+    seat: Seat,
+    router: Router,
+    bounds: Connections,
+    mut closing: Closing,
+) {
     let millis = |span: Span| Duration::from_millis(span.millis().max(1));
     let _ = stream.set_nodelay(true);
     let seat = Arc::new(seat);
     let socket = TokioIo::new(Socket::new(stream, seat.clone(), millis(bounds.stall)));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let answering = Answering::new(seat.clone());
-        let request = request.map(|body| Body::new(Arriving::new(body, seat.clone())));
+        let mut request = request.map(|body| Body::new(Arriving::new(body, seat.clone())));
+        request.extensions_mut().insert(peer);
         let answer = router.clone().oneshot(request);
         async move {
             let answer = answer.await.unwrap_or_else(|never| match never {});

@@ -5,13 +5,16 @@
 
 mod approval;
 mod audit;
+mod conversation;
 mod delivery;
 mod event;
 mod forms;
+mod pending;
 mod plugin;
 mod policy;
 mod problem;
 mod receipt;
+mod session;
 mod standing;
 mod suspension;
 mod time;
@@ -23,13 +26,18 @@ mod words;
 pub use self::time::rfc3339;
 pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
+pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
+pub use pending::{
+    KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
+};
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem};
 pub use receipt::Receipt;
+pub use session::{Link, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{
     Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingState, StandingTerms,
 };

@@ -223,6 +223,17 @@ impl Store for MemoryStore {
         Ok(self.state().owners.get(conversation).cloned())
     }
 
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        let state = self.state();
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let owners = state.owners.range::<ConversationId, _>((behind, Bound::Unbounded)).take(limit);
+        Ok(owners.map(|(conversation, owner)| (conversation.clone(), owner.clone())).collect())
+    }
+
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         Ok(self.state().calls.get(&(conversation.clone(), call.clone())).copied())
     }

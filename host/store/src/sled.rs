@@ -153,6 +153,14 @@ impl Store for SledStore {
         self.reader.owner(conversation).await
     }
 
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        self.reader.conversations(after, limit).await
+    }
+
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         self.reader.find_call(conversation, call).await
     }

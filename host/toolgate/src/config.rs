@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Rules, Span, ToolName};
-pub use door::DoorTable;
+pub use door::{DoorTable, Origin};
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;

@@ -1,36 +1,55 @@
-//! Puts the server's doors in front of a host: implements what the server asks of plugins and of tokens.
+//! Puts the server's doors in front of a host: implements what the server asks of plugins, of tokens and of
+//! sessions.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::Question;
-use domain::{PluginName, Principal, PrincipalId};
+use domain::{Digest, PluginName, Principal, PrincipalId};
 use registry::grants::{Wanted, words};
 use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::wire::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
-use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Settings};
+use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
 
 use crate::config::DoorTable;
 use crate::host::Host;
+use crate::keys;
 use crate::record::Actors;
+use crate::spent::SpentFile;
 use crate::tokens::Tokens;
 
-/// The doors of a host, open to whoever holds one of these tokens.
+/// The doors of a host, open to whoever holds one of these tokens. The key of sessions and links is made in the host's folder
+/// if it is not there.
 ///
 /// `door` bounds what clients keep waiting. `listen` is where the doors will be: only an address that other machines reach is answered under every name, and `hosts` are
 /// the names that count besides while it is not.
-#[must_use]
-pub fn open(host: &Host, tokens: Tokens, listen: SocketAddr, hosts: Vec<String>, door: &DoorTable) -> Doors {
+///
+/// # Errors
+/// When what sessions and links need in the host's folder cannot be read or written.
+pub fn open(
+    host: &Host,
+    tokens: Tokens,
+    listen: SocketAddr,
+    hosts: Vec<String>,
+    door: &DoorTable,
+) -> std::io::Result<Doors> {
+    let (folder, now) = (host.data(), host.handle.now());
+    let sessions = Sessions {
+        key: keys::signing_key(folder)?,
+        ended: Arc::new(SpentFile::open(&folder.join("ended-sessions"), now)?),
+        links: Arc::new(SpentFile::open(&folder.join("used-links"), now)?),
+    };
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
-    Doors {
+    Ok(Doors {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: Arc::new(Bearers(tokens)),
+        sessions,
         settings: Settings { hosts, ..door.settings() },
-    }
+    })
 }
 
 struct Bearers(Tokens);
@@ -38,6 +57,14 @@ struct Bearers(Tokens);
 impl Authenticate for Bearers {
     fn principal(&self, token: &str) -> Option<Principal> {
         self.0.principal(token)
+    }
+
+    fn holder(&self, token: Digest) -> Option<Principal> {
+        self.0.holder(token)
+    }
+
+    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
+        self.0.named(name)
     }
 }
 

@@ -23,8 +23,10 @@ pub mod config;
 pub mod doors;
 mod folder;
 mod host;
+mod keys;
 mod reach;
 mod record;
+mod spent;
 pub mod tokens;
 mod wire_up;
 

@@ -13,11 +13,13 @@ use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::{Principal, PrincipalId, Role, Timestamp};
+use domain::{Digest, Principal, PrincipalId, Role, Timestamp};
 pub use file::Holder;
-use file::{Content, Stamp, private};
+use file::{Content, Stamp};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+
+use crate::keys::private;
 
 /// What every token begins with, so that one that leaked is recognised for what it is.
 const PREFIX: &str = "tg_";
@@ -106,7 +108,16 @@ impl Tokens {
             file.sync_all()
         });
         written.map_err(|reason| TokenError::Io { attempted: "write", path, reason })?;
-        self.add(Holder { name: admin_name(), roles: vec![Role::Admin], conversation: None, created_at: now }, &token)?;
+        self.add(
+            Holder {
+                name: admin_name(),
+                roles: vec![Role::Admin],
+                groups: Vec::new(),
+                conversation: None,
+                created_at: now,
+            },
+            &token,
+        )?;
         Ok(true)
     }
 
@@ -163,25 +174,36 @@ impl Tokens {
     /// Who is asking with this token. While the file cannot be read, nobody is known.
     #[must_use]
     pub fn principal(&self, token: &str) -> Option<Principal> {
+        self.holder(Digest::from_bytes(digest(token)))
+    }
+
+    /// Whose token has this SHA-256: what a session says, which must not hold the token itself.
+    #[must_use]
+    pub fn holder(&self, token: Digest) -> Option<Principal> {
+        // Looks at all of them, so that the time taken does not tell how far it came.
+        self.last(|_, digest| bool::from(digest.ct_eq(token.as_bytes()))).map(|(principal, _)| principal)
+    }
+
+    /// Who holds the token of this name, and the SHA-256 of the token.
+    #[must_use]
+    pub fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
+        self.last(|holder, _| holder.name == *name)
+    }
+
+    /// The last token that is the one that is asked for; no two are.
+    fn last(&self, is_it: impl Fn(&Holder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         if let Err(error) = self.refresh() {
             tracing::error!(%error, "the tokens cannot be read, so nobody is let in");
             return None;
         }
-        let asked = digest(token);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
-        // Looks at all of them, so that the time taken does not tell how far it came.
         for (holder, digest) in &known.1.tokens {
-            if bool::from(digest.ct_eq(&asked)) {
-                found = Some(holder);
+            if is_it(holder, digest) {
+                found = Some((holder, digest));
             }
         }
-        found.map(|holder| Principal {
-            id: holder.name.clone(),
-            roles: holder.roles.iter().copied().collect(),
-            groups: Vec::new(),
-            conversation: holder.conversation.clone(),
-        })
+        found.map(|(holder, digest)| (principal(holder), Digest::from_bytes(*digest)))
     }
 
     fn path(&self) -> PathBuf {
@@ -218,6 +240,15 @@ impl Tokens {
         content.write(&path).map_err(io("write", &path))?;
         drop(lock);
         self.refresh()
+    }
+}
+
+fn principal(holder: &Holder) -> Principal {
+    Principal {
+        id: holder.name.clone(),
+        roles: holder.roles.iter().copied().collect(),
+        groups: holder.groups.clone(),
+        conversation: holder.conversation.clone(),
     }
 }
 

@@ -9,7 +9,13 @@ use toolgate::tokens::{Holder, TokenError, Tokens};
 
 fn holder(name: &str, roles: &[Role]) -> Holder {
     let name = PrincipalId::new(name).expect("a name");
-    Holder { name, roles: roles.to_vec(), conversation: None, created_at: Timestamp::from_millis(7) }
+    Holder {
+        name,
+        roles: roles.to_vec(),
+        groups: Vec::new(),
+        conversation: None,
+        created_at: Timestamp::from_millis(7),
+    }
 }
 
 #[cfg(unix)]
@@ -22,14 +28,23 @@ fn mode(path: &Path) -> u32 {
 fn a_token_is_known_by_its_holder_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    let bound = Holder { conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
+    let groups = vec!["finance".parse().expect("a group"), "night-shift".parse().expect("a group")];
+    let bound = Holder { groups, conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
     let token = tokens.create(bound.clone()).expect("a token");
     assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
     let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");
     assert!(!file.contains(&token[3..]), "the token itself is written down");
 
     let principal = tokens.principal(&token).expect("a principal");
-    assert_eq!((principal.id, principal.conversation), (bound.name.clone(), bound.conversation.clone()));
+    assert_eq!(
+        (principal.id.clone(), principal.conversation.clone()),
+        (bound.name.clone(), bound.conversation.clone())
+    );
+    assert_eq!(principal.groups, bound.groups);
+    let digest = domain::Digest::of(&token);
+    assert_eq!(tokens.holder(digest), Some(principal.clone()), "as a session names it");
+    assert_eq!(tokens.named(&bound.name), Some((principal.clone(), digest)));
+    assert_eq!(tokens.named(&PrincipalId::new("pag").expect("a name")), None);
     assert!(principal.roles.has(Role::Client) && !principal.roles.has(Role::Caller));
     for wrong in ["", "tg_", &token[..45], &format!("{token}x"), &token.to_lowercase()] {
         assert_eq!(tokens.principal(wrong), None, "{wrong}");

@@ -23,6 +23,7 @@ fn each_door_lets_those_pass_who_may() {
     let (turn_path, suspension) = (path(&turn), waits(&turn));
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
+    let links = format!("{suspension_path}/links");
     let door = |method, path, body, expected| Door { method, path, body, expected };
     let doors = [
         door("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
@@ -32,6 +33,15 @@ fn each_door_lets_those_pass_who_may() {
         door("GET", "/v1/pending", "", [401, 200, 200, 200, 200, 200]),
         door("GET", &suspension_path, "", [401, 200, 404, 200, 200, 200]),
         door("POST", &resolve, "{\"decision\":\"maybe\"}", [401, 403, 409, 422, 403, 422]),
+        door("POST", &links, "{}", [401, 403, 403, 403, 403, 422]),
+        door("GET", "/v1/pending/counts", "", [401, 200, 200, 200, 200, 200]),
+        door("GET", "/v1/pending/events", "", [401, 200, 200, 200, 200, 200]),
+        door("POST", "/v1/pending/resolve", "{}", [401, 422, 422, 422, 422, 422]),
+        door("GET", "/v1/conversations", "", [401, 200, 200, 200, 200, 200]),
+        door("POST", "/v1/session", "{}", [422; 6]),
+        door("GET", "/v1/session", "", [401, 200, 200, 200, 200, 200]),
+        door("DELETE", "/v1/session", "", [401, 400, 400, 400, 400, 400]),
+        door("POST", "/v1/session/link", "{}", [422; 6]),
         door("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),
         door("GET", "/v1/plugins", "", [401, 403, 403, 403, 403, 200]),
         door("PUT", "/v1/plugins/new", "no component", [401, 403, 403, 403, 403, 422]),

@@ -98,7 +98,7 @@ impl Handle {
 }
 
 /// The filter with what the principal may not see taken out; `None` if nothing is left.
-fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
+pub(super) fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
     if let Some(only) = &by.conversation {
         if filter.conversation.as_ref().is_some_and(|asked| asked != only) {
             return None;

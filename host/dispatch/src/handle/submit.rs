@@ -102,6 +102,7 @@ impl Handle {
                     }
                     inner.standings.committed(&uses);
                     inner.ledger.began(&mut admission, &turn);
+                    inner.inbox.moved(None, &turn);
                     inner.committed(&entered, &mut slot, turn.clone(), 1, Some(&mut admission));
                     Ok(Begun::Now(Box::new(turn)))
                 }

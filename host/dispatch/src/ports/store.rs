@@ -57,6 +57,13 @@ pub trait Store: Send + Sync {
     /// To whom a conversation belongs. `None`: to nobody yet, and nothing was ever submitted to it.
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault>;
 
+    /// Conversations with whose they are, in the order of their ids: those after the given one, at most `limit`.
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault>;
+
     /// The turn that a call id was submitted with.
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
 

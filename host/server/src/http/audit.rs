@@ -5,13 +5,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::Position;
 use dispatch::{Action, AuditFilter};
-use domain::{PrincipalId, TurnId};
+use domain::{ConversationId, PluginName, PrincipalId, TurnId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, Params, answer, suspensions};
 use crate::auth::Admin;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::wire;
 
 #[derive(Deserialize, IntoParams)]
@@ -22,17 +22,40 @@ pub(crate) struct List {
     after: Option<u64>,
     /// At most about so many: 1 to 500, 100 if absent. Entries of one commit are never parted.
     limit: Option<usize>,
+    /// Only those of this conversation.
+    #[param(value_type = Option<String>)]
+    conversation: Option<Id<ConversationId>>,
     /// Only those of this turn.
     #[param(value_type = Option<String>)]
     turn: Option<Id<TurnId>>,
     /// Only those of this tool or plugin.
     subject: Option<String>,
+    /// Only those of this plugin and of calls of its tools.
+    #[param(value_type = Option<String>)]
+    plugin: Option<Id<PluginName>>,
     /// Only what this principal did.
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
     /// Only this.
     #[param(value_type = Option<String>)]
     action: Option<Id<Action>>,
+    /// The same as `by`.
+    #[param(value_type = Option<String>)]
+    principal: Option<Id<PrincipalId>>,
+    /// The same as `action`.
+    #[param(value_type = Option<String>)]
+    event: Option<Id<Action>>,
+}
+
+/// What two names of one parameter ask for together.
+fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)) -> Result<Option<T>> {
+    match (one.1, other.1) {
+        (Some(one_value), Some(other_value)) if one_value.0 != other_value.0 => {
+            let detail = format!("{} and {} are the same and differ; give one of them", one.0, other.0);
+            Err(Error::new(Code::BadRequest, detail))
+        }
+        (one, other) => Ok(one.or(other).map(|id| id.0)),
+    }
 }
 
 /// Reads the audit
@@ -54,10 +77,12 @@ pub(crate) async fn list(
     let limit = suspensions::page(query.limit)?;
     let after = Position(query.after.unwrap_or(0));
     let filter = AuditFilter {
+        conversation: query.conversation.map(|conversation| conversation.0),
         turn: query.turn.map(|turn| turn.0),
         subject: query.subject,
-        by: query.by.map(|by| by.0),
-        action: query.action.map(|action| action.0),
+        plugin: query.plugin.map(|plugin| plugin.0),
+        by: either(("by", query.by), ("principal", query.principal))?,
+        action: either(("action", query.action), ("event", query.event))?,
     };
     let page = app.doors.handle.audit(&by, &filter, after, limit).await?;
     let page = wire::AuditPage {

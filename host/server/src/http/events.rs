@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, Params, Segments};
-use crate::auth::{Admin, By, bearer};
+use crate::auth::{Admin, By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, Open, Stream, Waiting};
 use crate::serve::Closing;
@@ -99,7 +99,7 @@ pub(crate) async fn conversation(
         (None, None) => From::Cursor(Cursor::START),
     };
     let cursor = cursor(begin);
-    let asking = (by.clone(), bearer(&headers)?.to_owned());
+    let asking = (by.clone(), Credential::of(&headers, &app)?);
     let slot = Open::new(&app, &by)?;
     let handle = &app.doors.handle;
     let follower = handle.follow(&by, &conversation, cursor.after()).await?;
@@ -138,7 +138,7 @@ pub(crate) async fn host(
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
     let cursor = cursor(begin);
-    let asking = (by.clone(), bearer(&headers)?.to_owned());
+    let asking = (by.clone(), Credential::of(&headers, &app)?);
     let slot = Open::new(&app, &by)?;
     let follower = app.doors.handle.follow_host(&by, cursor.after())?;
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);

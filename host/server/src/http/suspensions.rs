@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
-use crate::auth::By;
+use crate::auth::{Asking, By};
 use crate::error::{Code, Error, Result};
 use crate::{json, wire};
 
@@ -23,7 +23,7 @@ const SHOWN_BYTES: usize = 4 << 20;
 pub(crate) struct OneSuspension {
     /// The suspension.
     #[param(value_type = String)]
-    suspension: Id<SuspensionId>,
+    pub(super) suspension: Id<SuspensionId>,
 }
 
 /// Which suspensions.
@@ -58,6 +58,10 @@ pub(crate) struct Pending {
     #[serde(default)]
     #[param(inline, required = false)]
     state: Which,
+    /// Only those that this principal may answer now. A page may be empty and still have a next one.
+    #[serde(default)]
+    #[param(required = false)]
+    mine: bool,
     /// Only those after this one: the `next` of the page before.
     #[param(value_type = Option<String>)]
     after: Option<Id<SuspensionId>>,
@@ -101,16 +105,22 @@ pub(crate) async fn pending(
         kind: query.kind.map(Into::into),
     };
     let after = query.after.map(|id| id.0);
-    let (items, next) = app.doors.handle.suspensions(&by, filter, after, page(query.limit)?).await?;
-    answer(StatusCode::OK, &shown(&app, &by, &items, next.map(|id| id.to_string())))
+    let handle = &app.doors.handle;
+    let (mut items, next) = handle.suspensions(&by, filter, after, page(query.limit)?).await?;
+    items.retain(|item| !query.mine || handle.may_answer(&by, item));
+    answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
+}
+
+/// A suspension as it is listed, for who asks.
+pub(crate) fn listed(item: &PendingItem, by: &Principal, app: &App) -> wire::Suspension {
+    wire::Suspension::for_principal(item, by, app.doors.handle.own_calls())
 }
 
 /// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
-fn shown(app: &App, by: &Principal, items: &[PendingItem], next: Option<String>) -> wire::PendingPage {
-    let own_calls = app.doors.handle.own_calls();
+fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> wire::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
-        let suspension = wire::Suspension::for_principal(item, by, own_calls);
+        let suspension = listed(item, by, app);
         bytes += suspension.display.as_ref().map_or(0, wire::Display::len);
         suspensions.push(suspension);
         if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
@@ -127,25 +137,29 @@ fn shown(app: &App, by: &Principal, items: &[PendingItem], next: Option<String>)
     responses(
         (status = 200, description = "The suspension, open or ended", body = wire::Suspension),
         (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`: a link to another one"),
         (status = 404, description = "`not-found`"),
     )
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    By(by, _visit): By,
+    asking: Asking,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let item = app.doors.handle.suspension(&by, suspension.0).await.map_err(|error| match error {
-        // To one who answers, a question that does not exist is stale; to one who reads, it is not there.
-        dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension"),
-        error => error,
-    })?;
-    let own_calls = app.doors.handle.own_calls();
-    let deliveries = app.doors.handle.deliveries(&by, suspension.0).await?;
+    asking.may_open(suspension.0)?;
+    let item = found(&app, &asking.by, suspension.0).await?;
+    let deliveries = app.doors.handle.deliveries(&asking.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(wire::Delivery::from).collect();
-    let read = wire::Suspension::for_principal(&item, &by, own_calls);
-    answer(StatusCode::OK, &wire::Suspension { deliveries, ..read })
+    answer(StatusCode::OK, &wire::Suspension { deliveries, ..listed(&item, &asking.by, &app) })
+}
+
+/// One suspension. To one who answers, a question that does not exist is stale; to one who reads, it is not there.
+pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<PendingItem> {
+    app.doors.handle.suspension(by, id).await.map_err(|error| match error {
+        dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension").into(),
+        error => error.into(),
+    })
 }
 
 /// Answers a suspension
@@ -168,21 +182,31 @@ pub(crate) async fn read(
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    By(by, _visit): By,
+    asking: Asking,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
+    asking.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let given = json::object::<wire::Resolve>(&body)?.answer(suspension.0)?;
-    let handle = app.doors.handle.clone();
+    answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, json::object(&body)?).await?)
+}
+
+/// Answers one suspension.
+pub(super) async fn resolve_one(
+    app: &App,
+    by: &Principal,
+    suspension: SuspensionId,
+    given: wire::Resolve,
+) -> Result<wire::Resolved> {
+    let given = given.answer(suspension)?;
+    let (handle, by) = (app.doors.handle.clone(), by.clone());
     let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
-    let suspension = suspension.0.to_string();
-    answer(StatusCode::OK, &wire::Resolved { ok: true, replayed, suspension, state, votes_missing })
+    Ok(wire::Resolved { ok: true, replayed, suspension: suspension.to_string(), state, votes_missing })
 }
 
 /// Hands an approval on
@@ -205,17 +229,18 @@ pub(crate) async fn resolve(
 )]
 pub(crate) async fn delegate(
     State(app): State<App>,
-    By(by, _visit): By,
+    asking: Asking,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
+    asking.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let wire::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
-    let handle = app.doors.handle.clone();
+    let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
     to_the_end(async move { handle.delegate(&by, suspension.0, name, comment).await }).await??;
     answer(StatusCode::OK, &wire::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

@@ -18,6 +18,11 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         ("GET", "/v1/pending".into()),
         ("GET", format!("/v1/suspensions/susp_{:032x}", 3)),
         ("POST", format!("/v1/suspensions/susp_{:032x}/resolve", 3)),
+        ("POST", format!("/v1/suspensions/susp_{:032x}/links", 3)),
+        ("POST", "/v1/session".into()),
+        ("GET", "/v1/session".into()),
+        ("DELETE", "/v1/session".into()),
+        ("POST", "/v1/session/link".into()),
         ("GET", "/v1/tools".into()),
         ("GET", "/v1/plugins".into()),
         ("PUT", "/v1/plugins/x".into()),
@@ -45,6 +50,11 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         GET /v1/pending 401 401 200 200 200 200 200 200
         GET /v1/suspensions/susp_3 401 401 200 404 404 200 200 200
         POST /v1/suspensions/susp_3/resolve 401 401 400 400 400 400 400 400
+        POST /v1/suspensions/susp_3/links 401 401 403 403 403 403 403 400
+        POST /v1/session 415 415 415 415 415 415 415 415
+        GET /v1/session 401 401 200 200 200 200 200 200
+        DELETE /v1/session 401 401 400 400 400 400 400 400
+        POST /v1/session/link 415 415 415 415 415 415 415 415
         GET /v1/tools 401 401 200 200 200 200 200 200
         GET /v1/plugins 401 401 403 403 403 403 403 200
         PUT /v1/plugins/x 401 401 403 403 403 403 403 200

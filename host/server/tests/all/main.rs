@@ -4,10 +4,14 @@
 
 mod answers;
 mod auth;
+mod browsers;
+mod cross_origin;
 mod document;
 mod door;
 mod events;
 mod formats;
+mod links;
+mod pending;
 mod policy;
 mod problems;
 mod quotas;

@@ -10,12 +10,14 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::{Clock, Question};
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
-use domain::{ConversationId, OwnerId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
+use domain::{ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::wire::{self, Explanation, FindingView, PluginState, PluginView};
-use toolgate_server::{Authenticate, Doors, ExplainPolicy, PluginFault, Plugins, PutError, Settings};
+use toolgate_server::{
+    Authenticate, Doors, ExplainPolicy, NotSpent, PluginFault, Plugins, PutError, Sessions, Settings, SigningKey, Spent,
+};
 use tower::ServiceExt as _;
 
 use crate::tools::Shelf;
@@ -41,7 +43,6 @@ impl Clock for SimClock {
 }
 
 /// Tokens are names, and names say what they may do, unless they are revoked.
-#[derive(Default)]
 struct Names(Arc<Mutex<HashSet<String>>>);
 
 impl Authenticate for Names {
@@ -58,6 +59,33 @@ impl Authenticate for Names {
             _ => return None,
         };
         Some(Principal { conversation: only, ..Principal::new(PrincipalId::new(token).ok()?, roles.iter().copied()) })
+    }
+
+    fn holder(&self, token: Digest) -> Option<Principal> {
+        let name = ALL.into_iter().find(|name| Digest::of(name) == token)?;
+        self.principal(name)
+    }
+
+    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
+        self.principal(name.as_str()).map(|principal| (principal, Digest::of(name.as_str())))
+    }
+}
+
+/// Whoever there is.
+const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
+
+/// What is spent, for as long as it is in memory.
+#[derive(Default)]
+pub(crate) struct InMemory(Mutex<HashSet<u128>>);
+
+#[async_trait]
+impl Spent for InMemory {
+    fn has(&self, id: u128) -> bool {
+        self.0.lock().unwrap().contains(&id)
+    }
+
+    async fn spend(&self, id: u128, _: Timestamp, _: Timestamp) -> Result<bool, NotSpent> {
+        Ok(self.0.lock().unwrap().insert(id))
     }
 }
 
@@ -123,6 +151,8 @@ pub(crate) struct World {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) host: Host,
+    settings: Settings,
+    sessions: Sessions,
     revoked: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -154,16 +184,26 @@ impl World {
             quotas: Quotas { each, ..Quotas::default() },
             subscribers: Arc::new(()),
         });
-        let names = Names::default();
-        let revoked = names.0.clone();
+        let revoked = Arc::default();
+        let (ended, links) = (Arc::new(InMemory::default()), Arc::new(InMemory::default()));
+        let sessions = Sessions { key: SigningKey::new([7; 32]), ended, links };
+        let router = axum::Router::new();
+        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked };
+        world.open_anew();
+        world
+    }
+
+    /// New doors with the same key, in front of the same host: what a restart is to a browser.
+    pub(crate) fn open_anew(&mut self) {
         let doors = Doors {
-            handle: host.handle(),
+            handle: self.host.handle(),
             plugins: Arc::new(Bytewise),
             policy: Arc::new(Bytewise),
-            auth: Arc::new(names),
-            settings,
+            auth: Arc::new(Names(self.revoked.clone())),
+            sessions: self.sessions.clone(),
+            settings: self.settings.clone(),
         };
-        Self { router: toolgate_server::router(doors), clock, shelf, host, revoked }
+        self.router = toolgate_server::router(doors);
     }
 
     /// From now on the token counts no more.

@@ -57,6 +57,30 @@ impl Reader {
         owner.map(Some).ok_or_else(|| damaged(format!("the owner of {conversation}")))
     }
 
+    pub(super) async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        let from = after.map_or_else(|| vec![keys::OWNER], |after| following(keys::owner(after)));
+        let entries = self.tree.range(from..vec![keys::OWNER + 1]).take(limit);
+        let (mut newest, mut conversations) = (Position::default(), Vec::new());
+        for entry in entries.collect::<Vec<_>>() {
+            let (key, value) = entry.map_err(fault("read conversations"))?;
+            let text = |bytes| std::str::from_utf8(bytes).ok();
+            let stamped = keys::stamped(&value);
+            let conversation = key.get(1..).and_then(text).and_then(|id| ConversationId::new(id).ok());
+            let owner = stamped.and_then(|(_, name)| text(name)).and_then(|name| PrincipalId::new(name).ok());
+            let (Some((position, _)), Some(conversation), Some(owner)) = (stamped, conversation, owner) else {
+                return Err(damaged("the index of conversations"));
+            };
+            newest = newest.max(position);
+            conversations.push((conversation, owner));
+        }
+        self.on_disk(newest).await?;
+        Ok(conversations)
+    }
+
     pub(super) async fn find_call(
         &self,
         conversation: &ConversationId,

@@ -145,3 +145,27 @@ pub(crate) async fn what_is_open_in_a_conversation_is_found_however_long_it_is(s
     assert_eq!((page.rows.as_slice(), page.next), (&open[..], None), "the ended ones are not even looked at");
     assert_eq!(all_pages(&store, &filter, 1).await, open);
 }
+
+pub(crate) async fn conversations_come_in_the_order_of_their_ids_with_whose_they_are(store: Subject) {
+    let names = ["b", "a", "c:1", "aa", "c.1", "Z"];
+    for (number, name) in (1..).zip(names) {
+        let owner = if name.len() == 1 { "ann" } else { "bob" };
+        let begun = with(within(name, commit(number, 0, 0)), [Index::Owner(principal(owner))]);
+        store.append(begun).await.unwrap();
+    }
+    // One more turn makes no second conversation of it.
+    store.append(with(within("a", commit(9, 0, 0)), [Index::Owner(principal("ann"))])).await.unwrap();
+    let all: Vec<_> = [("Z", "ann"), ("a", "ann"), ("aa", "bob"), ("b", "ann"), ("c.1", "bob"), ("c:1", "bob")]
+        .map(|(name, owner)| (conversation(name), principal(owner)))
+        .into();
+    assert_eq!(store.conversations(None, 100).await.unwrap(), all);
+    assert_eq!(store.conversations(None, 2).await.unwrap(), all[..2]);
+    for (at, (name, _)) in all.iter().enumerate() {
+        assert_eq!(store.conversations(Some(name), 100).await.unwrap(), all[at + 1..], "after {name}");
+    }
+    assert_eq!(
+        store.conversations(Some(&conversation("a0")), 1).await.unwrap(),
+        all[2..3],
+        "after one that is not there"
+    );
+}

@@ -69,5 +69,6 @@ laws! {
         suspensions_are_filtered
         suspensions_come_in_pages
         a_page_of_suspensions_looks_at_a_bounded_number_of_rows
+        conversations_come_in_the_order_of_their_ids_with_whose_they_are
         what_is_open_in_a_conversation_is_found_however_long_it_is;
 }

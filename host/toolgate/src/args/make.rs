@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use domain::{ConversationId, PrincipalId, Role};
+use domain::{ConversationId, Group, PrincipalId, Role};
 
 use super::Data;
 use super::look::conversation;
@@ -48,6 +48,9 @@ Examples:
         /// What its holder may do; may be given several times
         #[arg(long = "role", required = true, value_enum, value_name = "ROLE")]
         roles: Vec<RoleName>,
+        /// A group that its holder belongs to, for rules that ask a group; may be given several times
+        #[arg(long = "group", value_name = "GROUP")]
+        groups: Vec<Group>,
         /// The only conversation that it opens
         #[arg(long, value_name = "ID", value_parser = conversation)]
         conversation: Option<ConversationId>,

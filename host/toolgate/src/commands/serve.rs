@@ -58,7 +58,9 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     std::fs::write(&address, format!("http://{listen}\n")).context("cannot write the host's address")?;
     greet(&host, listen, &plugins, first, terminal)?;
 
-    let router = server::router(toolgate::doors::open(&host, tokens, listen, hosts, &door));
+    let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
+    let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
+    let router = server::router(doors);
     let served = server::serve(listener, router, connections(&door), asked(stop)).await;
     // If it is gone already, somebody cleared the folder up.
     let _ = std::fs::remove_file(&address);

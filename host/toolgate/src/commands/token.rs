@@ -15,14 +15,16 @@ use crate::terminal::{Ink, Terminal};
 
 pub(super) fn run(command: TokenCommand, terminal: &Terminal) -> Result<(), Report> {
     match command {
-        TokenCommand::Create { name, roles, conversation, data } => {
+        TokenCommand::Create { name, roles, mut groups, conversation, data } => {
             let folder = folder(&data)?;
             toolgate::private_folder(&folder)
                 .with_context(|| format!("cannot make the folder {}", folder.display()))?;
             let mut roles: Vec<domain::Role> = roles.into_iter().map(Into::into).collect();
             roles.sort_unstable();
             roles.dedup();
-            let holder = Holder { name, roles, conversation, created_at: WallClock.now() };
+            groups.sort_unstable();
+            groups.dedup();
+            let holder = Holder { name, roles, groups, conversation, created_at: WallClock.now() };
             let token = Tokens::open(&folder)?.create(holder)?;
             terminal.note("Nobody can look this token up again:\n");
             terminal.line(token)?;
@@ -50,11 +52,13 @@ fn line(holder: &Holder, json: bool, terminal: &Terminal) -> String {
     let roles: Vec<&str> = holder.roles.iter().map(|role| role.as_str()).collect();
     let conversation = holder.conversation.as_ref().map(ToString::to_string);
     let at = server::wire::rfc3339(holder.created_at);
+    let groups: Vec<String> = holder.groups.iter().map(ToString::to_string).collect();
     if json {
-        return json!({"name": holder.name.as_str(), "roles": roles, "conversation": conversation, "created_at": at})
+        return json!({"name": holder.name.as_str(), "roles": roles, "groups": groups, "conversation": conversation, "created_at": at})
             .to_string();
     }
     let name = terminal.ink(Ink::Strong, holder.name.as_str());
     let only = conversation.map_or_else(String::new, |conversation| format!("  only {conversation}"));
-    format!("{name}  {}{only}  since {at}", roles.join(", "))
+    let groups = if groups.is_empty() { String::new() } else { format!("  in {}", groups.join(", ")) };
+    format!("{name}  {}{groups}{only}  since {at}", roles.join(", "))
 }

@@ -1,11 +1,14 @@
-//! The table `[door]`: how long the HTTP door waits for its clients, and how many it lets in.
+//! The table `[door]`: how long the HTTP door waits for its clients, how many it lets in, and whose pages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::str::FromStr;
 
 use domain::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{Connections, Settings};
+
+use super::Parsed;
 
 /// Bounds on connections and on what clients keep waiting.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -28,6 +31,42 @@ pub struct DoorTable {
     pub event_streams: Option<NonZeroUsize>,
     /// How often an open event stream looks whether its token still counts, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
+    /// Origins whose pages may use the API, each with a token of its own and never with a session of this host, as browsers
+    /// write them: "https://app.example.com", "http://localhost:5173". Default: none.
+    #[schemars(with = "Vec<String>")]
+    pub origins: Vec<Parsed<Origin>>,
+}
+
+/// An origin as browsers write it: a scheme, a name, and a port where it is not the scheme's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(String);
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused = |why: &str| Err(format!("{text:?} is no origin: {why}"));
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        let own = match scheme {
+            "https" => ":443",
+            "http" => ":80",
+            _ => {
+                return refused("write it with its scheme, as in \"https://app.example.com\"; `*` and `null` are none");
+            }
+        };
+        if rest.contains(['/', '?', '#', '@', '*']) {
+            return refused("an origin is a scheme, one name and a port, and nothing behind them");
+        }
+        let allowed =
+            |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
+        if rest.is_empty() || !rest.bytes().all(allowed) {
+            return refused("write the name in lower case, and one with other letters as browsers do (xn--…)");
+        }
+        if rest.ends_with(own) {
+            return refused("browsers leave out the port that is the scheme's own; so must this");
+        }
+        Ok(Self(text.to_owned()))
+    }
 }
 
 impl DoorTable {
@@ -51,6 +90,7 @@ impl DoorTable {
             body: span(self.body_ms, others.body),
             event_streams: self.event_streams.map_or(others.event_streams, NonZeroUsize::get),
             recheck: span(self.recheck_ms, others.recheck),
+            origins: self.origins.iter().map(|Parsed(Origin(origin))| origin.clone()).collect(),
             ..others
         }
     }
@@ -58,4 +98,34 @@ impl DoorTable {
 
 fn span(own: Option<NonZeroU64>, other: Span) -> Span {
     own.map_or(other, |own| Span::from_millis(own.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_written_as_a_browser_sends_it() {
+        for good in ["https://app.example.com", "http://localhost:5173", "https://[::1]:8443", "http://a:443"] {
+            assert!(good.parse::<Origin>().is_ok(), "{good}");
+        }
+        for wrong in [
+            "",
+            "*",
+            "null",
+            "app.example.com",
+            "https://",
+            "https://*.example.com",
+            "https://App.example.com",
+            "https://app.example.com/",
+            "https://app.example.com:443",
+            "http://localhost:80",
+            "ftp://a",
+            "https://a b",
+            "https://user@a",
+            "https://a?b",
+        ] {
+            assert!(wrong.parse::<Origin>().is_err(), "{wrong}");
+        }
+    }
 }

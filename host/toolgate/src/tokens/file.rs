@@ -1,13 +1,14 @@
 //! The file of tokens: a JSON object with a version, replaced as a whole and readable by its owner alone.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use domain::{ConversationId, Digest, PrincipalId, Role, Timestamp};
+use domain::{ConversationId, Digest, Group, PrincipalId, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::TokenError;
+use crate::keys::private;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -19,6 +20,8 @@ pub struct Holder {
     pub name: PrincipalId,
     /// What the holder may do.
     pub roles: Vec<Role>,
+    /// The groups that the holder belongs to: rules say which groups must approve.
+    pub groups: Vec<Group>,
     /// The only conversation that the holder may see.
     pub conversation: Option<ConversationId>,
     /// When the token was made.
@@ -51,6 +54,8 @@ struct Written {
 struct Row {
     name: String,
     roles: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conversation: Option<String>,
     created_at_ms: u64,
@@ -113,6 +118,7 @@ impl Row {
         Self {
             name: holder.name.to_string(),
             roles: holder.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+            groups: holder.groups.iter().map(ToString::to_string).collect(),
             conversation: holder.conversation.as_ref().map(ToString::to_string),
             created_at_ms: holder.created_at.millis(),
             sha256: Digest::from_bytes(digest).hex(),
@@ -124,22 +130,15 @@ impl Row {
         let holder = Holder {
             name: self.name.parse().map_err(|error| format!("{error}"))?,
             roles: self.roles.iter().map(|role| role.parse()).collect::<Result<_, _>>().map_err(|e| format!("{e}"))?,
+            groups: self
+                .groups
+                .iter()
+                .map(|name| name.parse())
+                .collect::<Result<_, _>>()
+                .map_err(|e| format!("{e}"))?,
             conversation: self.conversation.map(|id| id.parse()).transpose().map_err(|error| format!("{error}"))?,
             created_at: Timestamp::from_millis(self.created_at_ms),
         };
         Ok((holder, *digest.as_bytes()))
     }
-}
-
-/// A new, empty file that nobody but its owner can read, in the place of one that may be there.
-pub(super) fn private(path: &Path) -> io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }

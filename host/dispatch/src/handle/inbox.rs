@@ -1,0 +1,133 @@
+//! What waits for a principal: live, in numbers, and which of it is its to answer; and the conversations that it may see.
+
+use domain::{ConversationId, Kind, Principal, PrincipalId, SuspensionId};
+
+use super::Handle;
+use super::read::narrowed;
+use crate::error::Error;
+use crate::inbox::InboxFollower;
+use crate::ports::{Filter, SuspensionRow};
+use crate::request::PendingItem;
+
+/// Rows that are read at a time to be counted.
+const PAGE: usize = 500;
+
+/// How many pages of rows a count looks through before it says what it has.
+const PAGES: usize = 40;
+
+/// How many suspensions a count looks at closely, where it is not enough to look at their rows.
+const CLOSELY: usize = 500;
+
+/// How many conversations a listing looks at before it returns what it has.
+const EXAMINED: usize = 4_000;
+
+/// How many suspensions wait, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Open {
+    /// Approvals.
+    pub approvals: usize,
+    /// Questions.
+    pub elicitations: usize,
+    /// Clients' work.
+    pub client_execs: usize,
+    /// Whether all were counted: a count looks at a bounded number.
+    pub complete: bool,
+}
+
+impl Handle {
+    /// Follows what begins to wait, changes and ends, of all that this principal may see; of one suspension alone, if it is
+    /// named. Read the list afterwards, not before.
+    #[must_use]
+    pub fn follow_inbox(&self, by: &Principal, only: Option<SuspensionId>) -> InboxFollower {
+        InboxFollower::new(self.clone(), by.clone(), only, &self.inner.inbox)
+    }
+
+    /// Whether a principal is shown a suspension in lists.
+    pub(crate) fn lists(by: &Principal, row: &SuspensionRow) -> bool {
+        by.may_see(&row.conversation, &row.caller)
+            && narrowed(by, Filter::default()).is_some_and(|filter| filter.matches(row))
+    }
+
+    /// Whether a principal may answer a suspension as it is now.
+    #[must_use]
+    pub fn may_answer(&self, by: &Principal, item: &PendingItem) -> bool {
+        let suspension = &item.suspension;
+        item.closed.is_none()
+            && by.may_answer(suspension.kind, &item.caller, self.own_calls()).is_ok()
+            && suspension.counts_for(by).is_ok()
+    }
+
+    /// Counts what waits of what this principal may see; with `mine`, only what it may answer.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn count_open(&self, by: &Principal, filter: Filter, mine: bool) -> Result<Open, Error> {
+        let filter = Filter { open: Some(true), ..filter };
+        let mut open = Open { complete: true, ..Open::default() };
+        let Some(filter) = narrowed(by, filter) else { return Ok(open) };
+        let (mut after, mut closely) = (None, 0);
+        for _ in 0..PAGES {
+            let page = self.inner.parts.store.suspensions(&filter, after, PAGE).await?;
+            for row in &page.rows {
+                if mine {
+                    closely += 1;
+                    if closely > CLOSELY {
+                        return Ok(Open { complete: false, ..open });
+                    }
+                    let item = self.suspension(by, row.id).await?;
+                    if !self.may_answer(by, &item) {
+                        continue;
+                    }
+                }
+                *match row.kind {
+                    Kind::Approval => &mut open.approvals,
+                    Kind::Elicitation => &mut open.elicitations,
+                    Kind::ClientExec => &mut open.client_execs,
+                } += 1;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(open);
+            }
+        }
+        Ok(Open { complete: false, ..open })
+    }
+
+    /// A page of the conversations that this principal may see, in the order of their ids, with whose each is; and where the
+    /// next page begins. A page may be empty and still have a next one.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn conversations(
+        &self,
+        by: &Principal,
+        after: Option<ConversationId>,
+        limit: usize,
+    ) -> Result<(Vec<(ConversationId, PrincipalId)>, Option<ConversationId>), Error> {
+        let store = &self.inner.parts.store;
+        if let Some(only) = &by.conversation {
+            let is_after = after.is_none_or(|after| *only > after);
+            let owner = if is_after { store.owner(only).await? } else { None };
+            let owner = owner.filter(|owner| by.may_see(only, owner));
+            return Ok((owner.into_iter().map(|owner| (only.clone(), owner)).collect(), None));
+        }
+        let (mut seen, mut after, mut examined) = (Vec::new(), after, 0);
+        while examined < EXAMINED {
+            let page = store.conversations(after.as_ref(), limit).await?;
+            examined += page.len();
+            for (conversation, owner) in &page {
+                after = Some(conversation.clone());
+                if by.may_see(conversation, owner) {
+                    seen.push((conversation.clone(), owner.clone()));
+                    if seen.len() == limit {
+                        return Ok((seen, after));
+                    }
+                }
+            }
+            if page.len() < limit {
+                return Ok((seen, None));
+            }
+        }
+        Ok((seen, after))
+    }
+}

@@ -1,0 +1,150 @@
+//! What begins to wait, changes and ends, of all conversations, told as it happens. Live only: whoever follows reads the list
+//! of what waits after it began to follow, and again when it is told that it missed something.
+//!
+//! Each suspension that was open when somebody began to follow, or opens afterwards, is told of exactly once when it ends,
+//! however it ends: so nothing stays on a screen that can no longer be answered.
+
+use std::sync::Arc;
+
+use domain::{Principal, PrincipalId, SuspensionId, Timestamp, Turn};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::error::Error;
+use crate::handle::Handle;
+use crate::index;
+use crate::ports::SuspensionRow;
+use crate::request::PendingItem;
+
+/// How many moves a slow follower may be behind before it has to begin anew. A move is small: what waits is read when it is told.
+const BACKLOG: usize = 1_024;
+
+/// What follows, and what they are told.
+pub(crate) struct Inbox(broadcast::Sender<Arc<Move>>);
+
+/// Something happened to a suspension.
+pub(crate) struct Move {
+    row: SuspensionRow,
+    how: How,
+}
+
+enum How {
+    Opened,
+    Changed,
+    Closed(PrincipalId, Timestamp),
+}
+
+/// What a follower is told.
+#[derive(Debug, Clone)]
+pub enum Waiting {
+    /// It waits from now on.
+    Opened(Box<PendingItem>),
+    /// It still waits, and something about it is different.
+    Changed(Box<PendingItem>),
+    /// It waits no more.
+    Closed {
+        /// What it was, with the state that it ended in.
+        row: SuspensionRow,
+        /// By whose doing.
+        by: PrincipalId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Something was missed: read the list again.
+    Missed,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(BACKLOG))
+    }
+}
+
+impl Inbox {
+    /// A commit is on disk: tells what it did to suspensions. `before` is the turn without it, if there was one.
+    pub(crate) fn moved(&self, before: Option<&Turn>, after: &Turn) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        for (row, how) in moves(before, after) {
+            // An error says that nobody listens any more, which is nobody's fault.
+            let _ = self.0.send(Arc::new(Move { row, how }));
+        }
+    }
+}
+
+fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
+    let mut moves = Vec::new();
+    for (index, call) in after.indexed() {
+        let known = before.and_then(|before| before.calls.get(index.get()));
+        for (n, now) in call.suspensions.iter().enumerate() {
+            let was = known.and_then(|known| known.suspensions.get(n));
+            let (suspension, closed) = now;
+            let how = match (was, closed) {
+                (was, Some(closed)) if was.is_none_or(|(_, closed)| closed.is_none()) => {
+                    How::Closed(closed.by.clone(), closed.at)
+                }
+                (None, None) => How::Opened,
+                (Some(was), None) if was != now => How::Changed,
+                _ => continue,
+            };
+            let state = closed.as_ref().map_or("open", |closed| closed.state());
+            moves.push((index::row(index, call, suspension, state, after), how));
+        }
+    }
+    moves
+}
+
+/// Follows what waits, in the name of a principal, who is told of nothing that it may not see.
+pub struct InboxFollower {
+    handle: Handle,
+    by: Principal,
+    only: Option<SuspensionId>,
+    moves: broadcast::Receiver<Arc<Move>>,
+    /// Taken from `moves` and not told yet.
+    next: Option<Arc<Move>>,
+}
+
+impl InboxFollower {
+    pub(crate) fn new(handle: Handle, by: Principal, only: Option<SuspensionId>, inbox: &Inbox) -> Self {
+        Self { handle, by, only, moves: inbox.0.subscribe(), next: None }
+    }
+
+    /// What happens next. Safe to cancel: what was not returned is returned next.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn next(&mut self) -> Result<Waiting, Error> {
+        loop {
+            let moved = match &self.next {
+                Some(moved) => moved.clone(),
+                None => match self.moves.recv().await {
+                    Ok(moved) => self.next.insert(moved).clone(),
+                    Err(RecvError::Lagged(_)) => return Ok(Waiting::Missed),
+                    // The sender lives as long as the handle's host.
+                    Err(RecvError::Closed) => std::future::pending().await,
+                },
+            };
+            let told = self.told(&moved).await?;
+            self.next = None;
+            if let Some(told) = told {
+                return Ok(told);
+            }
+        }
+    }
+
+    async fn told(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
+        let row = &moved.row;
+        if self.only.is_some_and(|only| only != row.id) || !Handle::lists(&self.by, row) {
+            return Ok(None);
+        }
+        if let How::Closed(by, at) = &moved.how {
+            return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), at: *at }));
+        }
+        let item = self.handle.suspension(&self.by, row.id).await?;
+        // What has ended since is told of as ended, and that comes next.
+        let item = Some(Box::new(item)).filter(|item| item.closed.is_none());
+        Ok(item
+            .map(|item| if matches!(moved.how, How::Opened) { Waiting::Opened(item) } else { Waiting::Changed(item) }))
+    }
+}

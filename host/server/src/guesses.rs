@@ -1,0 +1,133 @@
+//! How often somebody may be wrong about a token or a link. Both are too long to be guessed; the bound keeps those who try
+//! from costing more than an answer, and shows in the metrics.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+
+use domain::{Span, Timestamp};
+
+use crate::error::{Error, Result};
+
+/// Wrong attempts of one network in a window.
+const MOST: u32 = 10;
+
+/// How long a window lasts from its first wrong attempt.
+const WINDOW: Span = Span::from_secs(60);
+
+/// Networks that are kept in mind. When there is one more, the one whose window began first is forgotten.
+const NETWORKS: usize = 4_096;
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Who was wrong how often.
+#[derive(Default)]
+pub(crate) struct Guesses(Mutex<HashMap<IpAddr, Window>>);
+
+struct Window {
+    wrong: u32,
+    since: Timestamp,
+}
+
+impl Guesses {
+    /// Counts an attempt as a wrong one before it is looked at, so that attempts at once cannot all be the last.
+    ///
+    /// # Errors
+    /// `busy` when the network was wrong too often; then nothing is to be looked at.
+    pub(crate) fn attempt(&self, peer: Option<Peer>, now: Timestamp) -> Result<()> {
+        let network = network(peer);
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !windows.contains_key(&network) && windows.len() >= NETWORKS {
+            windows.retain(|_, window| now < window.since + WINDOW);
+            let first = windows.iter().min_by_key(|(_, window)| window.since).map(|(network, _)| *network);
+            if let Some(first) = first.filter(|_| windows.len() >= NETWORKS) {
+                windows.remove(&first);
+            }
+        }
+        let window = windows.entry(network).or_insert(Window { wrong: 0, since: now });
+        if now >= window.since + WINDOW {
+            *window = Window { wrong: 0, since: now };
+        }
+        if window.wrong >= MOST {
+            let left = (window.since + WINDOW) - now;
+            let detail = "too many wrong attempts to log in from this address; wait, then try the right token or link";
+            return Err(Error::busy(detail, left.millis().div_ceil(1_000).max(1)));
+        }
+        window.wrong += 1;
+        Ok(())
+    }
+
+    /// The attempt was right: it is not counted, and the ones before it stay.
+    pub(crate) fn right(&self, peer: Option<Peer>) {
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(window) = windows.get_mut(&network(peer)) {
+            window.wrong = window.wrong.saturating_sub(1);
+        }
+    }
+}
+
+/// Who is taken for one: an address, or the 64 bits of an IPv6 address that one customer has to himself.
+fn network(peer: Option<Peer>) -> IpAddr {
+    match peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address.to_canonical()) {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str) -> Option<Peer> {
+        Some(Peer(address.parse().unwrap()))
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    #[test]
+    fn whoever_was_wrong_ten_times_waits_for_the_end_of_a_minute_and_nobody_else_does() {
+        let guesses = Guesses::default();
+        let one = peer("192.0.2.1");
+        for second in 0..10 {
+            assert!(guesses.attempt(one, at(second)).is_ok(), "{second}");
+        }
+        assert!(guesses.attempt(one, at(59)).is_err());
+        for other in ["192.0.2.2", "2001:db8::1"] {
+            assert!(guesses.attempt(peer(other), at(59)).is_ok());
+        }
+        assert!(guesses.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(), "the same address in another spelling");
+        assert!(guesses.attempt(one, at(60)).is_ok());
+    }
+
+    #[test]
+    fn who_is_right_is_not_counted_and_wipes_nothing_out() {
+        let guesses = Guesses::default();
+        for _ in 0..9 {
+            guesses.attempt(None, at(0)).unwrap();
+        }
+        for _ in 0..100 {
+            guesses.attempt(None, at(0)).unwrap();
+            guesses.right(None);
+        }
+        guesses.attempt(None, at(0)).unwrap();
+        assert!(guesses.attempt(None, at(0)).is_err());
+    }
+
+    #[test]
+    fn a_customer_is_one_network_and_networks_in_mind_are_bounded() {
+        let guesses = Guesses::default();
+        for low in 0..10 {
+            guesses.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();
+        }
+        assert!(guesses.attempt(peer("2001:db8::ffff:1"), at(1)).is_err());
+        for other in 0..=u16::MAX {
+            guesses.attempt(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
+        }
+        assert_eq!(guesses.0.lock().unwrap().len(), NETWORKS);
+        assert!(guesses.attempt(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
+    }
+}

@@ -1,0 +1,42 @@
+//! `/v1/conversations`: which there are.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::ConversationId;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, Params, answer, suspensions};
+use crate::auth::By;
+use crate::error::Result;
+use crate::wire;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// Only those after this one: the `next` of the page before.
+    #[param(value_type = Option<String>)]
+    after: Option<Id<ConversationId>>,
+    /// At most so many: 1 to 500, 100 if absent.
+    limit: Option<usize>,
+}
+
+/// Lists conversations
+///
+/// Those that this principal may see, in the order of their ids. A page may be empty and still have a next one.
+#[utoipa::path(
+    get, path = "/v1/conversations", operation_id = "list_conversations", tag = "turns", params(List),
+    responses(
+        (status = 200, description = "A page", body = wire::ConversationPage),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn list(State(app): State<App>, By(by, _visit): By, Params(query): Params<List>) -> Result<Response> {
+    let limit = suspensions::page(query.limit)?;
+    let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
+    let conversations = seen.iter().map(wire::Conversation::from).collect();
+    answer(StatusCode::OK, &wire::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
+}

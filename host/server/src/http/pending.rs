@@ -1,0 +1,153 @@
+//! `/v1/pending/…`: what waits, in numbers, live, and answered several at a time. The list itself is in `suspensions`.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use dispatch::ports::Filter;
+use domain::{ConversationId, PrincipalId, SuspensionId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, NoParams, Params, answer, suspensions};
+use crate::auth::{Asking, By};
+use crate::error::{Error, Result};
+use crate::events::Open;
+use crate::inbox::Inbox;
+use crate::serve::Closing;
+use crate::{json, wire};
+
+/// The most answers at a time.
+const ANSWERS: usize = 100;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counted {
+    /// Only those of this conversation.
+    #[param(value_type = Option<String>)]
+    conversation: Option<Id<ConversationId>>,
+    /// Only those of turns that this principal submitted.
+    #[param(value_type = Option<String>)]
+    caller: Option<Id<PrincipalId>>,
+    /// Only those of calls of this tool.
+    tool: Option<String>,
+    /// Only those of this kind.
+    #[param(inline)]
+    kind: Option<wire::Kind>,
+    /// Only those that this principal may answer now.
+    #[serde(default)]
+    #[param(required = false)]
+    mine: bool,
+}
+
+/// Counts what waits
+///
+/// Of what this principal may see.
+#[utoipa::path(
+    get, path = "/v1/pending/counts", operation_id = "count_pending", tag = "suspensions", params(Counted),
+    responses(
+        (status = 200, description = "How many", body = wire::PendingCounts),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn counts(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Params(query): Params<Counted>,
+) -> Result<Response> {
+    let filter = Filter {
+        open: Some(true),
+        conversation: query.conversation.map(|id| id.0),
+        caller: query.caller.map(|id| id.0),
+        tool: query.tool,
+        kind: query.kind.map(Into::into),
+    };
+    let open = app.doors.handle.count_open(&by, filter, query.mine).await?;
+    let (approval, elicitation, client_exec) = (open.approvals, open.elicitations, open.client_execs);
+    let by_kind = wire::KindCounts { approval, elicitation, client_exec };
+    let counts = wire::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
+    answer(StatusCode::OK, &counts)
+}
+
+/// Follows what waits
+///
+/// Of all that this principal may see, as it happens: `pending.opened` and `pending.changed` with the suspension as in the
+/// list, and `pending.closed` once for each suspension, however it ends. The first event is `pending.ready`: read the list
+/// after it, not before. `pending.reset` says that the stream fell behind: read the list again. Nothing is told twice to
+/// whoever comes back, and nothing of what was missed; there are no ids.
+#[utoipa::path(
+    get, path = "/v1/pending/events", operation_id = "follow_pending", tag = "events",
+    responses(
+        (status = 200, description = "Events; `data` is a Suspension, of `pending.closed` a PendingClosed", content_type = "text/event-stream", body = wire::PendingClosed),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn events(
+    State(app): State<App>,
+    asking: Asking,
+    Params(NoParams {}): Params<NoParams>,
+    closing: Option<Extension<Closing>>,
+) -> Result<Response> {
+    let slot = Open::new(&app, &asking.by)?;
+    let follower = app.doors.handle.follow_inbox(&asking.by, asking.only());
+    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
+    let stream = Inbox::new(slot, (asking.by, asking.credential), follower, closing);
+    let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
+    Ok(Sse::new(stream.into_events()).keep_alive(alive).into_response())
+}
+
+/// Answers several suspensions
+///
+/// Each by itself, one after the other: an answer that does not stand changes nothing and keeps none of the others from
+/// standing. The status is 200 even if none stands; each has its own.
+#[utoipa::path(
+    post, path = "/v1/pending/resolve", operation_id = "resolve_several", tag = "suspensions",
+    request_body = wire::ResolveSeveral,
+    responses(
+        (status = 200, description = "What became of each", body = wire::ResolvedSeveral),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+    )
+)]
+pub(crate) async fn resolve(
+    State(app): State<App>,
+    By(by, _visit): By,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let wire::ResolveSeveral { answers } = json::object(&body)?;
+    if answers.is_empty() || answers.len() > ANSWERS {
+        return Err(Error::invalid_at("/answers", format!("there are 1 to {ANSWERS} answers")));
+    }
+    let mut resolved = Vec::with_capacity(answers.len());
+    for given in answers {
+        let (suspension, given) = given.split();
+        let done = match suspension.parse::<SuspensionId>() {
+            Ok(id) => suspensions::resolve_one(&app, &by, id, given).await,
+            Err(error) => Err(Error::invalid_at("/suspension", error.to_string())),
+        };
+        let (status, ok, problem) = match done {
+            Ok(resolved) => (StatusCode::OK.as_u16(), Some(resolved), None),
+            Err(error) => {
+                let problem = error.into_problem();
+                (problem.status, None, Some(problem))
+            }
+        };
+        resolved.push(wire::ResolvedOne { suspension, status, ok, problem });
+    }
+    answer(StatusCode::OK, &wire::ResolvedSeveral { answers: resolved })
+}

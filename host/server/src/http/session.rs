@@ -1,0 +1,265 @@
+//! `/v1/session` and links: how a person's browser comes by a session.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+use domain::{Principal, PrincipalId, Refusal, Span};
+
+use super::suspensions::OneSuspension;
+use super::{App, NoParams, Params, Segments, answer, to_the_end};
+use crate::auth::{Admin, Asking, COOKIE, Credential, FromPeer, is_same_origin};
+use crate::doors::NotSpent;
+use crate::error::{Code, Error, Result};
+use crate::links::{Links, NoLink};
+use crate::sealed::{Pass, Purpose};
+use crate::visits::Kind;
+use crate::{guard, json, wire};
+
+/// How long a session lasts that was opened with a token.
+const SESSION: Span = Span::from_secs(12 * 60 * 60);
+
+/// How long one lasts that was opened by a link.
+const BY_LINK: Span = Span::from_secs(60 * 60);
+
+/// How long a link counts if nobody says otherwise.
+const LINK: Span = Span::from_secs(60 * 60);
+
+/// The most bytes of a body here.
+const BODY: usize = 4 << 10;
+
+/// Logs in
+///
+/// For browsers: gives a cookie that no script can read, for twelve hours or until the token is revoked. Requests with the
+/// cookie other than GET and HEAD carry the `csrf` of the answer in the header `x-toolgate-csrf`.
+#[utoipa::path(
+    post, path = "/v1/session", operation_id = "log_in", tag = "session", security(()),
+    request_body = wire::LogIn,
+    responses(
+        (status = 200, description = "Who it is; with `set-cookie`", body = wire::Session),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 401, description = "`unauthorized`: the token is not known here"),
+        (status = 403, description = "`not-allowed`: a page of another site asks"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+        (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
+    )
+)]
+pub(crate) async fn log_in(
+    State(app): State<App>,
+    Params(NoParams {}): Params<NoParams>,
+    FromPeer(peer): FromPeer,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let wire::LogIn { token } = read(&app, &headers, body).await?;
+    let now = app.doors.handle.now();
+    app.guesses.attempt(peer, now)?;
+    let by = app.doors.auth.principal(&token);
+    let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "the token is not known here"))?;
+    app.guesses.right(peer);
+    let _visit = app.visit(&by, Kind::Request)?;
+    let pass =
+        Pass { id: app.doors.handle.mint(), token: domain::Digest::of(token), expires: now + SESSION, only: None };
+    opened(&app, &by, &pass, SESSION, is_secure(&uri, &headers))
+}
+
+/// Says who is asking
+#[utoipa::path(
+    get, path = "/v1/session", operation_id = "read_session", tag = "session",
+    responses(
+        (status = 200, description = "Who it is", body = wire::Session),
+        (status = 400, description = "`bad-request`"),
+        (status = 403, description = "`not-allowed`: a page of another site asks"),
+    )
+)]
+pub(crate) async fn read_session(
+    State(app): State<App>,
+    asking: Asking,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let pass = match &asking.credential {
+        Credential::Bearer(_) => None,
+        Credential::Session(pass) => Some(pass),
+    };
+    answer(StatusCode::OK, &told(&app, &asking.by, pass))
+}
+
+/// Logs out
+///
+/// The session counts no more, here or wherever its cookie was copied to.
+#[utoipa::path(
+    delete, path = "/v1/session", operation_id = "log_out", tag = "session",
+    responses(
+        (status = 200, description = "It has ended", body = wire::LoggedOut),
+        (status = 400, description = "`bad-request`: a bearer token asks, which is no session"),
+        (status = 403, description = "`not-allowed`: without the right `x-toolgate-csrf`, or a page of another site asks"),
+    )
+)]
+pub(crate) async fn log_out(
+    State(app): State<App>,
+    asking: Asking,
+    Params(NoParams {}): Params<NoParams>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let Credential::Session(pass) = asking.credential else {
+        let detail = "a bearer token is no session; `toolgate token revoke` ends it";
+        return Err(Error::new(Code::BadRequest, detail));
+    };
+    let (ended, now) = (app.doors.sessions.ended.clone(), app.doors.handle.now());
+    to_the_end(async move { ended.spend(pass.id, pass.expires, now).await }).await??;
+    let mut response = answer(StatusCode::OK, &wire::LoggedOut { ok: true })?;
+    set_cookie(&mut response, "", Span::from_millis(0), is_secure(&uri, &headers))?;
+    Ok(response)
+}
+
+/// Makes a link to one suspension
+///
+/// For one principal, good for one use: it opens a session that may read and answer this suspension and do nothing else.
+/// Sending it to the right person is up to whoever asks for it.
+#[utoipa::path(
+    post, path = "/v1/suspensions/{suspension}/links", operation_id = "make_link", tag = "session", params(OneSuspension),
+    request_body = wire::MakeLink,
+    responses(
+        (status = 200, description = "The link; nobody can look it up again", body = wire::Link),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 409, description = "`stale`: no longer open; with `state`, `by` and `at`"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`; nobody of that name answers"),
+    )
+)]
+pub(crate) async fn make_link(
+    State(app): State<App>,
+    Admin(by, _visit): Admin,
+    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let settings = &app.doors.settings;
+    let body = json::text(&headers, body, BODY, settings.body).await?;
+    let wire::MakeLink { principal, ttl_ms } = json::object(&body)?;
+    let principal: PrincipalId =
+        principal.parse().map_err(|error: domain::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
+    let item = super::suspensions::found(&app, &by, suspension.0).await?;
+    if let Some(closed) = &item.closed {
+        let (state, at) = (closed.state().to_owned(), Some(closed.at));
+        return Err(Refusal::Stale { state, by: Some(closed.by.clone()), at }.into());
+    }
+    let (id, now) = (app.doors.handle.mint(), app.doors.handle.now());
+    let ttl = ttl_ms.map_or(LINK, Span::from_millis);
+    let link = links(&app).make(id, suspension.0, &principal, ttl, now).map_err(|error| {
+        let place = if error == NoLink::Time { "/ttl_ms" } else { "/principal" };
+        Error::invalid_at(place, error.to_string())
+    })?;
+    let link = wire::Link { url: link.path, expires_at: wire::rfc3339(link.expires) };
+    answer(StatusCode::OK, &link)
+}
+
+/// Uses a link
+///
+/// Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. Looking at
+/// the page of a link uses nothing up: programs that scan mail do that.
+#[utoipa::path(
+    post, path = "/v1/session/link", operation_id = "use_link", tag = "session", security(()),
+    request_body = wire::UseLink,
+    responses(
+        (status = 200, description = "Who it is, and `only` which suspension; with `set-cookie`", body = wire::Session),
+        (status = 400, description = "`bad-json`, `bad-request`"),
+        (status = 401, description = "`unauthorized`: the link was not made here, has expired, or was revoked with its token"),
+        (status = 403, description = "`not-allowed`: a page of another site asks"),
+        (status = 408, description = "`too-slow`: the body did not arrive in time"),
+        (status = 409, description = "`link-used`: somebody has used it"),
+        (status = 413, description = "`too-large`"),
+        (status = 415, description = "`unsupported-media-type`"),
+        (status = 422, description = "`invalid`: with `errors`"),
+        (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
+    )
+)]
+pub(crate) async fn use_link(
+    State(app): State<App>,
+    Params(NoParams {}): Params<NoParams>,
+    FromPeer(peer): FromPeer,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let wire::UseLink { link } = read(&app, &headers, body).await?;
+    let now = app.doors.handle.now();
+    app.guesses.attempt(peer, now)?;
+    let wrong = || Error::new(Code::Unauthorized, "the link does not count, or counts no more; ask for another");
+    let (link, suspension, by) = links(&app).read(&link, now).ok_or_else(wrong)?;
+    app.guesses.right(peer);
+    let _visit = app.visit(&by, Kind::Request)?;
+    let used = app.doors.sessions.links.clone();
+    if !to_the_end(async move { used.spend(link.id, link.expires, now).await }).await?? {
+        let detail = "somebody has used this link; if that was not you, tell whoever sent it, and ask for another";
+        return Err(Error::new(Code::LinkUsed, detail));
+    }
+    let (id, expires) = (app.doors.handle.mint(), now + BY_LINK);
+    let pass = Pass { id, token: link.token, expires, only: Some(suspension) };
+    opened(&app, &by, &pass, BY_LINK, is_secure(&uri, &headers))
+}
+
+fn links(app: &App) -> Links {
+    Links::new(app.doors.sessions.key.clone(), app.doors.auth.clone())
+}
+
+/// A body that opens a session. Whoever could make a browser send one would have it act in a name that is not its user's.
+async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T> {
+    is_same_origin(headers)?;
+    if !headers.contains_key(header::CONTENT_TYPE) {
+        return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
+    }
+    json::object(&json::text(headers, body, BODY, app.doors.settings.body).await?)
+}
+
+fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> wire::Session {
+    wire::Session {
+        principal: by.id.to_string(),
+        roles: by.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        groups: by.groups.iter().map(ToString::to_string).collect(),
+        conversation: by.conversation.as_ref().map(ToString::to_string),
+        csrf: pass.map(|pass| pass.csrf(&app.doors.sessions.key)),
+        expires_at: pass.map(|pass| wire::rfc3339(pass.expires)),
+        only: pass.and_then(|pass| pass.only).map(|only| only.to_string()),
+    }
+}
+
+fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
+    let mut response = answer(StatusCode::OK, &told(app, by, Some(pass)))?;
+    set_cookie(&mut response, &pass.seal(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
+    Ok(response)
+}
+
+/// No script reads the cookie, and no page of another site has it sent.
+fn set_cookie(response: &mut Response, value: &str, lasts: Span, secure: bool) -> Result<()> {
+    let seconds = lasts.millis() / 1_000;
+    let secure = if secure { "; Secure" } else { "" };
+    let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let cookie = HeaderValue::try_from(cookie).map_err(|error| Error::fault(&error))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(())
+}
+
+/// Whether the cookie is for TLS alone. This server speaks none; a proxy in front of it does, under a name of its own.
+fn is_secure(uri: &Uri, headers: &HeaderMap) -> bool {
+    !guard::asked_for(uri, headers).is_some_and(|asked| guard::is_local(&asked))
+}
+
+impl From<NotSpent> for Error {
+    fn from(error: NotSpent) -> Self {
+        match error {
+            NotSpent::Full => Self::busy("the host keeps as many used links and ended sessions as it may", 60),
+            NotSpent::Fault(fault) => Self::fault(&fault),
+        }
+    }
+}

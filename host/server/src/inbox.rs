@@ -1,0 +1,84 @@
+//! The stream of what waits, over all conversations: live, without replay. What it missed it says that it missed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse;
+use dispatch::{InboxFollower, Waiting};
+use domain::Principal;
+use serde::Serialize;
+use tokio::time::MissedTickBehavior;
+
+use crate::auth::Credential;
+use crate::error::Result;
+use crate::events::Open;
+use crate::http::{App, suspensions};
+use crate::serve::Closing;
+use crate::{json, wire};
+
+/// What is streamed, and to whom.
+pub(crate) struct Inbox {
+    app: App,
+    by: Principal,
+    credential: Credential,
+    follower: InboxFollower,
+    closing: Closing,
+    is_ready: bool,
+    _open: Open,
+}
+
+impl Inbox {
+    pub(crate) fn new(
+        open: Open,
+        (by, credential): (Principal, Credential),
+        follower: InboxFollower,
+        closing: Closing,
+    ) -> Self {
+        Self { app: Arc::clone(open.app()), by, credential, follower, closing, is_ready: false, _open: open }
+    }
+
+    /// The stream as HTTP wants it. It ends when the server closes, the token or session no longer counts, or the store cannot
+    /// be read.
+    pub(crate) fn into_events(
+        self,
+    ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
+        let recheck = Duration::from_millis(self.app.doors.settings.recheck.millis().max(1));
+        let mut recheck = tokio::time::interval(recheck);
+        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        futures::stream::unfold((self, recheck), |(mut stream, mut recheck)| async move {
+            loop {
+                let event = tokio::select! {
+                    biased;
+                    () = stream.closing.wait() => return None,
+                    _ = recheck.tick() => {
+                        if !stream.credential.stands_for(&stream.by, &stream.app) {
+                            return None;
+                        }
+                        continue;
+                    }
+                    event = Self::next(stream.is_ready, &mut stream.follower, &stream.app, &stream.by) => event,
+                };
+                stream.is_ready = true;
+                // The error was logged where it was made.
+                return Some((Ok(event.ok()?), (stream, recheck)));
+            }
+        })
+    }
+
+    /// The next event. Safe to cancel, as what it awaits is.
+    async fn next(is_ready: bool, follower: &mut InboxFollower, app: &App, by: &Principal) -> Result<sse::Event> {
+        if !is_ready {
+            return named("pending.ready", &wire::Nothing {});
+        }
+        match follower.next().await? {
+            Waiting::Opened(item) => named("pending.opened", &suspensions::listed(&item, by, app)),
+            Waiting::Changed(item) => named("pending.changed", &suspensions::listed(&item, by, app)),
+            Waiting::Closed { row, by, at } => named("pending.closed", &wire::PendingClosed::new(&row, &by, at)),
+            Waiting::Missed => named("pending.reset", &wire::Nothing {}),
+        }
+    }
+}
+
+fn named<T: Serialize>(name: &str, value: &T) -> Result<sse::Event> {
+    Ok(sse::Event::default().event(name).data(json::write(value)?))
+}

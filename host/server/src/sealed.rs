@@ -1,0 +1,240 @@
+//! Texts that only this host can have written: a payload under a signature, for cookies and links. Pure: no clock, no state,
+//! no I/O. Nothing in them is secret from whoever holds them, and nothing in them can be changed.
+//!
+//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has a key of its own, made of
+//! the host's, so that a text for one is never taken for another.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::{Digest, SuspensionId, Timestamp};
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
+/// The most characters that are looked at. What this host writes is shorter.
+const LONGEST: usize = 512;
+
+/// How many bytes a signature has.
+const MAC: usize = 32;
+
+/// How many bytes a payload has: version, expiry, id, digest, whether it is for one suspension, which.
+const PAYLOAD: usize = 1 + 8 + 16 + 32 + 1 + 16;
+
+/// The version of the payload.
+const VERSION: u8 = 1;
+
+/// The key of this host, under which sessions and links are signed. Whoever has it can be anybody.
+#[derive(Clone)]
+pub struct SigningKey([u8; 32]);
+
+impl SigningKey {
+    /// A key of 256 random bits.
+    #[must_use]
+    pub const fn new(bits: [u8; 32]) -> Self {
+        Self(bits)
+    }
+
+    fn mac(&self, purpose: Purpose) -> Hmac<Sha256> {
+        keyed(&finished(keyed(&self.0), purpose.label()))
+    }
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SigningKey(…)")
+    }
+}
+
+/// What a text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The cookie of a session.
+    Session,
+    /// A link that opens one suspension.
+    Link,
+    /// What a page sends with each change, and another site's page cannot know.
+    Csrf,
+}
+
+impl Purpose {
+    const fn label(self) -> &'static [u8] {
+        match self {
+            Self::Session => b"toolgate session 1",
+            Self::Link => b"toolgate link 1",
+            Self::Csrf => b"toolgate csrf 1",
+        }
+    }
+}
+
+/// What a cookie or a link says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    /// Made for this pass and for no other.
+    pub(crate) id: u128,
+    /// The digest of the token whose holder it speaks for: when that is revoked, the pass is worth nothing.
+    pub(crate) token: Digest,
+    /// From then on it counts no more.
+    pub(crate) expires: Timestamp,
+    /// The only suspension that it opens, if it opens one alone.
+    pub(crate) only: Option<SuspensionId>,
+}
+
+impl Pass {
+    /// The text for whoever is to have it.
+    pub(crate) fn seal(&self, key: &SigningKey, purpose: Purpose) -> String {
+        let mut bytes = Vec::with_capacity(PAYLOAD + MAC);
+        bytes.push(VERSION);
+        bytes.extend(self.expires.millis().to_be_bytes());
+        bytes.extend(self.id.to_be_bytes());
+        bytes.extend(self.token.as_bytes());
+        bytes.push(u8::from(self.only.is_some()));
+        bytes.extend(self.only.map_or(0, SuspensionId::bits).to_be_bytes());
+        let mac = finished(key.mac(purpose), &bytes);
+        bytes.extend(mac);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// What a text says, if this host wrote it for this purpose and it still counts.
+    pub(crate) fn open(text: &str, key: &SigningKey, purpose: Purpose, now: Timestamp) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        // The decoder takes one spelling of each byte string and no other.
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (payload, mac) = bytes.split_last_chunk::<MAC>()?;
+        let mut expected = key.mac(purpose);
+        expected.update(payload);
+        // In constant time.
+        expected.verify_slice(mac).ok()?;
+        let pass = Self::read(payload)?;
+        (now < pass.expires).then_some(pass)
+    }
+
+    fn read(payload: &[u8]) -> Option<Self> {
+        let (&[version], rest) = payload.split_first_chunk()?;
+        let (expires, rest) = rest.split_first_chunk()?;
+        let (id, rest) = rest.split_first_chunk()?;
+        let (token, rest) = rest.split_first_chunk()?;
+        let (&[is_for_one], rest) = rest.split_first_chunk()?;
+        let only = SuspensionId::from_bits(u128::from_be_bytes(rest.try_into().ok()?));
+        (version == VERSION).then_some(Self {
+            id: u128::from_be_bytes(*id),
+            token: Digest::from_bytes(*token),
+            expires: Timestamp::from_millis(u64::from_be_bytes(*expires)),
+            only: (is_for_one == 1).then_some(only),
+        })
+    }
+
+    /// What a page of this session sends with each change.
+    pub(crate) fn csrf(&self, key: &SigningKey) -> String {
+        URL_SAFE_NO_PAD.encode(finished(key.mac(Purpose::Csrf), &self.id.to_be_bytes()))
+    }
+
+    /// Whether a text is [`Pass::csrf`], in constant time.
+    pub(crate) fn is_csrf(&self, text: &str, key: &SigningKey) -> bool {
+        let mut expected = key.mac(Purpose::Csrf);
+        expected.update(&self.id.to_be_bytes());
+        let given = if text.len() > LONGEST { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
+        given.is_some_and(|given| expected.verify_slice(&given).is_ok())
+    }
+}
+
+fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+    #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+    Hmac::new_from_slice(key).expect("a key")
+}
+
+fn finished(mut mac: Hmac<Sha256>, bytes: &[u8]) -> [u8; 32] {
+    mac.update(bytes);
+    mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: SigningKey = SigningKey::new([7; 32]);
+
+    fn pass(only: Option<u128>) -> Pass {
+        Pass {
+            id: 0x1234,
+            token: Digest::of("a token"),
+            expires: Timestamp::from_millis(1_000),
+            only: only.map(SuspensionId::from_bits),
+        }
+    }
+
+    fn open(text: &str) -> Option<Pass> {
+        Pass::open(text, &KEY, Purpose::Link, Timestamp::from_millis(999))
+    }
+
+    #[test]
+    fn what_was_sealed_is_opened_until_it_expires() {
+        for pass in [pass(None), pass(Some(0)), pass(Some(u128::MAX))] {
+            let text = pass.seal(&KEY, Purpose::Link);
+            assert_eq!(open(&text), Some(pass));
+            for (now, counts) in [(0, true), (999, true), (1_000, false), (u64::MAX, false)] {
+                let opened = Pass::open(&text, &KEY, Purpose::Link, Timestamp::from_millis(now));
+                assert_eq!(opened.is_some(), counts, "{now}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_bit_can_be_changed_and_no_byte_left_out_or_added() {
+        let text = pass(Some(9)).seal(&KEY, Purpose::Link);
+        let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                assert_eq!(open(&URL_SAFE_NO_PAD.encode(changed)), None, "bit {bit} of byte {at}");
+            }
+            assert_eq!(open(&URL_SAFE_NO_PAD.encode(&bytes[..at])), None, "cut at {at}");
+            assert_eq!(open(&URL_SAFE_NO_PAD.encode(&bytes[at + 1..])), None, "cut until {at}");
+        }
+        for more in [vec![0], vec![0; 600]] {
+            assert_eq!(open(&URL_SAFE_NO_PAD.encode([bytes.clone(), more].concat())), None);
+        }
+    }
+
+    #[test]
+    fn one_text_has_one_spelling() {
+        let text = pass(None).seal(&KEY, Purpose::Link);
+        assert!(open(&text).is_some());
+        for (at, _) in text.char_indices() {
+            for other in "AB_-z9=+/ .\n".chars().filter(|other| !text[at..].starts_with(*other)) {
+                let changed = format!("{}{other}{}", &text[..at], &text[at + 1..]);
+                assert_eq!(open(&changed), None, "{changed}");
+            }
+        }
+        for other in [format!("{text}="), format!(" {text}"), format!("{text}\n"), text.to_lowercase(), String::new()] {
+            assert_eq!(open(&other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn another_key_and_another_purpose_open_nothing() {
+        let at = Timestamp::from_millis(0);
+        let text = pass(None).seal(&KEY, Purpose::Session);
+        assert!(Pass::open(&text, &KEY, Purpose::Session, at).is_some());
+        assert_eq!(Pass::open(&text, &SigningKey::new([8; 32]), Purpose::Session, at), None);
+        assert_eq!(Pass::open(&text, &KEY, Purpose::Link, at), None);
+        assert_eq!(Pass::open(&text, &KEY, Purpose::Csrf, at), None);
+    }
+
+    #[test]
+    fn a_session_has_one_word_for_its_changes_and_no_other_session_has_it() {
+        let (one, two) = (pass(None), Pass { id: 0x1235, ..pass(None) });
+        assert!(one.is_csrf(&one.csrf(&KEY), &KEY));
+        for wrong in [two.csrf(&KEY), one.csrf(&SigningKey::new([8; 32])), one.seal(&KEY, Purpose::Csrf), String::new()]
+        {
+            assert!(!one.is_csrf(&wrong, &KEY), "{wrong}");
+        }
+        assert!(!one.is_csrf(&one.csrf(&KEY)[1..], &KEY));
+    }
+
+    #[test]
+    fn a_key_is_not_printed() {
+        assert_eq!(format!("{KEY:?}"), "SigningKey(…)");
+    }
+}

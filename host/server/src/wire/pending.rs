@@ -1,0 +1,124 @@
+//! What waits: in numbers, live, and answered several at a time.
+
+use dispatch::ports::SuspensionRow;
+use domain::{PrincipalId, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Problem, Resolve, Resolved, StandingTerms, Verbatim, present, rfc3339};
+
+/// How many suspensions wait.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct PendingCounts {
+    /// All of them.
+    pub open: usize,
+    /// By what is waited for.
+    pub by_kind: KindCounts,
+    /// Whether all were counted. A count looks at a bounded number, and there are more than it says if this is false.
+    pub complete: bool,
+}
+
+/// How many suspensions wait for what.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct KindCounts {
+    /// For a yes or no.
+    pub approval: usize,
+    /// For a person's answer.
+    pub elicitation: usize,
+    /// For a client's result.
+    pub client_exec: usize,
+}
+
+/// That a suspension waits no more.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct PendingClosed {
+    /// Which.
+    pub suspension: String,
+    /// Its conversation.
+    pub conversation: String,
+    /// The decision, `expired` or `withdrawn`.
+    pub state: String,
+    /// By whom; `system` for what the host does by itself.
+    pub by: String,
+    /// When.
+    pub at: String,
+}
+
+impl PendingClosed {
+    pub(crate) fn new(row: &SuspensionRow, by: &PrincipalId, at: Timestamp) -> Self {
+        Self {
+            suspension: row.id.to_string(),
+            conversation: row.conversation.to_string(),
+            state: row.state.clone(),
+            by: by.to_string(),
+            at: rfc3339(at),
+        }
+    }
+}
+
+/// An event that says no more than its name.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Nothing {}
+
+/// Answers to several suspensions. Each stands or falls for itself.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveSeveral {
+    /// The answers, 1 to 100. They are given in this order.
+    pub answers: Vec<ResolveOne>,
+}
+
+/// An answer to one of several.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveOne {
+    /// To which suspension.
+    pub suspension: String,
+    /// One of the allowed decisions.
+    pub decision: String,
+    /// What comes with it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Verbatim>,
+    /// Arguments to take the place of the submitted ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Verbatim>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The digest of what was shown. With it, an answer to anything else is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_digest: Option<String>,
+    /// With an approval: what it shall allow beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<StandingTerms>,
+}
+
+impl ResolveOne {
+    /// To which suspension, and the answer.
+    pub(crate) fn split(self) -> (String, Resolve) {
+        let Self { suspension, decision, data, arguments, comment, expect_digest, standing } = self;
+        (suspension, Resolve { decision, data, arguments, comment, expect_digest, standing })
+    }
+}
+
+/// What became of several answers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ResolvedSeveral {
+    /// In the order of the answers.
+    pub answers: Vec<ResolvedOne>,
+}
+
+/// What became of one of several answers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ResolvedOne {
+    /// To which suspension.
+    pub suspension: String,
+    /// The status that it would have had by itself: 200 where it stands.
+    pub status: u16,
+    /// What it was answered with, where it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<Resolved>,
+    /// Why it does not stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}

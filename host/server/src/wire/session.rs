@@ -1,0 +1,71 @@
+//! Sessions of browsers, and links.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A token to log in with.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogIn {
+    /// The token.
+    pub token: String,
+}
+
+/// A link to use up.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UseLink {
+    /// The link: the part after `/link/`, or all of it.
+    pub link: String,
+}
+
+/// Who is asking.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Session {
+    /// The name.
+    pub principal: String,
+    /// The roles: `caller`, `approver`, `client`, `admin`.
+    pub roles: Vec<String>,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// The only conversation that is open to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// What goes with each request of the session other than GET and HEAD, in the header `x-toolgate-csrf`. Absent where a
+    /// bearer token asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csrf: Option<String>,
+    /// When the session ends. Absent where a bearer token asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The only suspension that is open to it, where a link opened the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+}
+
+/// That a session has ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct LoggedOut {
+    /// Always true.
+    pub ok: bool,
+}
+
+/// For whom a link is to be, and for how long.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MakeLink {
+    /// Who uses it: the name of a token with the role `approver` or `admin`.
+    pub principal: String,
+    /// For how many milliseconds it counts: at most 604800000, seven days; an hour if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// A link, good for one use.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Link {
+    /// Its path on this host. Whoever has it may answer in the principal's name.
+    pub url: String,
+    /// From then on it counts no more.
+    pub expires_at: String,
+}

@@ -1,0 +1,255 @@
+//! Sessions: a browser logs in, and no other page makes use of that.
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use domain::Span;
+use expect_test::expect;
+use http_body_util::BodyExt as _;
+use toolgate_server::Settings;
+use tower::ServiceExt as _;
+
+use crate::world::{Reply, World, request};
+
+/// What a browser has after it logged in.
+pub(crate) struct Browser {
+    pub(crate) cookie: String,
+    pub(crate) csrf: String,
+}
+
+impl Browser {
+    /// What a browser has after this answer.
+    pub(crate) fn of(reply: &Reply) -> Self {
+        let set = reply.headers[header::SET_COOKIE].to_str().unwrap();
+        let cookie = set.split(';').next().unwrap().to_owned();
+        Self { cookie, csrf: reply.at("/csrf") }
+    }
+
+    pub(crate) async fn log_in(world: &World, token: &str) -> Self {
+        Self::of(&log_in(world, token).await)
+    }
+
+    /// A request with the cookie and nothing else.
+    pub(crate) fn bare(&self, method: &str, path: &str, body: Option<&str>) -> Request<Body> {
+        with(request(method, path, "", body), "cookie", &self.cookie)
+    }
+
+    /// A request as a page of this host makes it.
+    pub(crate) fn own(&self, method: &str, path: &str, body: Option<&str>) -> Request<Body> {
+        let asked = with(self.bare(method, path, body), "sec-fetch-site", "same-origin");
+        with(asked, "x-toolgate-csrf", &self.csrf)
+    }
+}
+
+pub(crate) fn with(mut request: Request<Body>, name: &'static str, value: &str) -> Request<Body> {
+    request.headers_mut().append(name, value.parse().unwrap());
+    request
+}
+
+async fn log_in(world: &World, token: &str) -> Reply {
+    world.post("", "/v1/session", &serde_json::json!({ "token": token }).to_string()).await
+}
+
+/// A turn to submit.
+const TURN: &str = r#"{"calls":[{"id":"1","tool":"pay","arguments":{}}]}"#;
+const TURNS: &str = "/v1/conversations/c/turns";
+
+#[tokio::test]
+async fn a_browser_logs_in_and_may_do_what_its_token_may() {
+    let world = World::new();
+    let reply = log_in(&world, "alice").await;
+    expect![[r#"
+        200
+        {
+          "principal": "alice",
+          "roles": [
+            "caller"
+          ],
+          "groups": [],
+          "csrf": "…",
+          "expires_at": "2026-01-01T12:00:00.000Z"
+        }
+    "#]]
+    .assert_eq(&reply.pretty().replace(&reply.at("/csrf"), "…"));
+    let set = reply.headers[header::SET_COOKIE].to_str().unwrap();
+    let (value, attributes) = set.split_once("; ").unwrap();
+    assert_eq!(attributes, "Path=/; Max-Age=43200; HttpOnly; SameSite=Strict");
+    assert!(!value.contains("alice"), "{value}");
+    let browser = Browser::of(&reply);
+    assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
+    assert_eq!(world.send(browser.bare("GET", "/v1/pending", None)).await.at("/suspensions/0/tool"), "pay");
+    assert_eq!(world.send(browser.bare("GET", "/v1/plugins", None)).await.code(), "403 not-allowed");
+    let own = world.send(browser.bare("GET", "/v1/session", None)).await;
+    assert_eq!((own.at("/principal"), own.at("/csrf")), ("alice".into(), browser.csrf.clone()));
+    let bearer = world.get("alice", "/v1/session").await;
+    assert_eq!((bearer.at("/principal"), bearer.json().get("csrf")), ("alice".into(), None));
+}
+
+#[tokio::test]
+async fn a_cookie_alone_changes_nothing() {
+    let world = World::new();
+    let (browser, other) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
+    let turn = || browser.bare("POST", TURNS, Some(TURN));
+    let csrf = "x-toolgate-csrf";
+    let cut = &browser.csrf[1..];
+    let refused = [
+        ("without it", turn()),
+        ("empty", with(turn(), csrf, "")),
+        ("another session's", with(turn(), csrf, &other.csrf)),
+        ("the cookie's own value", with(turn(), csrf, browser.cookie.split_once('=').unwrap().1)),
+        ("cut", with(turn(), csrf, cut)),
+        ("twice", with(with(turn(), csrf, &browser.csrf), csrf, &browser.csrf)),
+        ("log-out", browser.bare("DELETE", "/v1/session", None)),
+    ];
+    for (what, request) in refused {
+        assert_eq!(world.send(request).await.code(), "403 not-allowed", "{what}");
+    }
+    let nothing = world.get("alice", "/v1/pending").await;
+    assert_eq!(nothing.json()["suspensions"].as_array().unwrap().len(), 0);
+    assert_eq!(world.send(with(turn(), csrf, &browser.csrf)).await.status, 201);
+}
+
+#[tokio::test]
+async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
+    let world = World::new();
+    let browser = Browser::log_in(&world, "root").await;
+    let site = "sec-fetch-site";
+    for other in ["cross-site", "same-site", "anything"] {
+        let read = with(browser.bare("GET", "/v1/tools", None), site, other);
+        assert_eq!(world.send(read).await.code(), "403 not-allowed", "{other}");
+        let both = with(with(browser.bare("GET", "/v1/tools", None), site, "same-origin"), site, other);
+        assert_eq!(world.send(both).await.code(), "403 not-allowed", "{other}");
+        // Nor does it log a browser in, under a name that its user does not know of.
+        let body = r#"{"token":"eve"}"#;
+        let login = with(request("POST", "/v1/session", "", Some(body)), site, other);
+        assert_eq!(world.send(login).await.code(), "403 not-allowed", "{other}");
+        // With a token of its own it is a program like any other.
+        assert_eq!(world.send(with(request("GET", "/v1/tools", "alice", None), site, other)).await.status, 200);
+    }
+    for own in ["same-origin", "none"] {
+        assert_eq!(world.send(with(browser.bare("GET", "/v1/tools", None), site, own)).await.status, 200, "{own}");
+    }
+    let mut plain = request("POST", "/v1/session", "", Some(r#"{"token":"eve"}"#));
+    for kind in [Some("text/plain"), Some("application/x-www-form-urlencoded"), None] {
+        plain.headers_mut().remove(header::CONTENT_TYPE);
+        let mut asked = request("POST", "/v1/session", "", Some(r#"{"token":"eve"}"#));
+        asked.headers_mut().remove(header::CONTENT_TYPE);
+        asked.headers_mut().extend(kind.map(|kind| (header::CONTENT_TYPE, kind.parse().unwrap())));
+        assert_eq!(world.send(asked).await.code(), "415 unsupported-media-type", "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
+    let world = World::new();
+    let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
+    let (revoked, ended, left) = (
+        Browser::log_in(&world, "alice").await,
+        Browser::log_in(&world, "bob").await,
+        Browser::log_in(&world, "bob").await,
+    );
+    for browser in [&revoked, &ended, &left] {
+        assert_eq!(alive(browser).await, "200");
+    }
+    world.revoke("alice");
+    assert_eq!(alive(&revoked).await, "401 unauthorized");
+
+    let out = world.send(ended.own("DELETE", "/v1/session", None)).await;
+    assert_eq!(out.status, 200);
+    let set = out.headers[header::SET_COOKIE].to_str().unwrap();
+    assert!(set.starts_with("toolgate_session=; Path=/; Max-Age=0;"), "{set}");
+    // Wherever a copy of the cookie is.
+    assert_eq!(alive(&ended).await, "401 unauthorized");
+    assert_eq!(alive(&left).await, "200");
+    world.clock.advance(12 * 60 * 60 - 1);
+    assert_eq!(alive(&left).await, "200");
+    world.clock.advance(1);
+    assert_eq!(alive(&left).await, "401 unauthorized");
+    assert_eq!(world.send(request("DELETE", "/v1/session", "bob", None)).await.code(), "400 bad-request");
+}
+
+#[tokio::test]
+async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
+    let mut world = World::new();
+    let browser = Browser::log_in(&world, "alice").await;
+    world.open_anew();
+    assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
+    let (name, value) = browser.cookie.split_once('=').unwrap();
+    let changed = format!("{name}={}{}", if value.starts_with('B') { 'C' } else { 'B' }, &value[1..]);
+    let twice = format!("{}; {}", browser.cookie, browser.cookie);
+    for cookie in [changed.as_str(), "toolgate_session=", "toolgate_session", "other=1", &twice, "TOOLGATE_SESSION=x"] {
+        let asked = with(request("GET", "/v1/tools", "", None), "cookie", cookie);
+        assert_eq!(world.send(asked).await.code(), "401 unauthorized", "{cookie}");
+    }
+    let among = format!("a=b; {}; c=d=e", browser.cookie);
+    assert_eq!(world.send(with(request("GET", "/v1/tools", "", None), "cookie", &among)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_token_in_the_header_goes_before_the_cookie() {
+    let world = World::new();
+    let browser = Browser::log_in(&world, "root").await;
+    let as_alice = with(request("GET", "/v1/session", "alice", None), "cookie", &browser.cookie);
+    assert_eq!(world.send(as_alice).await.at("/principal"), "alice");
+    // A token that does not count is not made good by a cookie.
+    for wrong in ["nobody", "a b"] {
+        let both = with(request("GET", "/v1/session", wrong, None), "cookie", &browser.cookie);
+        assert_eq!(world.send(both).await.code(), "401 unauthorized");
+    }
+    let basic = with(browser.bare("GET", "/v1/session", None), "authorization", "Basic cm9vdDo=");
+    assert_eq!(world.send(basic).await.code(), "401 unauthorized");
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
+    let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
+    for (host, secure) in
+        [("localhost:7420", false), ("127.0.0.1", false), ("[::1]:1", false), ("gate.example.com", true)]
+    {
+        let mut asked = request("POST", "/v1/session", "", Some(r#"{"token":"bob"}"#));
+        asked.headers_mut().insert(header::HOST, host.parse().unwrap());
+        let set = world.send(asked).await.headers[header::SET_COOKIE].to_str().unwrap().to_owned();
+        assert_eq!(set.ends_with("; Secure"), secure, "{host}: {set}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_guesses_is_made_to_wait_and_is_told_how_long() {
+    let world = World::new();
+    for guess in 0..5 {
+        assert_eq!(log_in(&world, &format!("guess-{guess}")).await.code(), "401 unauthorized");
+        assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "401 unauthorized");
+    }
+    world.clock.advance(20);
+    let refused = log_in(&world, "alice").await;
+    assert_eq!((refused.code().as_str(), refused.json()["retry_after"].as_u64()), ("429 busy", Some(40)));
+    assert_eq!(refused.headers[header::RETRY_AFTER], "40");
+    assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "429 busy");
+    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "tokens are not asked for in vain meanwhile");
+    world.clock.advance(40);
+    for _ in 0..20 {
+        assert_eq!(log_in(&world, "alice").await.status, 200, "who is right is not counted");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_a_session_ends_with_it() {
+    let world = World::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
+    let open = async |browser: &Browser| {
+        let asked = browser.bare("GET", "/v1/conversations/c/events", None);
+        let response = world.router.clone().oneshot(asked).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body()
+    };
+    let (alice, bob, carol) = (
+        Browser::log_in(&world, "alice").await,
+        Browser::log_in(&world, "bob").await,
+        Browser::log_in(&world, "carol").await,
+    );
+    let (revoked, ended, mut untouched) = (open(&alice).await, open(&bob).await, open(&carol).await);
+    world.revoke("alice");
+    world.send(bob.own("DELETE", "/v1/session", None)).await;
+    revoked.collect().await.unwrap();
+    ended.collect().await.unwrap();
+    world.post("root", TURNS, TURN).await;
+    assert!(untouched.frame().await.unwrap().is_ok());
+}

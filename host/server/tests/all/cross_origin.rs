@@ -1,0 +1,78 @@
+//! Other origins' pages: those that the operator named use the API with tokens of their own, and no others.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, header};
+use toolgate_server::Settings;
+use tower::ServiceExt as _;
+
+use crate::browsers::{Browser, with};
+use crate::world::{World, request};
+
+const APP: &str = "https://app.example.com";
+
+fn world() -> World {
+    World::with(Settings { origins: vec![APP.to_owned(), "http://localhost:5173".to_owned()], ..Settings::default() })
+}
+
+async fn headers(world: &World, request: Request<Body>) -> (u16, HeaderMap) {
+    let response = world.router.clone().oneshot(request).await.unwrap();
+    (response.status().as_u16(), response.headers().clone())
+}
+
+fn preflight(origin: &str, method: &str, asks: &str) -> Request<Body> {
+    let asked = with(request("OPTIONS", "/v1/conversations/c/turns", "", None), "origin", origin);
+    with(with(asked, "access-control-request-method", method), "access-control-request-headers", asks)
+}
+
+#[tokio::test]
+async fn a_named_origin_may_send_a_token_and_no_page_may_use_a_session() {
+    let world = world();
+    let (status, told) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
+    assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
+    let allowed = told[header::ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap();
+    assert_eq!(allowed, "authorization,content-type,last-event-id");
+    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
+    assert!(told[header::VARY].to_str().unwrap().contains("origin"), "no cache gives it to another origin");
+
+    let asked = with(request("GET", "/v1/tools", "alice", None), "origin", APP);
+    let (status, told) = headers(&world, asked).await;
+    assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
+    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
+    // What is wrong with a request is for the page to read, too.
+    let (status, told) = headers(&world, with(request("GET", "/v1/tools", "nobody", None), "origin", APP)).await;
+    assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (401, true));
+
+    let browser = Browser::log_in(&world, "root").await;
+    let asked = with(with(browser.bare("GET", "/v1/tools", None), "origin", APP), "sec-fetch-site", "cross-site");
+    assert_eq!(headers(&world, asked).await.0, 403);
+}
+
+#[tokio::test]
+async fn an_origin_that_is_not_named_is_told_nothing() {
+    let world = world();
+    for origin in [
+        "https://evil.example.com",
+        "https://app.example.com.evil.example",
+        "http://app.example.com",
+        "https://app.example.com:8443",
+        "https://APP.example.com",
+        "null",
+        "*",
+    ] {
+        let (_, told) = headers(&world, preflight(origin, "POST", "authorization")).await;
+        assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
+        let (_, told) = headers(&world, with(request("GET", "/healthz", "", None), "origin", origin)).await;
+        assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
+    }
+    let mut renamed = preflight(APP, "POST", "authorization");
+    renamed.headers_mut().insert(header::HOST, "evil.example".parse().unwrap());
+    assert_eq!(headers(&world, renamed).await.0, 421, "under another name there is nothing, for nobody's page");
+}
+
+#[tokio::test]
+async fn without_named_origins_nothing_is_said_of_any() {
+    let world = World::new();
+    let (status, told) = headers(&world, preflight(APP, "POST", "authorization")).await;
+    assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));
+    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_HEADERS));
+}
