@@ -56,7 +56,7 @@ pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;
 pub use load::{ForeignImport, LoadError};
 pub use plugin::Plugin;
-pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, PolicyRisk};
+pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion};
 pub use random::{Random, SystemRandom};
 pub use report::{Level, Sink, Update};
 pub use sandbox::{Sandbox, Settings};

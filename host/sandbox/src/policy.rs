@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Span};
+use domain::{Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Risk, Span};
 use serde_json::{Map, Value};
 use wasmtime::component::{InstancePre, Linker};
 
@@ -91,19 +91,6 @@ pub struct PolicyQuestion {
     pub facts: Json,
 }
 
-/// How much is at stake, in a policy's judgement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PolicyRisk {
-    /// Easily undone.
-    Low,
-    /// Undone with some effort.
-    Medium,
-    /// Hard to undo.
-    High,
-    /// Cannot be undone, or reaches far.
-    Critical,
-}
-
 /// What a policy says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyAnswer {
@@ -114,7 +101,7 @@ pub enum PolicyAnswer {
         /// Why, in the policy's words, if it says.
         reason: Option<String>,
         /// How much is at stake, if it says.
-        risk: Option<PolicyRisk>,
+        risk: Option<Risk>,
     },
     /// It must not happen.
     Deny {
@@ -160,7 +147,7 @@ pub enum PolicyError {
 /// What a policy returned, before it was held against the interface.
 pub(crate) enum Said {
     Proceed,
-    RequireApproval { reason: String, risk: Option<PolicyRisk>, options: String },
+    RequireApproval { reason: String, risk: Option<Risk>, options: String },
     Deny(String),
 }
 

@@ -1,13 +1,13 @@
 //! The interface of policies: bindings from `wit/policy` and their conversion, and nothing else. It has versions of its own.
 
-use domain::{Approval, Executor};
+use domain::{Approval, Executor, Risk};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
 
 use self::bindings::exports::toolgate::policy::judge;
 use self::bindings::toolgate::policy::{host, policy_types};
 use crate::guest::Guest;
-use crate::policy::{PolicyQuestion, PolicyRisk, Said};
+use crate::policy::{PolicyQuestion, Said};
 use crate::report::Level;
 
 mod bindings {
@@ -82,12 +82,12 @@ fn executor(executor: Executor) -> Result<policy_types::Executor> {
     }
 }
 
-fn risk(risk: policy_types::Risk) -> PolicyRisk {
+fn risk(risk: policy_types::Risk) -> Risk {
     match risk {
-        policy_types::Risk::Low => PolicyRisk::Low,
-        policy_types::Risk::Medium => PolicyRisk::Medium,
-        policy_types::Risk::High => PolicyRisk::High,
-        policy_types::Risk::Critical => PolicyRisk::Critical,
+        policy_types::Risk::Low => Risk::Low,
+        policy_types::Risk::Medium => Risk::Medium,
+        policy_types::Risk::High => Risk::High,
+        policy_types::Risk::Critical => Risk::Critical,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::{Approval, Digest, Executor, Json, Span};
+use domain::{Approval, Digest, Executor, Json, Risk, Span};
 use toolgate_sandbox::{
-    Capabilities, LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, PolicyRisk, Sandbox, Settings,
+    Capabilities, LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, Settings,
 };
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -124,7 +124,7 @@ fn a_policy_is_told_everything_about_a_call_and_its_answer_is_taken() {
          (call $ask (i32.const 4096) (i32.sub (i32.add (local.get $to) (i32.const 2)) (i32.const 4096)))"
     );
     let reason = r#"pay|bank|agent|c1|{"amount":5}|{"environment":"production"}|{"settings":{}}|cb"#.to_owned();
-    let expected = PolicyAnswer::RequireApproval { reason: Some(reason), risk: Some(PolicyRisk::High) };
+    let expected = PolicyAnswer::RequireApproval { reason: Some(reason), risk: Some(Risk::High) };
     assert_eq!(judge(&policy(&body)), Ok(expected));
     assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
     let denied = Wat {
