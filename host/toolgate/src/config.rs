@@ -12,6 +12,7 @@ mod grants;
 mod limits;
 mod manifest;
 mod place;
+mod policies;
 mod policy;
 mod quota;
 mod secrets;
@@ -34,6 +35,7 @@ pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyVal
 pub use limits::LimitsTable;
 pub use manifest::manifest;
 use place::Source;
+pub use policies::{ComponentTable, PolicyComponent};
 pub use policy::{
     Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PoliciesTable, PolicyTable, RiskName, RuleName,
     TriedRule,

@@ -22,6 +22,7 @@ mod compiler;
 pub mod config;
 pub mod doors;
 mod folder;
+mod guards;
 mod host;
 mod keys;
 mod reach;

@@ -20,6 +20,7 @@ use crate::clock::{WallClock, mint};
 use crate::compiler::{CompilerProgram, compiler};
 use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
+use crate::guards;
 use crate::host::{Background, Host, Running};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
@@ -96,6 +97,11 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let sending = Background::new(sending);
     let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
     let sandbox = sandbox(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http))?;
+    let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+    let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
+    let on_guests = guests.handle().clone();
+    let guests = Background::new(guests);
+    let guards = guards::open(&plan.config, &sandbox, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let secrets = plan.config.secrets()?;
@@ -113,15 +119,13 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let (events, told) = record::events(actors.clone());
     let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
 
-    let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-    let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
-    let policy = Arc::new(Combined::new(plan.config.operator_rules(), Vec::new()));
+    let policy = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let core = dispatch::Host::start(Parts {
         store: store.clone(),
         tools: Arc::new(registry.clone()),
         policy: policy.clone(),
         clock: clock.clone(),
-        guests: guests.handle().clone(),
+        guests: on_guests,
         owner,
         mint: Arc::new(mint),
         rules: plan.config.rules(),
@@ -141,14 +145,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         transport: Arc::new(Http::new(Arc::new(Lookups(resolver)))),
         links: None,
     }));
-    let running = Running {
-        _core: core,
-        tasks,
-        guests: Background::new(guests),
-        _sending: sending,
-        _claim: claim,
-        _temporary: temporary,
-    };
+    let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, policy, actors, data, running })
 }
 

@@ -16,6 +16,11 @@ data = \"data\"
 [plugin.ledger]
 component = \"any\"
 grants.keyvalue = true
+
+[[policies.component]]
+name = \"limits\"
+file = \"policies/limits.wasm\"
+component = \"any\"
 ";
 
 /// The component among the example plugins that is a policy.

@@ -33,6 +33,9 @@ pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
     for rule in config.operator_rules().iter() {
         terminal.line(format!("policy   {rule}"))?;
     }
+    for component in config.policy_components()? {
+        terminal.line(format!("policy   {}: {}, asked about {}", component.name, component.digest, component.tools))?;
+    }
     for webhook in &config.webhook {
         // The rest of the URL may be a secret.
         terminal.line(format!("webhook  {}, {}", webhook.name, webhook.url.0.host_str().unwrap_or_default()))?;

@@ -6,13 +6,14 @@ use std::path::Path;
 use domain::{Digest, PluginName};
 
 use super::place::Source;
-use super::{Config, ConfigError, GrantsTable, SecretTable};
+use super::{Config, ConfigError, GrantsTable, SecretTable, policies};
 
 /// The largest component that is read to name its digest in a hint.
 const MAX_COMPONENT: u64 = 64 << 20;
 
 /// Looks at everything that one value alone does not show.
 pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError> {
+    policies::check(&config.policies.component, source)?;
     for (name, table) in &config.plugin {
         let name = &name.0;
         if table.component.is_none() && !table.grants.is_empty() {

@@ -11,12 +11,14 @@ use std::path::PathBuf;
 use domain::{Risk, Rule, Who};
 pub use files::TriedRule;
 pub(super) use files::read;
+pub(super) use forms::json;
 pub use forms::{Bound, RiskName, RuleName};
 use policy::{CallerPattern, Glob, Pattern, Pointer};
+pub(super) use reading::{check_name, need};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Parsed;
+use super::{ComponentTable, Parsed};
 
 /// Where further rules are.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -24,6 +26,8 @@ use super::Parsed;
 pub struct PoliciesTable {
     /// Files that hold `[[policy]]` tables and nothing else. Each rule in them has at least one `match`.
     pub files: Vec<PathBuf>,
+    /// Policies that are programs of their own. They are asked about each call, and can only tighten.
+    pub component: Vec<ComponentTable>,
 }
 
 /// One rule. Where several fit a call, the strictest stands: deny goes over ask, ask over allow; their order means nothing.
@@ -138,7 +142,7 @@ pub struct EscalateTable {
     pub to: Vec<Parsed<Who>>,
 }
 
-fn any() -> Parsed<Pattern> {
+pub(super) fn any() -> Parsed<Pattern> {
     Parsed(Pattern::any())
 }
 

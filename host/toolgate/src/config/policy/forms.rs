@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Bound {
 ///
 /// # Errors
 /// Why JSON cannot say it, or TOML cannot say it exactly.
-pub(super) fn json(value: &toml::Value) -> Result<String, String> {
+pub(in crate::config) fn json(value: &toml::Value) -> Result<String, String> {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     Ok(match value {
         toml::Value::String(text) => quoted(text),

@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_REASON: usize = 500;
 
 /// Makes an error: the keys below the table, what is wrong, what to do.
-pub(super) type Fail<'a> = dyn Fn(&[&str], String, &str) -> ConfigError + 'a;
+pub(in crate::config) type Fail<'a> = dyn Fn(&[&str], String, &str) -> ConfigError + 'a;
 
 /// The rule that a table means, under this name where it has none of its own.
 pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -> Result<OperatorRule, ConfigError> {
@@ -54,7 +54,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
     })
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+pub(in crate::config) fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-./:[]".contains(c);
     if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed) {
         return Ok(());
@@ -126,7 +126,7 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
     }
 }
 
-fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
+pub(in crate::config) fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
     let who = distinct(&table.who);
     let quorum = table.quorum.map_or(1, std::num::NonZeroU32::get);
     let only_principals = !who.is_empty() && who.iter().all(|who| matches!(who, Who::Principal(_)));

@@ -1,0 +1,198 @@
+//! Dynamic policies: the components of the configuration, asked in the sandbox. One that gives no answer has a person asked;
+//! none can make a call go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dispatch::Exact;
+use dispatch::ports::Question;
+use domain::{Executor, Hints, Json, Need, Risk, Rule, Span, Verdict};
+use policy::{CallerPattern, Dynamic, Pattern};
+use sandbox::{Level, NoAnswer, Policy, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
+use serde_json::{Map, Value};
+use tokio::runtime;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use crate::config::{Config, ConfigError, PolicyComponent};
+
+/// Judgements of one policy at once; more wait, as long as the policy may take.
+const AT_ONCE: usize = 16;
+
+/// Loads every policy of the configuration. Compiling takes a while, and happens where nobody is kept waiting.
+///
+/// # Errors
+/// [`ConfigError`], which names the line of the first one that cannot be used.
+pub(crate) async fn open(
+    config: &Config,
+    sandbox: &Sandbox,
+    guests: &runtime::Handle,
+) -> Result<Vec<Arc<dyn Dynamic>>, ConfigError> {
+    let mut guards: Vec<Arc<dyn Dynamic>> = Vec::new();
+    for (position, component) in config.policy_components()?.into_iter().enumerate() {
+        let PolicyComponent { name, bytes, digest, tools, plugin, caller, time, settings, needs } = component;
+        let compiling = sandbox.clone();
+        let loaded = tokio::task::spawn_blocking(move || compiling.load_policy(digest, &bytes)).await;
+        let loaded = loaded.unwrap_or_else(|error| Err(sandbox::LoadError::Crashed(error.to_string()).into()));
+        let policy = loaded.map_err(|error| config.policy_refused(position, &error))?;
+        tracing::info!(policy = &*name, component = %digest, "a policy judges calls");
+        let (guests, places) = (guests.clone(), Arc::new(Semaphore::new(AT_ONCE)));
+        guards.push(Arc::new(Guard { name, tools, plugin, caller, time, settings, needs, policy, guests, places }));
+    }
+    Ok(guards)
+}
+
+/// One policy.
+struct Guard {
+    name: Arc<str>,
+    tools: Pattern,
+    plugin: Option<Pattern>,
+    caller: Option<CallerPattern>,
+    time: Span,
+    settings: Json,
+    needs: Arc<[Need]>,
+    policy: Policy,
+    guests: runtime::Handle,
+    places: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Dynamic for Guard {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn concerns(&self, question: &Question) -> bool {
+        let tool = &question.live.tool;
+        let plugin = self.plugin.as_ref().is_none_or(|plugin| plugin.matches(tool.plugin.as_str()));
+        let caller = self.caller.as_ref().is_none_or(|caller| caller.matches(question.caller.as_str()));
+        tool.executor != Executor::Provider && self.tools.matches(tool.name.as_str()) && plugin && caller
+    }
+
+    async fn judge(&self, question: &Question) -> Verdict {
+        match self.ask(question).await {
+            Ok(PolicyAnswer::Proceed) => Verdict::default(),
+            Ok(PolicyAnswer::RequireApproval { reason, risk }) => self.asks(reason, risk),
+            Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: Rule::Deny, ..self.asks(reason, None) },
+            Err(NoAnswer { why, detail }) => {
+                let (policy, tool) = (&*self.name, question.live.tool.name.as_str());
+                tracing::warn!(policy, tool, why, detail, "a policy could not be asked, so a person is");
+                self.asks(Some(format!("the policy {policy} could not be asked: {why}")), None)
+            }
+        }
+    }
+}
+
+impl Guard {
+    fn asks(&self, reason: Option<String>, risk: Option<Risk>) -> Verdict {
+        Verdict {
+            rule: Rule::Ask,
+            by: Some(self.name.clone()),
+            reason: reason.map(Into::into),
+            risk,
+            needs: self.needs.clone(),
+            ..Verdict::default()
+        }
+    }
+
+    /// Asks on the guests' threads: a policy keeps its thread for up to a millisecond at a time.
+    async fn ask(&self, question: &Question) -> Result<PolicyAnswer, NoAnswer> {
+        let asked = self.question(question)?;
+        let (policy, time, places) = (self.policy.clone(), self.time, self.places.clone());
+        let lines = Arc::new(Lines(self.name.clone()));
+        let task = self.guests.spawn(async move {
+            let place = tokio::time::timeout(Duration::from_millis(time.millis()), places.acquire_owned()).await;
+            let Ok(Ok(_place)) = place else {
+                return Err(no_answer("it judges as many calls as it may at once, and none of them ended in time"));
+            };
+            policy.judge(&asked, time, lines).await
+        });
+        let _stop = StopOnDrop(task.abort_handle());
+        task.await.unwrap_or_else(|_| Err(no_answer("the host failed while it asked")))
+    }
+
+    /// What the policy is told. A text that two readers could read in two ways is not put before it: the tool might read the
+    /// other one.
+    fn question(&self, question: &Question) -> Result<PolicyQuestion, NoAnswer> {
+        unambiguous("arguments", &question.arguments)?;
+        question.context.as_ref().map_or(Ok(()), |context| unambiguous("context", context))?;
+        let tool = &question.live.tool;
+        Ok(PolicyQuestion {
+            tool: tool.name.as_str().to_owned(),
+            plugin: tool.plugin.as_str().to_owned(),
+            caller: question.caller.as_str().to_owned(),
+            conversation: question.conversation.as_str().to_owned(),
+            arguments: question.arguments.clone(),
+            context: question.context.clone(),
+            executor: tool.executor,
+            approval: tool.approval,
+            facts: self.facts(&tool.component.to_string(), tool.options.hints),
+        })
+    }
+
+    fn facts(&self, component: &str, hints: Hints) -> Json {
+        let Hints { read_only, destructive, idempotent, open_world } = hints;
+        let hints = [
+            ("read_only", read_only),
+            ("destructive", destructive),
+            ("idempotent", idempotent),
+            ("open_world", open_world),
+        ];
+        let hints: Map<_, _> =
+            hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::from(hint?)))).collect();
+        let (component, hints) = (Value::from(component), Value::from(hints));
+        Json::new(format!(r#"{{"settings":{},"component":{component},"hints":{hints}}}"#, self.settings))
+    }
+}
+
+/// The doors refuse such texts already; a program that embeds the host may not.
+fn unambiguous(what: &str, text: &Json) -> Result<(), NoAnswer> {
+    let read = Exact::parse(text.as_str());
+    read.map(drop)
+        .ok_or_else(|| no_answer(&format!("in the {what} a member is there twice, or they are nested too deeply")))
+}
+
+fn no_answer(why: &str) -> NoAnswer {
+    NoAnswer { why: why.to_owned(), detail: None }
+}
+
+/// What a policy logs, in the host's log under its name. The sandbox bounds how much that is.
+struct Lines(Arc<str>);
+
+impl Sink for Lines {
+    fn progress(&self, _update: Update) {}
+
+    fn log(&self, level: Level, line: &str) {
+        let (policy, line) = (&*self.0, text::line(line));
+        match level {
+            Level::Debug => tracing::debug!(policy, "{line}"),
+            Level::Info => tracing::info!(policy, "{line}"),
+            Level::Warn | Level::Error => tracing::warn!(policy, "{line}"),
+        }
+    }
+}
+
+/// Ends a task that nobody waits for any more.
+struct StopOnDrop(AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_not_put_before_a_policy() {
+        let said = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
+        assert_eq!(said(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
+        let why = "in the arguments a member is there twice, or they are nested too deeply";
+        for text in [r#"{"a": 1, "a": 1}"#, r#"{"a": {"b": 1, "\u0062": 2}}"#, &"[".repeat(1000)] {
+            assert_eq!(said(text), Err(why.to_owned()), "{text}");
+        }
+    }
+}

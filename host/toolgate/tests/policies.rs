@@ -1,0 +1,105 @@
+//! What the configuration may say of dynamic policies, and what is said of what it may not.
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use toolgate::config::Config;
+
+/// A component of the configuration with these lines, after a name, a file and a digest that are fine.
+fn check(lines: &str, expect: &Expect) {
+    check_all(&format!("{FINE}{lines}"), expect);
+}
+
+const FINE: &str = "[[policies.component]]\nname = \"a\"\nfile = \"a.wasm\"\ncomponent = \"any\"\n";
+
+fn check_all(text: &str, expect: &Expect) {
+    let said = match Config::parse(text, Path::new("toolgate.toml")) {
+        Ok(_) => "fine".to_owned(),
+        Err(error) => format!("{error}{}", error.hint().map_or_else(String::new, |hint| format!("\n{hint}"))),
+    };
+    expect.assert_eq(&said);
+}
+
+#[test]
+fn what_may_be_said_of_a_policy() {
+    check("", &expect!["fine"]);
+    check(
+        "tools = \"pay*\"\nplugin = \"bank\"\ncaller = \"agent-*\"\ntimeout_ms = 10000\nsettings = { limit = 1.5, of = [true, { a = \"b\" }] }\nneeds = [{ who = [\"group:finance\"], quorum = 2 }]",
+        &expect!["fine"],
+    );
+}
+
+#[test]
+fn what_means_nothing_is_found_with_its_place() {
+    check_all(
+        "[[policies.component]]\nname = \"a\"\nfile = \"a.wasm\"",
+        &expect!["toolgate.toml:1:1: missing field `component`"],
+    );
+    check(
+        "tool = \"pay\"",
+        &expect![[r#"
+        toolgate.toml:5:1: unknown field `tool`, expected one of `name`, `file`, `component`, `tools`, `plugin`, `caller`, `timeout_ms`, `settings`, `needs`
+        did you mean `tools`?"#]],
+    );
+    check(
+        "tools = \"pay.*\"",
+        &expect!["toolgate.toml:5:9: not a pattern of names: expected 1 to 64 of the characters a-z A-Z 0-9 _ - * ?"],
+    );
+    check(
+        "timeout_ms = 10001",
+        &expect![[r#"
+        toolgate.toml:5:1: a policy has at most 10000 ms: every call that it judges waits for it
+        give it less time"#]],
+    );
+    check("timeout_ms = 0", &expect!["toolgate.toml:5:14: invalid value: integer `0`, expected a nonzero u64"]);
+    check(
+        "settings = { since = 2026-01-01 }",
+        &expect![[r#"
+        toolgate.toml:5:1: JSON has no dates; write it as a text
+        say it in another form"#]],
+    );
+    check(
+        "settings = { limit = inf }",
+        &expect![[r#"
+        toolgate.toml:5:1: expected a finite number
+        say it in another form"#]],
+    );
+    check(
+        &format!("settings = {{ list = \"{}\" }}", "x".repeat(70_000)),
+        &expect![[r#"
+        toolgate.toml:5:1: the settings have 70011 bytes as JSON, at most 65536 are taken
+        put what is so long into the policy itself"#]],
+    );
+    check(
+        "needs = [{ who = [\"principal:alice\"], quorum = 2 }]",
+        &expect![[r#"
+        toolgate.toml:5:39: 2 must agree, and only 1 may
+        name more of them, or lower the quorum"#]],
+    );
+    check_all(
+        &FINE.replace("\"a\"", "\"a b\""),
+        &expect![[r#"
+        toolgate.toml:2:1: "a b" is not a rule's name: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
+        choose another name"#]],
+    );
+    check_all(
+        &format!("{FINE}\n{FINE}"),
+        &expect![[r#"
+        toolgate.toml:7:1: two policies are called a
+        rename one of them"#]],
+    );
+    check_all(
+        &FINE.replace("\"any\"", "\"sha256:abc\""),
+        &expect![[r#"toolgate.toml:4:13: "sha256:abc" is no component: expected "sha256:" and 64 digits, or "any""#]],
+    );
+}
+
+#[test]
+fn a_component_that_is_not_there_is_found_with_its_place() {
+    let config = Config::parse(FINE, Path::new("nowhere/toolgate.toml")).expect("fine");
+    let error = config.policy_components().map(|_| ()).expect_err("there is no such file");
+    expect![[r#"
+        nowhere/toolgate.toml:3:1: the policy a: cannot read nowhere/a.wasm: No such file or directory (os error 2)
+        the host starts only with every policy that it is given"#]]
+    .assert_eq(&format!("{error}\n{}", error.hint().unwrap_or_default()));
+}
