@@ -60,7 +60,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
 
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
-    let router = server::router(doors);
+    let router = server::router_with_pages(doors, console::router());
     let served = server::serve(listener, router, connections(&door), asked(stop)).await;
     // If it is gone already, somebody cleared the folder up.
     let _ = std::fs::remove_file(&address);
