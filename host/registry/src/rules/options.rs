@@ -25,10 +25,10 @@ pub const MAX_TITLE: usize = 128;
 pub const MAX_PROMPT: usize = 4 << 10;
 
 /// Members of the context that a tool may name.
-pub const MAX_CONTEXT_KEYS: usize = 64;
+const MAX_CONTEXT_KEYS: usize = 64;
 
 /// Characters of the name of such a member.
-pub const MAX_CONTEXT_KEY: usize = 128;
+const MAX_CONTEXT_KEY: usize = 128;
 
 /// The longest that a run may be declared to take: a day.
 const MAX_TIMEOUT: u64 = 86_400_000;
