@@ -1,0 +1,89 @@
+//! What the four designs that toolgate was made from ask for, against the real binary. A test is named after the design and
+//! what it is about, and its comment names the section; `docs/seeds.md` is the table of all of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test is made of fails by panicking, as a test does"
+)]
+
+mod agentix;
+mod agentkit;
+mod art;
+mod asking;
+mod jido;
+mod table;
+
+use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{Client, waits};
+
+/// A plugin with a tool of every legal cell of the matrix. A server tool gives its arguments back.
+fn desk() -> Setup {
+    let payment = json!({
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "amount": {"type": "integer", "minimum": 1}},
+        "required": ["to", "amount"],
+    });
+    let answer = json!({"type": "object", "properties": {"version": {"type": "string"}}, "required": ["version"]});
+    let place = json!({"type": "object", "properties": {"latitude": {"type": "number"}}, "required": ["latitude"]});
+    let tools = json!([
+        {"name": "note", "options": {"retention": {"max_count": 3}}},
+        {"name": "pay", "approval": "requires-approval", "parameters": payment, "options": {
+            "title": "Pay somebody", "prompt": "Pay {amount} to {to}?", "editable": ["amount"], "risk": "high",
+            "context_keys": ["page"]}},
+        {"name": "deploy_gate", "executor": "human", "parameters": {
+            "type": "object", "properties": {"version": {"type": "string"}, "environment": {"type": "string"}}},
+            "options": {"title": "Approve the deployment", "prompt": "Deploy version {version} to {environment}?",
+                "responses": ["approved", "rejected"], "response": answer, "context_keys": ["build"]}},
+        {"name": "opinion", "executor": "human"},
+        {"name": "locate", "executor": "client", "options": {"result": place}},
+        {"name": "pick", "executor": "client", "approval": "requires-approval"},
+        {"name": "search", "executor": "provider"},
+        {"name": "talk", "streaming": true},
+    ]);
+    Setup::default().component("desk", fixture(&tools))
+}
+
+/// A plugin with tools whose waits are over as soon as they began, one for each thing that may become of silence.
+fn brief() -> Setup {
+    let gated = |name: &str, on_expiry: &str| json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 50, "on_expiry": on_expiry}});
+    let asks = |name: &str, on_expiry: Value| json!({"name": name, "executor": "human", "options": {"expires_ms": 50, "on_expiry": on_expiry}});
+    let tools = json!([
+        gated("ends", "error"),
+        gated("denies", "deny"),
+        gated("approves", "approve"),
+        asks("unanswered", json!("error")),
+        asks("assumes", json!({"answer": {"decision": "later"}})),
+    ]);
+    Setup::default().component("brief", fixture(&tools)).settings("approve_on_expiry = [\"approves\"]")
+}
+
+/// Asks for one payment.
+fn pay(host: &Host) -> Value {
+    host.agent.call("c", "pay", json!({"to": "bob", "amount": 70}))
+}
+
+/// Answers, and it stands.
+#[track_caller]
+fn answered(by: &Client, suspension: &str, answer: Value) {
+    assert_eq!(by.resolve(suspension, answer).ok(200)["replayed"], false);
+}
+
+/// Answers the only thing that a turn waits for, and returns the turn once it has ended.
+#[track_caller]
+fn settled_by(host: &Host, turn: &Value, answer: Value) -> Value {
+    answered(&host.approver, &waits(turn), answer);
+    host.agent.settled(turn)
+}
+
+/// What the model is told of the first call of a turn.
+fn content(turn: &Value) -> &Value {
+    &turn["calls"][0]["content"]
+}
+
+/// The suspensions that a principal finds under a query.
+fn listed(by: &Client, query: &str) -> Vec<Value> {
+    by.get(&format!("/v1/pending?{query}")).ok(200)["suspensions"].as_array().expect("a list").clone()
+}

@@ -1,0 +1,85 @@
+//! `docs/seeds.md` names only tests that exist, and every scenario of this folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What a line names as `path::name`, wherever it stands in backticks.
+fn named(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let quoted = line.split('`').skip(1).step_by(2);
+    quoted.filter_map(|words| words.split_once("::")).filter(|(path, _)| path.contains('/'))
+}
+
+/// The tests of a Rust file: functions that stand below `#[test]` or an attribute like it.
+fn tests(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    let mut is_test = false;
+    for line in text.lines().map(str::trim_start) {
+        match line.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')) {
+            Some((name, _)) => {
+                if std::mem::take(&mut is_test) {
+                    found.insert(name);
+                }
+            }
+            None => is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test"),
+        }
+    }
+    found
+}
+
+#[test]
+fn every_named_test_exists() {
+    let mut findings = Vec::new();
+    let mut count = 0;
+    for (line, number) in read("docs/seeds.md").lines().zip(1..) {
+        for (path, name) in named(line) {
+            count += 1;
+            let text = read(path);
+            let exists = if path.ends_with(".rs") { tests(&text).contains(name) } else { text.contains(name) };
+            if !exists {
+                findings.push(format!("docs/seeds.md:{number}: {path} has no test {name}"));
+            }
+        }
+    }
+    assert!(count > 50, "the table is read as it is written: {count} names");
+    assert!(findings.is_empty(), "name the test that proves it:\n  {}", findings.join("\n  "));
+}
+
+#[test]
+fn every_row_is_proven_or_says_why_not() {
+    let silent = |line: &&str| {
+        let cells = line.split(" | ").count();
+        let last = line.rsplit(" | ").next().unwrap_or_default();
+        cells != 4 || !(named(last).next().is_some() || last.starts_with("not here, because "))
+    };
+    let table = read("docs/seeds.md");
+    let rows = table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| seed"));
+    let silent: Vec<_> = rows.filter(silent).collect();
+    assert!(silent.is_empty(), "name a test, or begin with \"not here, because\":\n  {}", silent.join("\n  "));
+}
+
+#[test]
+fn every_scenario_is_in_the_table() {
+    let table = read("docs/seeds.md");
+    let files = ["agentix", "agentkit", "art", "asking", "jido"].map(|name| format!("tests/tests/seeds/{name}.rs"));
+    let mut missing = Vec::new();
+    for path in files {
+        let text = read(&path);
+        let absent = tests(&text).into_iter().filter(|name| !table.contains(&format!("{path}::{name}")));
+        missing.extend(absent.map(|name| format!("{path}::{name}")));
+    }
+    assert!(missing.is_empty(), "give each a row of docs/seeds.md:\n  {}", missing.join("\n  "));
+}
+
+#[test]
+fn tests_and_names_are_read_as_they_are_written() {
+    let text =
+        "fn no() {}\n#[test]\n#[cfg(unix)]\nfn yes() {}\n    #[tokio::test(x)]\n    async fn later() {}\nfn last() {}";
+    assert_eq!(tests(text), BTreeSet::from(["later", "yes"]));
+    assert_eq!(named("| a | `x/y.rs::z`, `no::path`, `a/b` |").collect::<Vec<_>>(), [("x/y.rs", "z")]);
+}
