@@ -124,8 +124,9 @@ fn what_a_webhook_wants_is_what_its_table_says() {
     }
     let plain = made("");
     assert_eq!((plain.events, plain.arguments, plain.private, plain.link), (EventName::ALL.into(), false, false, None));
-    let full =
-        made("events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5 }");
+    let full = made(
+        "events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5, base = \"https://gate.test\" }",
+    );
     assert_eq!((full.events, full.arguments, full.private), ([EventName::Closed].into(), true, true));
     assert_eq!(
         full.link.map(|link| (link.principal.to_string(), link.ttl)),

@@ -80,16 +80,18 @@ pub struct Link {
     pub principal: PrincipalId,
     /// How long it can be opened.
     pub ttl: Span,
+    /// Where people reach the host.
+    pub base: Url,
 }
 
 /// Makes one-time links.
 #[async_trait]
 pub trait Links: Send + Sync {
-    /// A URL under which its holder may answer this suspension, once, as this principal.
+    /// A URL under which its holder may answer this suspension, once.
     ///
     /// # Errors
     /// Why there is none, for the log.
-    async fn link(&self, suspension: SuspensionId, principal: &PrincipalId, ttl: Span) -> Result<String, String>;
+    async fn link(&self, suspension: SuspensionId, wanted: &Link) -> Result<String, String>;
 }
 
 /// Reads what a webhook is told of.

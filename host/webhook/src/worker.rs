@@ -119,7 +119,7 @@ impl Courier {
     /// A link for this message. Without one the message is still worth sending.
     async fn link(&self, hook: &Hook, row: &DeliveryRow) -> Option<String> {
         let (wanted, links) = (hook.webhook.link.as_ref()?, self.links.as_ref()?);
-        let made = links.link(row.suspension, &wanted.principal, wanted.ttl).await;
+        let made = links.link(row.suspension, wanted).await;
         let failed = |reason: &String| {
             tracing::warn!(webhook = row.webhook, suspension = %row.suspension, reason, "a webhook is told without a link");
         };

@@ -67,6 +67,9 @@ pub struct LinkTable {
     /// As whom its holder answers.
     #[schemars(with = "String")]
     pub principal: Parsed<PrincipalId>,
+    /// Where people reach the host: the beginning of the link, "https://toolgate.example.com".
+    #[schemars(with = "String")]
+    pub base: Parsed<Url>,
     /// How long it can be opened, in milliseconds. Default: 3600000, an hour.
     #[serde(default)]
     pub ttl_ms: Option<NonZeroU64>,
@@ -134,6 +137,11 @@ pub(super) fn check(webhooks: &[WebhookTable], source: &Source) -> Result<(), Co
             return fail("name", format!("two webhooks are named {name}"), "rename one of them");
         }
         check_url(&table.url.0, table.private).or_else(|(message, hint)| fail("url", message, hint))?;
+        let base = table.link.as_ref().map(|link| &link.base.0);
+        if base.is_some_and(|base| !matches!(base.scheme(), "http" | "https") || base.query().is_some()) {
+            let message = "a link begins with http:// or https:// and a host".to_owned();
+            return fail("link", message, "write `base = \"https://toolgate.example.com\"`");
+        }
         match (&table.secret_env, &table.secret_file) {
             (Some(_), Some(_)) => {
                 return fail("secret_env", "a secret has one source, not both".into(), "remove one of the two");
@@ -205,6 +213,7 @@ impl WebhookTable {
         let link = |table: &LinkTable| Link {
             principal: table.principal.0.clone(),
             ttl: Span::from_millis(table.ttl_ms.or(hour).map_or(0, NonZeroU64::get)),
+            base: table.base.0.clone(),
         };
         Webhook {
             name: self.name.clone(),
