@@ -81,7 +81,10 @@ fn delivery(host: &Host, suspension: &str, event: &str, state: &str, attempts: u
 #[test]
 fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed() {
     let receiver = Receiver::new();
-    let mut host = host(&format!("http://{}/hook?key=1", receiver.address()), "private = true");
+    let mut host = host(
+        &format!("http://{}/hook?key=1", receiver.address()),
+        "private = true\nlink = { principal = \"alice\", base = \"https://gate.test/\" }",
+    );
     let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let first = receiver.next();
     host.kill();
@@ -99,6 +102,11 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     let body: Value = serde_json::from_str(&second.body).unwrap();
     assert_eq!((&body["type"], &body["suspension"]["prompt"]), (&json!("suspension.opened"), &json!("Tea?")));
     assert_eq!(body["suspension"].get("arguments"), None);
+
+    let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();
+    assert!(link.starts_with("/link/"), "{link}");
+    let opened = host.stranger().post("/v1/session/link", &json!({"link": link})).ok(200);
+    assert_eq!((&opened["principal"], &opened["only"]), (&json!("alice"), &json!(suspension)));
 
     second.answer("204 No Content");
     let row = delivery(&host, &suspension, "opened", "delivered", 1);

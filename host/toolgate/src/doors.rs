@@ -52,7 +52,7 @@ pub fn open(
     })
 }
 
-struct Bearers(Tokens);
+pub(crate) struct Bearers(pub(crate) Tokens);
 
 impl Authenticate for Bearers {
     fn principal(&self, token: &str) -> Option<Principal> {

@@ -25,6 +25,7 @@ mod folder;
 mod guards;
 mod host;
 mod keys;
+mod links;
 mod reach;
 mod record;
 mod spent;

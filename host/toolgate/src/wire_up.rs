@@ -22,6 +22,7 @@ use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, Running};
+use crate::links::HostLinks;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 
@@ -138,12 +139,15 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(told, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
+    // The key is made only where somebody wants links: a program that embeds the host may have no tokens.
+    let links =
+        if webhooks.want_links() { Some(HostLinks::open(&data, clock.clone()).map_err(unusable)?) } else { None };
     tasks.extend(webhooks.deliver(&Courier {
         store: store.clone(),
         clock,
         suspensions: Arc::new(handle.clone()),
         transport: Arc::new(Http::new(Arc::new(Lookups(resolver)))),
-        links: None,
+        links: links.map(|links| Arc::new(links) as Arc<dyn webhook::Links>),
     }));
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, policy, actors, data, running })

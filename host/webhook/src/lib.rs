@@ -134,6 +134,12 @@ impl Webhooks {
         Self(webhooks.into_iter().map(hook).collect())
     }
 
+    /// Whether any of them is sent links.
+    #[must_use]
+    pub fn want_links(&self) -> bool {
+        self.0.iter().any(|hook| hook.webhook.link.is_some())
+    }
+
     /// Begins to deliver: a task for each webhook, which ends when it is aborted, and one that gives up what is owed to webhooks
     /// that are not among these. Must be called in a tokio runtime.
     #[must_use]
