@@ -1,0 +1,212 @@
+//! Approvals that take certain people or several, and approvals that stand for later calls, through the real binary.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{Client, told, waits};
+
+const RULES: &str = r#"
+[[policy]]
+name = "two-of-three"
+tools = "echo"
+rule = "ask"
+arguments = [{ pointer = "/value", min = 1000 }]
+
+[[policy.needs]]
+who = ["principal:ann", "principal:bob", "principal:cid"]
+quorum = 2
+
+[[policy]]
+name = "late"
+tools = "echo"
+rule = "ask"
+arguments = [{ pointer = "/value", equals = 500 }]
+
+[[policy.needs]]
+who = ["principal:nobody"]
+escalate = { after_ms = 1, to = ["principal:ann"] }
+"#;
+
+fn host(more: &str) -> Host {
+    let mut host = Setup::with(&["lab"]).prepare();
+    let config = host.folder().join("toolgate.toml");
+    let written = fs::read_to_string(&config).unwrap();
+    fs::write(config, format!("{written}{RULES}{more}")).unwrap();
+    host.start();
+    host
+}
+
+fn echo(host: &Host, tool: &str, value: Value) -> Value {
+    host.agent.call("c", tool, json!({"value": value}))
+}
+
+fn approve(by: &Client, turn: &Value) -> Value {
+    by.resolve(&waits(turn), json!({"decision": "approve"})).ok(200)
+}
+
+#[test]
+fn two_of_three_must_approve_and_one_no_is_enough() {
+    let mut host = host("");
+    let [ann, bob, cid] = ["ann", "bob", "cid"].map(|name| host.token(name, &["approver"], None));
+    let turn = echo(&host, "echo", json!(1000));
+    let suspension = waits(&turn);
+    host.approver.resolve(&suspension, json!({"decision": "approve"})).problem(403, "not-allowed");
+    let answered = approve(&ann, &turn);
+    assert_eq!((&answered["state"], &answered["votes_missing"]), (&json!("open"), &json!(1)));
+    assert_eq!(approve(&ann, &turn)["replayed"], true, "a second vote of hers is the first one again");
+
+    // The vote is on disk: a killed host knows it, and who may still answer.
+    host.kill();
+    host.restart();
+    let seen = bob.get(&format!("/v1/suspensions/{suspension}")).ok(200);
+    assert_eq!((&seen["state"], &seen["votes"][0]["by"]), (&json!("open"), &json!("ann")));
+    assert_eq!((&seen["needs"][0]["quorum"], &seen["needs"][0]["votes"]), (&json!(2), &json!(1)));
+    assert_eq!((&seen["you"]["may_answer"], &seen["you"]["voted"]), (&json!(true), &json!(false)));
+    assert_eq!(host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200)["you"]["may_answer"], false);
+
+    assert_eq!(approve(&bob, &turn)["state"], "approve");
+    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    let late = cid.resolve(&suspension, json!({"decision": "deny"})).problem(409, "stale");
+    assert_eq!(late["by"], "bob");
+
+    let turn = echo(&host, "echo", json!(1001));
+    approve(&ann, &turn);
+    cid.resolve(&waits(&turn), json!({"decision": "deny", "comment": "no"})).ok(200);
+    bob.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
+    assert_eq!(told(&host.agent.settled(&turn)), ["denied"]);
+    let audit = host.admin.get("/v1/audit?limit=500").ok(200);
+    let by = |action: &str| {
+        let entries = audit["entries"].as_array().unwrap().iter().filter(|entry| entry["action"] == action);
+        entries.map(|entry| entry["by"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (by("vote"), by("approve"), by("deny")),
+        (vec!["ann".into(), "ann".into()], vec!["bob".into()], vec!["cid".into()])
+    );
+}
+
+#[test]
+fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
+    let host = host("");
+    let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
+    let turn = echo(&host, "echo", json!(1000));
+    let path = format!("/v1/suspensions/{}/delegate", waits(&turn));
+    dan.post(&path, &json!({"to": "ann"})).problem(403, "not-allowed");
+    ann.post(&path, &json!({"to": "agent"})).problem(403, "not-allowed");
+    ann.post(&path, &json!({"to": "d n"})).problem(422, "invalid");
+    assert_eq!(ann.post(&path, &json!({"to": "dan", "comment": "on leave"})).ok(200)["ok"], true);
+    ann.resolve(&waits(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
+    dan.post(&path, &json!({"to": "eve"})).problem(403, "not-allowed");
+    assert_eq!(approve(&dan, &turn)["state"], "open");
+    assert_eq!(approve(&bob, &turn)["state"], "approve");
+    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+}
+
+#[test]
+fn others_may_answer_once_the_time_of_the_first_is_over() {
+    let host = host("");
+    let ann = host.token("ann", &["approver"], None);
+    let mut events = host.approver.events("/v1/conversations/c/events");
+    let turn = echo(&host, "echo", json!(500));
+    events.named("suspension.escalated");
+    let seen = ann.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200);
+    assert_eq!((&seen["needs"][0]["escalated"], &seen["you"]["may_answer"]), (&json!(true), &json!(true)));
+    approve(&ann, &turn);
+    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+}
+
+#[test]
+fn an_approval_can_stand_for_later_calls_that_are_like_it() {
+    let mut host = host("");
+    let standing = json!({"ttl_ms": 600_000, "uses": 2, "pin": ["/value"]});
+    let turn = echo(&host, "gated_echo", json!("a"));
+    let answer = |standing: Value| json!({"decision": "approve", "standing": standing});
+    for (wrong, pointer) in [
+        (json!({"ttl_ms": 600_000, "uses": 0, "pin": "all"}), "/standing/uses"),
+        (json!({"ttl_ms": 600_000, "uses": 101, "pin": "all"}), "/standing/uses"),
+        (json!({"ttl_ms": 86_400_001, "uses": 1, "pin": "all"}), "/standing/ttl_ms"),
+        (json!({"ttl_ms": 1, "uses": 1, "pin": []}), "/standing/pin"),
+        (json!({"ttl_ms": 1, "uses": 1, "pin": ["/absent"]}), "/standing/pin/0"),
+    ] {
+        let problem = host.approver.resolve(&waits(&turn), answer(wrong)).problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
+    }
+    host.approver.resolve(&waits(&turn), answer(standing)).ok(200);
+    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+
+    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"], "nobody is asked");
+    assert_eq!(told(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "of another value they are");
+    let other = host.token("agent-2", &["caller"], None);
+    assert_eq!(told(&other.call("d", "gated_echo", json!({"value": "a"}))), ["awaiting"], "and for another caller");
+    host.kill();
+    host.restart();
+    assert_eq!(
+        told(&echo(&host, "gated_echo", json!("a"))),
+        ["ok"],
+        "the host remembers it, and how often it was used"
+    );
+    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
+    let list = host.approver.get("/v1/standing-approvals").ok(200);
+    let one = &list["standing_approvals"][0];
+    assert_eq!((&one["state"], &one["used"], &one["by"]), (&json!("used_up"), &json!(2), &json!("approver")));
+
+    // One that is taken back lets nothing go on.
+    let turn = echo(&host, "gated_echo", json!("c"));
+    host.approver.resolve(&waits(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"}))).ok(200);
+    let list = host.approver.get("/v1/standing-approvals").ok(200);
+    let path = format!("/v1/standing-approvals/{}", list["standing_approvals"][1]["id"].as_str().unwrap());
+    other.delete(&path).problem(404, "not-found");
+    host.agent.delete(&path).problem(403, "not-allowed");
+    assert_eq!(host.approver.delete(&path).ok(200)["state"], "revoked");
+    assert_eq!(told(&echo(&host, "gated_echo", json!("c"))), ["awaiting"]);
+    let audit = host.admin.get("/v1/audit?limit=500").ok(200);
+    let count = |action: &str| audit["entries"].as_array().unwrap().iter().filter(|e| e["action"] == action).count();
+    assert_eq!((count("standing.use"), count("standing.revoke")), (2, 1));
+}
+
+#[test]
+fn an_approval_that_takes_several_people_stands_for_nothing_else() {
+    let host = host("");
+    let [ann, bob] = ["ann", "bob"].map(|name| host.token(name, &["approver"], None));
+    let turn = echo(&host, "echo", json!(1000));
+    let standing = json!({"ttl_ms": 1000, "uses": 1, "pin": "all"});
+    let answer = json!({"decision": "approve", "standing": standing});
+    ann.resolve(&waits(&turn), answer.clone()).problem(403, "not-allowed");
+    approve(&ann, &turn);
+    bob.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+}
+
+#[test]
+fn what_was_just_denied_is_not_asked_again() {
+    let turns = json!([
+        {"id": "one", "tool": "gated_echo", "arguments": {"value": "x"}},
+        {"id": "same", "tool": "gated_echo", "arguments": {"value": "x"}},
+        {"id": "other", "tool": "gated_echo", "arguments": {"value": "y"}},
+    ]);
+    let host = host("");
+    let turn = host.agent.submit("c", turns);
+    let first = turn["calls"][0]["pending"]["suspension"].as_str().or(turn["pending"][0]["suspension"].as_str());
+    host.approver.resolve(first.unwrap(), json!({"decision": "deny"})).ok(200);
+    let after = host.agent.get(&toolgate_tests::http::path(&turn)).ok(200);
+    assert_eq!(told(&after), ["denied", "denied", "awaiting"]);
+
+    let again = host.agent.submit("c", json!([{"id": "again", "tool": "gated_echo", "arguments": {"value":  "x"}}]));
+    assert_eq!(told(&again), ["denied"], "nor in the turns that follow");
+    let elsewhere = host.agent.submit("d", json!([{"id": "e", "tool": "gated_echo", "arguments": {"value": "x"}}]));
+    assert_eq!(told(&elsewhere), ["awaiting"], "in another conversation it is");
+}
+
+#[test]
+fn a_no_is_forgotten_where_the_operator_says_so() {
+    let host = host("\n[approvals]\ndenied_again_ms = 0\nstanding = false\n");
+    let turn = echo(&host, "gated_echo", json!("x"));
+    assert_eq!(host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200)["standing"], Value::Null);
+    let standing = json!({"ttl_ms": 1000, "uses": 1, "pin": "all"});
+    let answer = json!({"decision": "approve", "standing": standing});
+    host.approver.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+    host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).ok(200);
+    assert_eq!(told(&echo(&host, "gated_echo", json!("x"))), ["awaiting"]);
+}
