@@ -151,7 +151,7 @@ fn an_approval_can_stand_for_later_calls_that_are_like_it() {
     assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let one = &list["standing_approvals"][0];
-    assert_eq!((&one["state"], &one["used"], &one["by"]), (&json!("used_up"), &json!(2), &json!("approver")));
+    assert_eq!((&one["state"], &one["used"], &one["by"]), (&json!("used_up"), &json!(2), &json!("alice")));
 
     // One that is taken back lets nothing go on.
     let turn = echo(&host, "gated_echo", json!("c"));
