@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// What of the repository belongs to a skeleton. Folders are taken with all that is in them.
-const PARTS: [&str; 6] = [
+const PARTS: [&str; 7] = [
     "sdk/rust/Cargo.toml",
     "sdk/rust/README.md",
     "sdk/rust/clippy.toml",
     "sdk/rust/src",
     "sdk/rust/template",
     "wit/v0.1",
+    "wit/policy/v0.1",
 ];
 
 #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "cargo speaks so with a build script")]

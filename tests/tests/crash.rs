@@ -64,6 +64,8 @@ impl Starts {
 #[test]
 fn two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let setup = Setup::with(&["ledger", "textkit", "ask"]);
+    // Transfers repeat by chance, and each is to be asked about.
+    let setup = setup.tables("[approvals]\ndenied_again_ms = 0");
     let mut host = setup.settings("max_attempts = 1000").start();
     for account in 0..ACCOUNTS {
         let arguments = json!({"account": format!("a{account}"), "opening_balance": OPENED_WITH});

@@ -1,8 +1,6 @@
 //! A follower that is cancelled at any point loses nothing and is told nothing twice: `select!` cancels one at each turn of
 //! every event stream.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

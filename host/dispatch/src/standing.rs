@@ -40,7 +40,7 @@ impl Standings {
                 active.for_each(|row| self.insert(row));
             }
         });
-        read.await.map(|()| ())
+        read.await.copied()
     }
 
     fn insert(&self, row: StandingRow) {

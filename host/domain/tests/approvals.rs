@@ -223,7 +223,8 @@ fn check(facts: &[Event], needs: &[Need]) {
             }
             Event::CallStarted { .. } => {
                 assert!(!denied, "a denied call does not run");
-                let (binding, arguments) = approved.clone().expect("only an approved call runs");
+                assert!(approved.is_some(), "only an approved call runs");
+                let (binding, arguments) = approved.clone().unwrap();
                 assert!(!arguments.as_str().contains("2") && !arguments.as_str().contains("3"), "{arguments}");
                 assert!(!votes.contains_key(&PEOPLE[0].0.parse().unwrap()), "the caller has no vote");
                 assert!(!votes.contains_key(&"eve".parse().unwrap()), "nor has one who is no approver");

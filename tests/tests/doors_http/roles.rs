@@ -23,7 +23,8 @@ fn each_door_lets_those_pass_who_may() {
     let (turn_path, suspension) = (path(&turn), waits(&turn));
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
-    let links = format!("{suspension_path}/links");
+    let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
+    let standing = format!("/v1/standing-approvals/standing_{:032x}", 1);
     let door = |method, path, body, expected| Door { method, path, body, expected };
     let doors = [
         door("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
@@ -42,6 +43,10 @@ fn each_door_lets_those_pass_who_may() {
         door("GET", "/v1/session", "", [401, 200, 200, 200, 200, 200]),
         door("DELETE", "/v1/session", "", [401, 400, 400, 400, 400, 400]),
         door("POST", "/v1/session/link", "{}", [422; 6]),
+        door("POST", "/v1/policy/explain", "{}", [401, 403, 403, 403, 403, 422]),
+        door("POST", &delegate, "{}", [401, 422, 422, 422, 422, 422]),
+        door("GET", "/v1/standing-approvals", "", [401, 200, 200, 200, 200, 200]),
+        door("DELETE", &standing, "", [401, 404, 404, 404, 404, 404]),
         door("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),
         door("GET", "/v1/plugins", "", [401, 403, 403, 403, 403, 200]),
         door("PUT", "/v1/plugins/new", "no component", [401, 403, 403, 403, 403, 422]),

@@ -194,26 +194,10 @@ impl Event {
                 };
                 (*at, detail)
             }
-            Fact::CallApproved { call: index, standing, at, .. } => {
-                let call = call(*index)?.id.to_string();
-                let (standing, by) = (standing.id.to_string(), standing.by.to_string());
-                (*at, Detail::Approved { turn: id, call, standing, by })
-            }
-            Fact::CallVoted { call: index, suspension, vote } => {
-                let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
-                (vote.at, Detail::Voted { turn: id, call, suspension, vote: vote.as_ref().into() })
-            }
-            Fact::SuspensionDelegated { call: index, suspension, delegation } => {
-                let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
-                (
-                    delegation.at,
-                    Detail::Delegated { turn: id, call, suspension, delegation: delegation.as_ref().into() },
-                )
-            }
-            Fact::SuspensionEscalated { call: index, suspension, at } => {
-                let call = call(*index)?.id.to_string();
-                (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
-            }
+            Fact::CallApproved { .. }
+            | Fact::CallVoted { .. }
+            | Fact::SuspensionDelegated { .. }
+            | Fact::SuspensionEscalated { .. } => of_approval(fact, turn)?,
             Fact::SuspensionExpired { call: index, suspension, at, .. } => {
                 let call = call(*index)?.id.to_string();
                 (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
@@ -276,6 +260,32 @@ impl Event {
         let detail = Detail::Plugin { plugin, component, tools, findings };
         Self { event: fact.change.name().to_owned(), at: Some(rfc3339(fact.at)), snapshot: None, detail }
     }
+}
+
+/// A fact on the way to an approval.
+fn of_approval(fact: &Fact, turn: &domain::Turn) -> Option<(domain::Timestamp, Detail)> {
+    let id = turn.id.to_string();
+    let call = |index: domain::CallIndex| turn.calls.get(index.get());
+    Some(match fact {
+        Fact::CallApproved { call: index, standing, at, .. } => {
+            let call = call(*index)?.id.to_string();
+            let (standing, by) = (standing.id.to_string(), standing.by.to_string());
+            (*at, Detail::Approved { turn: id, call, standing, by })
+        }
+        Fact::CallVoted { call: index, suspension, vote } => {
+            let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+            (vote.at, Detail::Voted { turn: id, call, suspension, vote: vote.as_ref().into() })
+        }
+        Fact::SuspensionDelegated { call: index, suspension, delegation } => {
+            let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+            (delegation.at, Detail::Delegated { turn: id, call, suspension, delegation: delegation.as_ref().into() })
+        }
+        Fact::SuspensionEscalated { call: index, suspension, at } => {
+            let call = call(*index)?.id.to_string();
+            (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
+        }
+        _ => return None,
+    })
 }
 
 fn withdrawn(closed: Option<&domain::Closed>) -> bool {

@@ -59,7 +59,7 @@ impl StandingTerms {
             Pinned::Fields(pointers) => {
                 if let Some(n) = pointers.iter().position(|pointer| !pointer.starts_with('/')) {
                     let wrong = "a JSON Pointer begins with `/`".to_owned();
-                    return Err(Error::invalid_at(&format!("/standing/pin/{n}"), wrong));
+                    return Err(Error::invalid_at(format!("/standing/pin/{n}"), wrong));
                 }
                 Pin::Fields(pointers.into())
             }

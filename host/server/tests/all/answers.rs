@@ -12,6 +12,7 @@ async fn waiting(world: &World, body: &str) -> (String, String) {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is one snapshot of all members")]
 async fn what_waits_is_listed_with_all_that_an_answer_needs() {
     let world = World::new();
     let (_, suspension) = waiting(&world, PAY).await;

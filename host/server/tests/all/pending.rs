@@ -87,7 +87,7 @@ async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
     assert_eq!(inbox.next().await.1["call"], "b");
     let both = waiting(&world).await;
     world.resolve("bob", &both[0], r#"{"decision":"deny"}"#).await;
-    let mut ends = vec![inbox.next().await, inbox.next().await];
+    let mut ends = [inbox.next().await, inbox.next().await];
     ends.sort_by_key(|(_, data)| data["suspension"].to_string());
     let told: Vec<_> =
         ends.iter().map(|(name, data)| json!([name, data["suspension"], data["state"], data["by"]])).collect();
