@@ -120,14 +120,11 @@ async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
     world.submit("", &calls(&["pay"])).await;
     world.post("eve", "/v1/conversations/eves/turns", &calls(&["pay"])).await;
     world.post("scoped", "/v1/conversations/theirs/turns", &calls(&["pay"])).await;
+    // Last, something for a client: whoever is to be told of nothing before is told of this first.
+    world.post("root", "/v1/conversations/clients/turns", &calls(&["locate"])).await;
     let mut table = String::new();
     for (who, mut inbox) in told {
-        // What follows is for everybody who is told anything of the others' turns, and ends the row.
-        let expected = match who {
-            "bob" | "root" => 3,
-            "carol" => 0,
-            _ => 1,
-        };
+        let expected = if matches!(who, "bob" | "root") { 4 } else { 1 };
         let mut row = who.to_owned();
         for _ in 0..expected {
             row += &format!(" {}", inbox.next().await.1["conversation"].as_str().unwrap());
@@ -137,9 +134,9 @@ async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
     expect![[r#"
         alice c
         eve eves
-        bob c eves theirs
-        carol
-        root c eves theirs
+        bob c eves theirs clients
+        carol clients
+        root c eves theirs clients
         scoped theirs
     "#]]
     .assert_eq(&table);
