@@ -136,6 +136,23 @@ describe("an approval", () => {
     expect(text(card, "status")).toBe("Approved by eve.");
   });
 
+  it("says who won where that was heard before the answer was refused", async () => {
+    const card = await approval();
+    const resolve = toolgate.resolve.bind(toolgate);
+    let isRefused = false;
+    toolgate.resolve = async (...answer) => {
+      await until(() => card.hasAttribute("closed"));
+      return resolve(...answer).finally(() => {
+        isRefused = true;
+      });
+    };
+    button(card, "deny")?.click();
+    host.end(card.suspension?.suspension ?? "", "approve", "eve");
+    await until(() => isRefused);
+    expect(text(card, "status")).toBe("Approved by eve.");
+    expect(text(card, "error")).toBe("");
+  });
+
   it("stays open and says so where more approvals are needed", async () => {
     const card = await approval();
     host.instead = ({ method }) =>
@@ -204,6 +221,9 @@ describe("an approval", () => {
     expect(root(card).getElementById(described)?.textContent).toBe("too little");
     press(field, "Escape");
     expect(card.isEditing).toBe(false);
+    press(article(card), "e");
+    expect(card.isEditing).toBe(true);
+    press(field, "Escape");
     host.instead = undefined;
     await card.approve();
     expect(bodies()[1]).not.toContain("arguments");

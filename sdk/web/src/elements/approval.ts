@@ -230,6 +230,9 @@ export class ToolgateApproval extends Card {
     } else if (event.key === "d" && this.isReady) {
       event.preventDefault();
       void this.deny();
+    } else if (event.key === "e" && this.#editor?.isOpen === false && this.isReady) {
+      event.preventDefault();
+      this.#toggleEditor();
     }
   }
 }

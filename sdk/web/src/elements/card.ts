@@ -181,7 +181,7 @@ export abstract class Card extends HTMLElement {
       if (this.#suspension?.suspension !== suspension.suspension) return true;
       this.sending = false;
       this.#tell<AnsweredDetail>("toolgate-answered", { suspension, decision: answer.decision, answered });
-      if (answered.state === "open") {
+      if (answered.state === "open" && this.closed === undefined) {
         const missing = answered.votes_missing ?? 0;
         say(
           this.status,
@@ -202,13 +202,15 @@ export abstract class Card extends HTMLElement {
     this.sending = false;
     const error =
       thrown instanceof ToolgateError ? thrown : new ToolgateError("unreachable", 0, String(thrown), []);
-    say(this.status, "");
     if (error.code === "stale") {
       const { state, by, at } = error.problem ?? {};
       const told = { state: state ?? "unknown", by: by ?? "", at: at ?? "" };
       this.#end({ ...ended(suspension), ...told });
       return;
     }
+    // The news that it is over can be faster than the refusal of an answer. Then it has said whose answer stands.
+    if (this.closed !== undefined) return;
+    say(this.status, "");
     say(this.problem, this.place(error));
     this.#refresh();
   }
