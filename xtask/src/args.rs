@@ -11,7 +11,7 @@ Usage: cargo xtask TASK
                            and the console's npm packages where there is Node.js
   test [--without PART]…   everything that CI runs; PART is one of
                            fmt, edges, dependencies, deny, web, guests, build, syscalls,
-                           tests, schemathesis, fuzz, clippy, docs
+                           tests, schemathesis, browser, fuzz, clippy, docs
   demo [--answer] [--port N]
                            start a host with the example plugins, submit a turn, kill the host in between, restart it,
                            and show what happens; --answer answers by itself what waits for a person

@@ -44,22 +44,27 @@ fn has_guest_target() -> Result<bool> {
     Ok(PathBuf::from(folder.trim()).is_dir())
 }
 
-/// Makes sure that system calls can be watched. Debian packages are installed only by root, who may.
+/// Makes sure that system calls can be watched.
 pub(crate) fn strace() -> Result<()> {
-    if Invocation::new("strace -V").succeeds() {
-        console::aside("strace is installed");
+    debian_package("strace", "strace -V", "syscalls")
+}
+
+/// Makes sure that a program is there. Debian packages are installed only by root, who may.
+pub(crate) fn debian_package(name: &str, probe: &str, part: &str) -> Result<()> {
+    if Invocation::new(probe).succeeds() {
+        console::aside(&format!("{name} is installed"));
         return Ok(());
     }
     let is_root = Invocation::new("id -u").output().is_ok_and(|id| id.trim() == "0");
     if !is_root || !Invocation::new("apt-get --version").succeeds() {
-        bail!("strace is missing; install it (`apt-get install strace`), or leave it out with `--without syscalls`");
+        bail!("{name} is missing; install it (`apt-get install {name}`), or leave it out with `--without {part}`");
     }
-    console::line("strace is missing; installing the Debian package");
+    console::line(&format!("{name} is missing; installing the Debian package"));
     // The lists of a new machine may be empty or old. That they cannot be brought up to date is not yet a failure.
     let _ = Invocation::new("apt-get update").run();
-    Invocation::new("apt-get install --yes --no-install-recommends strace")
-        .run()
-        .context("could not install strace; install it in your own way, or leave it out with `--without syscalls`")
+    Invocation::new("apt-get install --yes --no-install-recommends").word(name).run().with_context(|| {
+        format!("could not install {name}; install it in your own way, or leave it out with `--without {part}`")
+    })
 }
 
 fn component(name: &str, probe: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Everything that CI runs, step by step. The first step that fails ends the run, with the command to repeat it.
 
+mod browser;
 mod deny;
 mod dependencies;
 mod edges;
@@ -32,13 +33,14 @@ pub(crate) enum Part {
     Syscalls,
     Tests,
     Schemathesis,
+    Browser,
     Fuzz,
     Clippy,
     Docs,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -49,6 +51,7 @@ impl Part {
         Self::Syscalls,
         Self::Tests,
         Self::Schemathesis,
+        Self::Browser,
         Self::Fuzz,
         Self::Clippy,
         Self::Docs,
@@ -66,6 +69,7 @@ impl Part {
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
             Self::Schemathesis => "schemathesis",
+            Self::Browser => "browser",
             Self::Fuzz => "fuzz",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
@@ -88,6 +92,9 @@ impl Part {
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
             Self::Tests => "the host's tests pass",
             Self::Schemathesis => "a running host answers as its own OpenAPI document says",
+            Self::Browser => {
+                "the console and sdk/web do what they should in a browser, whoever else answers (Playwright)"
+            }
             Self::Fuzz => "libFuzzer breaks no invariant of any fuzz target in a short while",
             Self::Clippy => "no warning in any workspace",
             Self::Docs => "the documentation builds without a warning",
@@ -103,6 +110,7 @@ impl Part {
             Self::Deny => return deny::check(),
             Self::Web => return web::check().map(|()| None),
             Self::Schemathesis => return schemathesis::run().map(|()| None),
+            Self::Browser => return browser::run().map(|()| None),
             Self::Fuzz => return fuzz::run().map(|()| None),
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {

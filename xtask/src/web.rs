@@ -28,8 +28,12 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Everything that is checked, once the packages are there.
-const CHECKS: [&str; 4] =
-    ["npm run lint", "npm run typecheck --workspaces", "npm test --workspaces", "npm run build --workspace sdk/web"];
+const CHECKS: [&str; 4] = [
+    "npm run lint",
+    "npm run typecheck --workspaces",
+    "npm test --workspace sdk/web --workspace web",
+    "npm run build --workspace sdk/web",
+];
 
 /// The part `web` of the checks.
 pub(crate) fn check() -> Result<()> {
@@ -41,6 +45,12 @@ pub(crate) fn check() -> Result<()> {
         command.run()?;
     }
     console_files()
+}
+
+/// Makes sure that Node.js and the packages are there, for who cannot do without them.
+pub(crate) fn must_be_set_up() -> Result<()> {
+    node()?;
+    packages()
 }
 
 /// Installs the packages, if Node.js is there to use them.

@@ -1,0 +1,38 @@
+// What axe-core finds wrong with a page.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { expect, type Page } from "@playwright/test";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Violation {
+  id: string;
+  impact: string;
+  nodes: { target: unknown[]; html: string; failureSummary?: string }[];
+}
+
+/** Fails where axe-core finds something serious, or the page is wider than its window. */
+export async function examine(page: Page, name: string): Promise<void> {
+  // The browser's own tools run this: the page's policy refuses a script from elsewhere, as it should.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run: (of: object) => Promise<{ violations: Violation[]; passes: unknown[] }> };
+    };
+    // What React Aria read out a moment ago (“Log in, pending”) names a button that is gone, until it is forgotten.
+    const { violations, passes } = await axe.run({ include: document, exclude: ["[data-live-announcer]"] });
+    return { violations, passed: passes.length };
+  });
+  // A page on which nothing could be checked would pass as well.
+  expect(found.passed, `${name}: what axe-core could check`).toBeGreaterThan(5);
+  const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const told = serious.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, html, failureSummary }) => `${id}: ${target}: ${html}: ${failureSummary}`),
+  );
+  expect(told, `${name}: what axe-core finds serious`).toEqual([]);
+  const surplus = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+  expect(surplus, `${name}: pixels by which the page is wider than the window`).toBeLessThanOrEqual(0);
+}

@@ -1,0 +1,25 @@
+// Time is over: the card says so by itself, and takes no answer any more.
+import { fixture } from "../src/components";
+import { approvals, button, expect, stay, test } from "../src/test";
+
+test("a card that expires while it is looked at", async ({ start, enter }) => {
+  const tool = { name: "brief", approval: "requires-approval", options: { expires_ms: 7000 } } as const;
+  const host = await start({ components: { brief: fixture([tool]) } });
+  const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const turn = await agent.call("brief", "brief", {});
+  const card = approvals(page);
+  await expect(card).toContainText(/Open for \d s, until .*; then the call ends without running/);
+  await stay(page);
+  await expect(card.getByRole("status")).toHaveText("Expired: nobody answered in time.");
+  await expect(button(card, "Approve")).toBeDisabled();
+  await card.press("a");
+  expect((await agent.ended(turn)).outcome).toBe("expired");
+  expect(await root.answers("brief")).toEqual([{ by: "system", action: "expired" }]);
+  await page.mouse.move(0, 0);
+  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+  // Its own page tells the same afterwards.
+  await page.goto(`/suspensions/${turn.calls[0]?.suspension}`);
+  await expect(card.getByRole("status")).toHaveText("Expired: nobody answered in time.");
+  await expect(button(card, "Approve")).toBeDisabled();
+});

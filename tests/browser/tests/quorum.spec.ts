@@ -1,0 +1,82 @@
+// Two of several have to agree; one who objects ends it.
+import type { Client } from "../src/client";
+import type { Host } from "../src/host";
+import { approvals, button, expect, stay, test } from "../src/test";
+
+const TABLES = `
+[[policy]]
+name = "two-of-finance"
+tools = "gated_echo"
+rule = "ask"
+reason = "two people of finance look at this"
+[[policy.needs]]
+who = ["group:finance"]
+quorum = 2
+`;
+
+function people(host: Host): Record<"agent" | "root" | "alice" | "bob" | "dave", Client> {
+  return {
+    agent: host.token("agent", ["caller"]),
+    root: host.token("root", ["admin"]),
+    alice: host.token("alice", ["approver"], ["finance"]),
+    bob: host.token("bob", ["approver"], ["finance"]),
+    dave: host.token("dave", ["approver"]),
+  };
+}
+
+test.describe("a quorum of two", () => {
+  test("the first vote is counted and shown to the others, the second lets the call run", async ({
+    start,
+    enter,
+  }) => {
+    const host = await start({ plugins: ["lab"], tables: TABLES });
+    const { agent, root, alice, bob, dave } = people(host);
+    const pages = {
+      alice: await enter(host, alice),
+      bob: await enter(host, bob),
+      dave: await enter(host, dave),
+    };
+    const turn = await agent.call("pay", "gated_echo", { value: 5000 });
+    const cards = { alice: approvals(pages.alice), bob: approvals(pages.bob), dave: approvals(pages.dave) };
+    for (const card of Object.values(cards)) {
+      await expect(card).toContainText("two people of finance look at this (rule two-of-finance)");
+      await expect(card).toContainText("0 of 2 from group finance");
+    }
+    await expect(button(cards.dave, "Approve")).toBeDisabled();
+    await expect(cards.dave.getByRole("status")).not.toBeEmpty();
+
+    await cards.alice.getByLabel("Comment, kept with the answer").fill("looked at it");
+    await button(cards.alice, "Approve").click();
+    await expect(cards.alice.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
+    for (const card of Object.values(cards)) {
+      await expect(card).toContainText("1 of 2 from group finance");
+      await expect(card).toContainText("alice approved: “looked at it”");
+    }
+    // One person is one vote, also after a reload.
+    await pages.alice.reload();
+    await expect(cards.alice.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
+    await expect(button(cards.alice, "Approve")).toBeDisabled();
+
+    for (const page of Object.values(pages)) await stay(page);
+    await button(cards.bob, "Approve").click();
+    for (const card of Object.values(cards)) {
+      await expect(card.getByRole("status")).toHaveText("Approved by bob.");
+    }
+    expect((await agent.ended(turn)).outcome).toBe("ok");
+    expect(await root.answers("pay")).toEqual([{ by: "bob", action: "approve" }]);
+  });
+
+  test("a denial is a veto, whoever approved before", async ({ start, enter }) => {
+    const host = await start({ plugins: ["lab"], tables: TABLES });
+    const { agent, alice, bob } = people(host);
+    const pages = [await enter(host, alice), await enter(host, bob)] as const;
+    const turn = await agent.call("veto", "gated_echo", { value: 5000 });
+    const cards = [approvals(pages[0]), approvals(pages[1])] as const;
+    await button(cards[0], "Approve").click();
+    await expect(cards[1]).toContainText("1 of 2 from group finance");
+    for (const page of pages) await stay(page);
+    await button(cards[1], "Deny").click();
+    for (const card of cards) await expect(card.getByRole("status")).toHaveText("Denied by bob.");
+    expect((await agent.ended(turn)).outcome).toBe("denied");
+  });
+});

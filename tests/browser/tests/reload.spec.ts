@@ -1,0 +1,64 @@
+// A page that is loaded anew in the middle knows what the host knows, and nothing twice.
+import { approvals, button, expect, test } from "../src/test";
+
+test.describe("a reload in the middle", () => {
+  test("of an answer that was begun: the card is there again, as it was asked", async ({ start, enter }) => {
+    const host = await start({ plugins: ["lab"] });
+    const agent = host.token("agent", ["caller"]);
+    const page = await enter(host, host.token("alice", ["approver"]));
+    const turn = await agent.call("reload", "gated_echo", { value: "as it was asked" });
+    const card = approvals(page);
+    await card.getByLabel("Comment, kept with the answer").fill("half a sentence");
+    await page.reload();
+    await expect(page.getByRole("heading", { name: "Inbox", level: 1 })).toBeVisible();
+    await expect(card).toHaveCount(1);
+    await expect(card).toContainText("as it was asked");
+    await expect(card.getByLabel("Comment, kept with the answer")).toHaveValue("");
+    await button(card, "Approve").click();
+    expect((await agent.ended(turn)).outcome).toBe("ok");
+  });
+
+  test("of an answer on its way: it counts once, and the page shows that it does", async ({
+    start,
+    enter,
+  }) => {
+    const host = await start({ plugins: ["lab"] });
+    const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
+    const page = await enter(host, host.token("alice", ["approver"]));
+    const turn = await agent.call("reload", "gated_echo", { value: 1 });
+    const card = approvals(page);
+    // The host takes the answer, and the page never hears of it: neither by the reply nor by the stream.
+    const taken = new Promise<number>((resolve) => {
+      void page.route("**/resolve", async (route) => resolve((await route.fetch()).status()));
+    });
+    await button(card, "Approve").click();
+    expect(await taken).toBe(200);
+    await page.unroute("**/resolve");
+    await page.reload();
+    await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+    await expect(card).toHaveCount(0);
+    expect((await agent.ended(turn)).outcome).toBe("ok");
+    expect(await root.answers("reload")).toEqual([{ by: "alice", action: "approve" }]);
+  });
+
+  test("of a timeline: every event is there once", async ({ start, enter }) => {
+    const host = await start({ plugins: ["lab"] });
+    const agent = host.token("agent", ["caller"]);
+    const page = await enter(host, host.token("alice", ["approver"]));
+    await agent.call("story", "echo", { value: "the first" });
+    await page.goto("/conversations/story");
+    const turns = page.locator("ol.turns > li");
+    await expect(turns).toHaveCount(1);
+    await agent.call("story", "gated_echo", { value: "the second" });
+    await expect(turns).toHaveCount(2);
+    await page.reload();
+    await expect(turns).toHaveCount(2);
+    await expect(page.getByText("live", { exact: true })).toBeVisible();
+    await page.getByRole("link", { name: "Answer" }).click();
+    await button(approvals(page), "Approve").click();
+    await page.goBack();
+    await expect(turns).toHaveCount(2);
+    await expect(turns.last().getByText("approve", { exact: true })).toHaveCount(1);
+    await expect(turns.last()).toContainText("alice");
+  });
+});

@@ -1,0 +1,69 @@
+// Who may look: the login, its end, and a link that opens one question once.
+import { suspensionOf } from "../src/client";
+import { approvals, button, expect, test } from "../src/test";
+
+test("a wrong token is refused, a right one leads where one wanted to go, and logging out ends it", async ({
+  start,
+  visit,
+}) => {
+  const host = await start({ plugins: ["lab"] });
+  const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
+  await agent.call("story", "echo", { value: 1 });
+  const page = await visit({ baseURL: host.url });
+  await page.goto("/conversations/story");
+  await page.getByLabel("Token").fill(`${root.token}x`);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByLabel("Token")).toHaveAttribute("aria-invalid", "true");
+  await page.getByLabel("Token").fill(root.token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Conversation", level: 1 })).toBeVisible();
+  const [cookie] = await page.context().cookies();
+  await page.getByRole("button", { name: /^root.*theme and log-out/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await expect(page.getByLabel("Token")).toBeVisible();
+  // The cookie is worth nothing any more, wherever it was copied to.
+  const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
+  expect((await fetch(`${host.url}/v1/pending`, { headers })).status).toBe(401);
+});
+
+test("a one-time link opens one question, once, and nothing else", async ({ start, visit }) => {
+  const host = await start({ plugins: ["lab"] });
+  const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
+  host.token("oncall", ["approver"]);
+  const turn = await agent.call("linked", "gated_echo", { value: "this one" });
+  const other = await agent.call("linked", "gated_echo", { value: "another" });
+  const { url } = await root.send<{ url: string }>("POST", `/v1/suspensions/${suspensionOf(turn)}/links`, {
+    principal: "oncall",
+    ttl_ms: 600_000,
+  });
+  const page = await visit({ baseURL: host.url });
+  await page.goto(url);
+  await page.reload();
+  await page.getByRole("button", { name: "Show the question" }).click();
+  await expect(approvals(page)).toHaveCount(1);
+  await expect(approvals(page)).toContainText("this one");
+
+  for (const path of ["/", "/audit", `/suspensions/${suspensionOf(other)}`]) {
+    await page.goto(path);
+    await expect(approvals(page)).toContainText("this one");
+    await expect(page.getByText("another")).toHaveCount(0);
+  }
+  for (const path of [
+    "/v1/pending",
+    "/v1/audit",
+    "/v1/conversations",
+    `/v1/suspensions/${suspensionOf(other)}`,
+  ])
+    expect((await page.request.get(path)).status(), path).toBe(403);
+
+  await button(approvals(page), "Approve").click();
+  await expect(approvals(page).getByRole("status")).toHaveText("Approved.");
+  await page.reload();
+  await expect(approvals(page).getByRole("status")).toHaveText("Approved by oncall.");
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+  const second = await visit({ baseURL: host.url });
+  await second.goto(url);
+  await second.getByRole("button", { name: "Show the question" }).click();
+  await expect(second.getByRole("alert")).not.toBeEmpty();
+  await expect(second.locator("toolgate-approval")).toHaveCount(0);
+});
