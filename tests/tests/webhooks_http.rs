@@ -100,7 +100,10 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     let signature = Secret::new(SECRET).unwrap().sign(id, timestamp, &second.body);
     assert_eq!(second.header("webhook-signature"), signature);
     let body: Value = serde_json::from_str(&second.body).unwrap();
-    assert_eq!((&body["type"], &body["suspension"]["prompt"]), (&json!("suspension.opened"), &json!("Tea?")));
+    assert_eq!(
+        (&body["type"], &body["suspension"]["prompt"]),
+        (&json!("suspension.opened"), &json!("The agent asks: Tea?"))
+    );
     assert_eq!(body["suspension"].get("arguments"), None);
 
     let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();

@@ -121,7 +121,7 @@ fn config_says_what_it_means() {
             data     data
             plugin   ledger, granted to any component of this name
                        keyvalue: up to 16777216 bytes in 100000 keys
-            policy   pay_*: ask
+            policy   policy[0]: ask pay_*
         "#]],
     );
     file(&host, "wrong.toml", "[limits]\ntime = 5\n");
