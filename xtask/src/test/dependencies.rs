@@ -8,7 +8,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Raising this is a decision: say in the commit what the new ones are good for.
-const LIMIT: usize = 340;
+const LIMIT: usize = 345;
 
 /// Counts what the binary is built from; what only builds it (procedural macros, build scripts) counts too.
 pub(crate) fn check() -> Result<()> {
