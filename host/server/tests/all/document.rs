@@ -19,6 +19,15 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     operations.collect()
 }
 
+/// What other people's pages are typed by.
+#[tokio::test]
+async fn the_typed_client_is_made_of_this_document() {
+    let served = document(&World::new()).await;
+    let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/openapi.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert!(served == kept, "start a host and run `npm run generate -w sdk/web -- http://127.0.0.1:7420`");
+}
+
 #[tokio::test]
 async fn it_lists_every_door_with_its_problems() {
     let world = World::new();

@@ -99,6 +99,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists conversations
+         * @description Those that this principal may see, in the order of their ids. A page may be empty and still have a next one.
+         */
+        get: operations["list_conversations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{conversation}/events": {
         parameters: {
             query?: never;
@@ -233,6 +253,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pending/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts what waits
+         * @description Of what this principal may see.
+         */
+        get: operations["count_pending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follows what waits
+         * @description Of all that this principal may see, as it happens: `pending.opened` and `pending.changed` with the suspension as in the
+         *     list, and `pending.closed` once for each suspension, however it ends. The first event is `pending.ready`: read the list
+         *     after it, not before. `pending.reset` says that the stream fell behind: read the list again. Nothing is told twice to
+         *     whoever comes back, and nothing of what was missed; there are no ids.
+         */
+        get: operations["follow_pending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answers several suspensions
+         * @description Each by itself, one after the other: an answer that does not stand changes nothing and keeps none of the others from
+         *     standing. The status is 200 even if none stands; each has its own.
+         */
+        post: operations["resolve_several"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plugins": {
         parameters: {
             query?: never;
@@ -275,6 +359,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/policy/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Explains what would become of a call
+         * @description Every rule and dynamic policy with whether it fits and why, which one decides, and what follows together with the
+         *     tool's declaration. Nothing is called, asked or written down.
+         */
+        post: operations["explain_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says who is asking */
+        get: operations["read_session"];
+        put?: never;
+        /**
+         * Logs in
+         * @description For browsers: gives a cookie that no script can read, for twelve hours or until the token is revoked. Requests with the
+         *     cookie other than GET and HEAD carry the `csrf` of the answer in the header `x-toolgate-csrf`.
+         */
+        post: operations["log_in"];
+        /**
+         * Logs out
+         * @description The session counts no more, here or wherever its cookie was copied to.
+         */
+        delete: operations["log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Uses a link
+         * @description Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. Looking at
+         *     the page of a link uses nothing up: programs that scan mail do that.
+         */
+        post: operations["use_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/standing-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists standing approvals
+         * @description Approvers see all of them, callers those for their own calls. They are made with an answer: see `standing` there.
+         */
+        get: operations["list_standing_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/standing-approvals/{standing}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Takes a standing approval back
+         * @description By who gave it, or by an admin. Calls that it let go on have gone on; from now on people are asked again.
+         */
+        delete: operations["revoke_standing_approval"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/suspensions/{suspension}": {
         parameters: {
             query?: never;
@@ -286,6 +478,48 @@ export interface paths {
         get: operations["read_suspension"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/suspensions/{suspension}/delegate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hands an approval on
+         * @description One who may approve hands that on to another principal, who may not yet; from then on the other decides and the first no
+         *     longer. Where every approver may answer anyway there is nothing to hand on.
+         */
+        post: operations["delegate_suspension"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/suspensions/{suspension}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a link to one suspension
+         * @description For one principal, good for one use: it opens a session that may read and answer this suspension and do nothing else.
+         *     Sending it to the right person is up to whoever asks for it.
+         */
+        post: operations["make_link"];
         delete?: never;
         options?: never;
         head?: never;
@@ -377,7 +611,8 @@ export interface components {
         /** @description Something that happened, and whose doing it was. */
         AuditEntry: {
             /**
-             * @description What: `turn.started`, `call.requested`, `approve`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+             * @description What: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`,
+             *     `escalate`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
              *     `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
              *     `grants.changed`.
              */
@@ -431,10 +666,16 @@ export interface components {
             result?: string | null;
             /** @description The grants that there are no longer. */
             revoked?: string[];
+            /** @description The operator's rule or policy that decided about the call. */
+            rule?: string | null;
+            /** @description Which standing approval was given, used or taken back. */
+            standing?: string | null;
             /** @description Of which tool or plugin. */
             subject?: string | null;
             /** @description By which suspension. */
             suspension?: string | null;
+            /** @description To whom a say was handed on. */
+            to?: string | null;
             /** @description The tools of a plugin that are live. */
             tools?: string[];
             /** @description In which turn. */
@@ -542,6 +783,72 @@ export interface components {
             ok: boolean;
             result?: null | components["schemas"]["Verbatim"];
         };
+        /** @description A conversation. */
+        Conversation: {
+            /** @description Its id. */
+            conversation: string;
+            /** @description Whose it is: who submitted to it first. */
+            owner: string;
+        };
+        /** @description A page of conversations. */
+        ConversationPage: {
+            /** @description The conversations, in the order of their ids. */
+            conversations: components["schemas"]["Conversation"][];
+            /** @description Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one. */
+            next?: string | null;
+        };
+        /** @description Handing one's say in an approval on. */
+        Delegate: {
+            /** @description Why. */
+            comment?: string | null;
+            /** @description The principal who shall decide instead: one who has no say in it yet. */
+            to: string;
+        };
+        /** @description That somebody's say was handed on. */
+        Delegated: {
+            /** @description Always true; what was not handed on is a problem. */
+            ok: boolean;
+            /** @description The suspension. */
+            suspension: string;
+            /** @description To whom. */
+            to: string;
+        };
+        /** @description That somebody handed their say on. */
+        Delegation: {
+            /** @description When. */
+            at: string;
+            /** @description Why. */
+            comment?: string | null;
+            /** @description Who no longer decides. */
+            from: string;
+            /** @description Who decides instead. */
+            to: string;
+        };
+        /** @description Something that one webhook is told of a suspension, and how far that has come. */
+        Delivery: {
+            /** @description When it was attempted last; before the first attempt, when it happened. */
+            at: string;
+            /**
+             * Format: int32
+             * @description How often it was attempted.
+             */
+            attempts: number;
+            /** @description What it is told: `opened`, `escalated` or `closed`. */
+            event: string;
+            /** @description What went wrong at the last attempt, escaped. */
+            last_error?: string | null;
+            /**
+             * Format: int32
+             * @description The status of the last answer, if there was one.
+             */
+            last_status?: number | null;
+            /** @description When it is attempted next, while it is pending. */
+            next_at?: string | null;
+            /** @description `pending`, `delivered`; or `failed`, when it was given up. */
+            state: string;
+            /** @description The name of the webhook. */
+            webhook: string;
+        };
         /** @description What is told of an event. */
         Detail: {
             caller: string;
@@ -556,7 +863,25 @@ export interface components {
             component?: string | null;
             executor?: null | components["schemas"]["Executor"];
             plugin?: string | null;
+            rule?: string | null;
             tool: string;
+            turn: string;
+        } | {
+            by: string;
+            call: string;
+            standing: string;
+            turn: string;
+        } | (components["schemas"]["Vote"] & {
+            call: string;
+            suspension: string;
+            turn: string;
+        }) | (components["schemas"]["Delegation"] & {
+            call: string;
+            suspension: string;
+            turn: string;
+        }) | {
+            call: string;
+            suspension: string;
             turn: string;
         } | components["schemas"]["Suspension"] | {
             arguments?: null | components["schemas"]["Verbatim"];
@@ -565,6 +890,7 @@ export interface components {
             comment?: string | null;
             data?: null | components["schemas"]["Verbatim"];
             decision: string;
+            standing?: string | null;
             suspension: string;
             turn: string;
         } | {
@@ -586,6 +912,8 @@ export interface components {
             tool: string;
             trusted?: boolean | null;
             turn: string;
+            /** @description The suspension that ended with it unanswered. */
+            withdrawn?: string | null;
         } | {
             by: string;
             turn: string;
@@ -621,6 +949,10 @@ export interface components {
             context?: string | null;
             /** @description The prompt, of one or more lines. */
             prompt?: string | null;
+            /** @description The reason, of one or more lines. */
+            reason?: string | null;
+            /** @description The title, on one line. */
+            title?: string | null;
         };
         /** @description Which arguments an answer may change: `"none"`, `"all"`, or the names of some. */
         Editable: components["schemas"]["EditableWord"] | string[];
@@ -629,12 +961,27 @@ export interface components {
          * @enum {string}
          */
         EditableWord: "none" | "all";
+        /**
+         * @description What becomes of a call in the end.
+         * @enum {string}
+         */
+        Effect: "run" | "ask" | "deny";
         /** @description Why there is no result. */
         ErrorContent: {
             /** @description An outcome, or the code of a failure. */
             code: string;
             /** @description A sentence for the model. */
             message: string;
+        };
+        /** @description Who may answer as well after a while. */
+        Escalation: {
+            /**
+             * Format: int64
+             * @description After so many milliseconds.
+             */
+            after_ms: number;
+            /** @description These, as in `who`. */
+            to: string[];
         };
         /** @description One event: its name and time, and what is told of it beside them in the same object. */
         Event: components["schemas"]["Detail"] & {
@@ -650,6 +997,50 @@ export interface components {
          * @enum {string}
          */
         Executor: "server" | "human" | "client" | "provider";
+        /** @description A call to be explained. */
+        Explain: {
+            /** @description The arguments: an object. */
+            arguments: components["schemas"]["Verbatim"];
+            /** @description Who would make the call. Whoever asks, if absent. */
+            caller?: string | null;
+            context?: null | components["schemas"]["Verbatim"];
+            /** @description In which conversation. One that holds nothing, if absent. */
+            conversation?: string | null;
+            /** @description The tool's name. */
+            tool: string;
+        };
+        /** @description One rule or dynamic policy. */
+        ExplainedStep: {
+            /** @description Whether it fits the call. */
+            matched: boolean;
+            /** @description Its name. */
+            name: string;
+            /** @description What it says of calls that it fits. */
+            rule: components["schemas"]["Rule"];
+            /** @description Why it fits, or why not. Values are quoted harmlessly, and only their beginning. */
+            why: string;
+        };
+        /** @description What would become of a call, and why. */
+        Explanation: {
+            /** @description The rule or policy that decides. Absent where none does and the tool's declaration stands. */
+            by?: string | null;
+            /** @description What the tool itself declares. */
+            declared: components["schemas"]["Approval"];
+            /** @description What follows from all of it. */
+            effective: components["schemas"]["Effect"];
+            /** @description How the arguments break the tool's schema. If they do, a call with them fails before any rule is asked. */
+            invalid?: string[];
+            /** @description Who would have to approve; all of it. Empty: any one approver. */
+            needs: components["schemas"]["RequiredApproval"][];
+            /** @description Why, in the words of whoever decides. */
+            reason?: string | null;
+            /** @description How much is at stake: `low`, `medium`, `high` or `critical`. */
+            risk?: string | null;
+            /** @description The strictest of what fits: rules and policies. */
+            rule: components["schemas"]["Rule"];
+            /** @description Each rule, then each dynamic policy. */
+            steps: components["schemas"]["ExplainedStep"][];
+        };
         /** @description One thing that keeps a plugin from being loaded. */
         FindingView: {
             /** @description What is wrong. */
@@ -682,6 +1073,63 @@ export interface components {
          * @enum {string}
          */
         Kind: "approval" | "elicitation" | "client_exec";
+        /** @description How many suspensions wait for what. */
+        KindCounts: {
+            /** @description For a yes or no. */
+            approval: number;
+            /** @description For a client's result. */
+            client_exec: number;
+            /** @description For a person's answer. */
+            elicitation: number;
+        };
+        /** @description A link, good for one use. */
+        Link: {
+            /** @description From then on it counts no more. */
+            expires_at: string;
+            /** @description Its path on this host. Whoever has it may answer in the principal's name. */
+            url: string;
+        };
+        /** @description A token to log in with. */
+        LogIn: {
+            /** @description The token. */
+            token: string;
+        };
+        /** @description That a session has ended. */
+        LoggedOut: {
+            /** @description Always true. */
+            ok: boolean;
+        };
+        /** @description For whom a link is to be, and for how long. */
+        MakeLink: {
+            /** @description Who uses it: the name of a token with the role `approver` or `admin`. */
+            principal: string;
+            /**
+             * Format: int64
+             * @description For how many milliseconds it counts: at most 604800000, seven days; an hour if absent.
+             */
+            ttl_ms?: number | null;
+        };
+        /** @description Something that an approval needs: so many of these people. */
+        Need: {
+            /** @description Whether they do by now. */
+            escalated: boolean;
+            /** @description When others count as well. */
+            escalates_at?: string | null;
+            /** @description Who they are. */
+            escalates_to?: string[];
+            /**
+             * Format: int32
+             * @description How many different ones.
+             */
+            quorum: number;
+            /**
+             * Format: int32
+             * @description How many there are, of the votes for what most voted for.
+             */
+            votes: number;
+            /** @description Who counts: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: any approver. */
+            who: string[];
+        };
         /** @description What becomes of a wait that ran out: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`. */
         OnExpiry: "error" | "deny" | "approve" | {
             /** @description This value is the answer. */
@@ -692,6 +1140,28 @@ export interface components {
          * @enum {string}
          */
         Outcome: "ok" | "failed" | "denied" | "expired" | "cancelled" | "cancelled_by_sibling" | "unavailable" | "invalidated" | "in_doubt";
+        /** @description That a suspension waits no more. */
+        PendingClosed: {
+            /** @description When. */
+            at: string;
+            /** @description By whom; `system` for what the host does by itself. */
+            by: string;
+            /** @description Its conversation. */
+            conversation: string;
+            /** @description The decision, `expired` or `withdrawn`. */
+            state: string;
+            /** @description Which. */
+            suspension: string;
+        };
+        /** @description How many suspensions wait. */
+        PendingCounts: {
+            /** @description By what is waited for. */
+            by_kind: components["schemas"]["KindCounts"];
+            /** @description Whether all were counted. A count looks at a bounded number, and there are more than it says if this is false. */
+            complete: boolean;
+            /** @description All of them. */
+            open: number;
+        };
         /** @description A page of suspensions. */
         PendingPage: {
             /** @description Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one. */
@@ -699,6 +1169,13 @@ export interface components {
             /** @description The suspensions, oldest first. */
             suspensions: components["schemas"]["Suspension"][];
         };
+        /** @description `"all"`, or JSON Pointers into the arguments; those that are not named are free. */
+        Pinned: components["schemas"]["PinnedWord"] | string[];
+        /**
+         * @description All arguments.
+         * @enum {string}
+         */
+        PinnedWord: "all";
         /** @description Every plugin that is live or was refused. */
         PluginList: {
             /** @description Sorted by name. */
@@ -772,6 +1249,11 @@ export interface components {
             /** @description `/problems/` and the code. */
             type: string;
         };
+        /**
+         * @description Whose words a prompt is.
+         * @enum {string}
+         */
+        PromptBy: "plugin" | "host";
         /** @description What one run of a guest spent. */
         Receipt: {
             /**
@@ -815,6 +1297,17 @@ export interface components {
             /** @description The plugin. */
             removed: string;
         };
+        /** @description People who have to approve. */
+        RequiredApproval: {
+            escalate?: null | components["schemas"]["Escalation"];
+            /**
+             * Format: int32
+             * @description How many different ones.
+             */
+            quorum: number;
+            /** @description Any of these: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: whoever has the role approver. */
+            who: string[];
+        };
         /** @description An answer. Who gives it is known from the transport and never from here. */
         Resolve: {
             arguments?: null | components["schemas"]["Verbatim"];
@@ -825,6 +1318,26 @@ export interface components {
             decision: string;
             /** @description The digest of what was shown. With it, an answer to anything else is refused. */
             expect_digest?: string | null;
+            standing?: null | components["schemas"]["StandingTerms"];
+        };
+        /** @description An answer to one of several. */
+        ResolveOne: {
+            arguments?: null | components["schemas"]["Verbatim"];
+            /** @description Why. */
+            comment?: string | null;
+            data?: null | components["schemas"]["Verbatim"];
+            /** @description One of the allowed decisions. */
+            decision: string;
+            /** @description The digest of what was shown. With it, an answer to anything else is refused. */
+            expect_digest?: string | null;
+            standing?: null | components["schemas"]["StandingTerms"];
+            /** @description To which suspension. */
+            suspension: string;
+        };
+        /** @description Answers to several suspensions. Each stands or falls for itself. */
+        ResolveSeveral: {
+            /** @description The answers, 1 to 100. They are given in this order. */
+            answers: components["schemas"]["ResolveOne"][];
         };
         /** @description That an answer stands. */
         Resolved: {
@@ -832,8 +1345,32 @@ export interface components {
             ok: boolean;
             /** @description Whether the same principal had given the same answer before. */
             replayed: boolean;
+            /** @description How it is now: `open` where others have to approve as well; or how it ended. */
+            state: string;
             /** @description The suspension that was answered. */
             suspension: string;
+            /**
+             * Format: int32
+             * @description How many approvals are missing at least.
+             */
+            votes_missing: number;
+        };
+        /** @description What became of one of several answers. */
+        ResolvedOne: {
+            ok?: null | components["schemas"]["Resolved"];
+            problem?: null | components["schemas"]["Problem"];
+            /**
+             * Format: int32
+             * @description The status that it would have had by itself: 200 where it stands.
+             */
+            status: number;
+            /** @description To which suspension. */
+            suspension: string;
+        };
+        /** @description What became of several answers. */
+        ResolvedSeveral: {
+            /** @description In the order of the answers. */
+            answers: components["schemas"]["ResolvedOne"][];
         };
         /** @description How long a result is worth keeping. For whoever keeps the context; the host does not act upon it. */
         Retention: {
@@ -851,10 +1388,118 @@ export interface components {
             never_evict: boolean;
         };
         /**
+         * @description How bad it would be if a call went wrong.
+         * @enum {string}
+         */
+        Risk: "low" | "medium" | "high" | "critical";
+        /**
          * @description What the operator's policy says of a tool.
          * @enum {string}
          */
         Rule: "allow" | "ask" | "deny";
+        /** @description Who is asking. */
+        Session: {
+            /** @description The only conversation that is open to it. */
+            conversation?: string | null;
+            /**
+             * @description What goes with each request of the session other than GET and HEAD, in the header `x-toolgate-csrf`. Absent where a
+             *     bearer token asks.
+             */
+            csrf?: string | null;
+            /** @description When the session ends. Absent where a bearer token asks. */
+            expires_at?: string | null;
+            /** @description The groups. */
+            groups: string[];
+            /** @description The only suspension that is open to it, where a link opened the session. */
+            only?: string | null;
+            /** @description The name. */
+            principal: string;
+            /** @description The roles: `caller`, `approver`, `client`, `admin`. */
+            roles: string[];
+        };
+        /** @description A standing approval. */
+        StandingApproval: {
+            /** @description The arguments that were approved. */
+            arguments: components["schemas"]["Verbatim"];
+            /** @description Who gave it. */
+            by: string;
+            /** @description For whose calls. */
+            caller: string;
+            /** @description Of which component: not of the next version of the plugin. */
+            component: string;
+            /** @description In which conversation that was. It counts in the caller's others as well. */
+            conversation: string;
+            /** @description When it was given. */
+            created_at: string;
+            /** @description Until when it can be used. */
+            expires_at: string;
+            /** @description Its id. */
+            id: string;
+            /** @description Which of them a later call must have. */
+            pin: components["schemas"]["Pinned"];
+            /** @description Of which plugin. */
+            plugin: string;
+            /** @description When. */
+            revoked_at?: string | null;
+            /** @description Who took it back. */
+            revoked_by?: string | null;
+            /** @description Whether it can still be used. */
+            state: components["schemas"]["StandingState"];
+            /** @description With the answer to which suspension. */
+            suspension: string;
+            /** @description Of which tool. */
+            tool: string;
+            /**
+             * Format: int32
+             * @description How often it was.
+             */
+            used: number;
+            /**
+             * Format: int32
+             * @description How often it can be used.
+             */
+            uses: number;
+        };
+        /** @description A page of standing approvals. */
+        StandingApprovals: {
+            /** @description Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one. */
+            next?: string | null;
+            /** @description Those that this principal may see, oldest first. */
+            standing_approvals: components["schemas"]["StandingApproval"][];
+        };
+        /** @description The most that may be allowed beforehand. */
+        StandingBounds: {
+            /**
+             * Format: int64
+             * @description For how long, in milliseconds.
+             */
+            max_ttl_ms: number;
+            /**
+             * Format: int32
+             * @description How often.
+             */
+            max_uses: number;
+        };
+        /**
+         * @description Whether a standing approval can still be used.
+         * @enum {string}
+         */
+        StandingState: "active" | "used_up" | "expired" | "revoked";
+        /** @description What an approval shall allow beforehand: later calls of the same caller, tool and component, with these arguments pinned. */
+        StandingTerms: {
+            /** @description Which arguments must be those that are approved now. */
+            pin: components["schemas"]["Pinned"];
+            /**
+             * Format: int64
+             * @description For how long from now on, in milliseconds.
+             */
+            ttl_ms: number;
+            /**
+             * Format: int32
+             * @description How often, from 1.
+             */
+            uses: number;
+        };
         /**
          * @description How far a call has come.
          * @enum {string}
@@ -892,6 +1537,10 @@ export interface components {
             allowed: string[];
             /** @description The arguments that the question is about. */
             arguments: components["schemas"]["Verbatim"];
+            /** @description The SHA-256 of their exact text. */
+            arguments_digest: string;
+            /** @description The operator's rule or policy that asks. Absent where the tool declares that it is to be asked. */
+            asked_by?: string | null;
             /** @description Its call. */
             call: string;
             /** @description Who submitted the turn. */
@@ -906,6 +1555,10 @@ export interface components {
             created_at: string;
             /** @description The digest of the tool's declaration. */
             declaration?: string | null;
+            /** @description Who handed their say on. */
+            delegations?: components["schemas"]["Delegation"][];
+            /** @description What webhooks were told of it, or are still to be told, in order. Only where an approver or an admin reads it by itself. */
+            deliveries?: components["schemas"]["Delivery"][];
             /** @description Digest over arguments, component and declaration: what an answer is an answer to. */
             digest: string;
             display?: null | components["schemas"]["Display"];
@@ -921,21 +1574,34 @@ export interface components {
             in_doubt_attempt?: number | null;
             /** @description What is waited for. */
             kind: components["schemas"]["Kind"];
+            /** @description Who must approve, all of them; of a question, who may answer it. Empty: any one approver. */
+            needs: components["schemas"]["Need"][];
             /** @description What becomes of it then. */
             on_expiry: components["schemas"]["OnExpiry"];
             /** @description The plugin that offers the tool. */
             plugin?: string | null;
             /** @description What people are asked. */
             prompt?: string | null;
+            /** @description Whose words the prompt is. A plugin's may say anything. */
+            prompt_by: components["schemas"]["PromptBy"];
+            /** @description Why it asks. */
+            reason?: string | null;
             response_schema?: null | components["schemas"]["Verbatim"];
+            risk?: null | components["schemas"]["Risk"];
+            standing?: null | components["schemas"]["StandingBounds"];
             /** @description `open`; or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent exactly while it is open. */
             state: string;
             /** @description Its id. */
             suspension: string;
+            /** @description What the plugin calls the tool for people. */
+            title?: string | null;
             /** @description The tool. */
             tool: string;
             /** @description Its turn. */
             turn: string;
+            /** @description The approvals so far, where it takes more than one. */
+            votes?: components["schemas"]["Vote"][];
+            you?: null | components["schemas"]["You"];
         };
         /** @description A live tool. Its schemas are the plugin's own texts. */
         Tool: {
@@ -1024,8 +1690,28 @@ export interface components {
          * @enum {string}
          */
         TurnState: "open" | "settled" | "aborted" | "cancelled";
+        /** @description A link to use up. */
+        UseLink: {
+            /** @description The link: the part after `/link/`, or all of it. */
+            link: string;
+        };
         /** @description Any JSON value, verbatim. */
         Verbatim: unknown;
+        /** @description One principal's approval, where it takes more than one. */
+        Vote: {
+            arguments?: null | components["schemas"]["Verbatim"];
+            /** @description When. */
+            at: string;
+            /**
+             * @description Digest over the arguments, the component and the declaration that it approves. Votes count together where this is the
+             *     same.
+             */
+            binding: string;
+            /** @description Whose. */
+            by: string;
+            /** @description Why. */
+            comment?: string | null;
+        };
         /** @description One thing that a component wants. */
         WantedView: {
             /** @description `granted`, `in part` or `missing`. */
@@ -1034,6 +1720,15 @@ export interface components {
             what: string;
             /** @description Why, in the plugin's words: escape them where they are shown. */
             why: string;
+        };
+        /** @description What a suspension is to whoever asks for it. */
+        You: {
+            /** @description Whether an answer of theirs would be taken now. */
+            may_answer: boolean;
+            /** @description Whether they have approved it already, and it takes others as well. */
+            voted: boolean;
+            /** @description Why not. */
+            why_not?: string | null;
         };
     };
     responses: never;
@@ -1219,14 +1914,22 @@ export interface operations {
                 after?: number;
                 /** @description At most about so many: 1 to 500, 100 if absent. Entries of one commit are never parted. */
                 limit?: number;
+                /** @description Only those of this conversation. */
+                conversation?: string;
                 /** @description Only those of this turn. */
                 turn?: string;
                 /** @description Only those of this tool or plugin. */
                 subject?: string;
+                /** @description Only those of this plugin and of calls of its tools. */
+                plugin?: string;
                 /** @description Only what this principal did. */
                 by?: string;
                 /** @description Only this. */
                 action?: string;
+                /** @description The same as `by`. */
+                principal?: string;
+                /** @description The same as `action`. */
+                event?: string;
             };
             header?: never;
             path?: never;
@@ -1320,6 +2023,85 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditChain"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_conversations: {
+        parameters: {
+            query?: {
+                /** @description Only those after this one: the `next` of the page before. */
+                after?: string;
+                /** @description At most so many: 1 to 500, 100 if absent. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConversationPage"];
                 };
             };
             /** @description `bad-request` */
@@ -1684,6 +2466,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `not-allowed`: a session that a link opened, or one with which a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not-found` */
             404: {
                 headers: {
@@ -1909,6 +2700,8 @@ export interface operations {
                 kind?: "approval" | "elicitation" | "client_exec";
                 /** @description Only those that wait (if absent), only those that ended, or all. */
                 state?: "open" | "closed" | "all";
+                /** @description Only those that this principal may answer now. A page may be empty and still have a next one. */
+                mine?: boolean;
                 /** @description Only those after this one: the `next` of the page before. */
                 after?: string;
                 /** @description At most so many: 1 to 500, 100 if absent. */
@@ -1947,8 +2740,290 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `not-allowed`: a session that a link opened, or one with which a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unknown-host`: the server does not answer under this name */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_pending: {
+        parameters: {
+            query?: {
+                /** @description Only those of this conversation. */
+                conversation?: string;
+                /** @description Only those of turns that this principal submitted. */
+                caller?: string;
+                /** @description Only those of calls of this tool. */
+                tool?: string;
+                /** @description Only those of this kind. */
+                kind?: "approval" | "elicitation" | "client_exec";
+                /** @description Only those that this principal may answer now. */
+                mine?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingCounts"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_pending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events; `data` is a Suspension, of `pending.closed` a PendingClosed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["PendingClosed"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resolve_several: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveSeveral"];
+            };
+        };
+        responses: {
+            /** @description What became of each */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResolvedSeveral"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors` */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2244,6 +3319,677 @@ export interface operations {
             };
         };
     };
+    explain_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Explain"];
+            };
+        };
+        responses: {
+            /** @description What would become of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-found`: there is no such tool */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who it is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LogIn"];
+            };
+        };
+        responses: {
+            /** @description Who it is; with `set-cookie` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: the token is not known here */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: too many wrong attempts from this address; with `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
+                };
+            };
+            /** @description `bad-request`: a bearer token asks, which is no session */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: without the right `x-toolgate-csrf`, or a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    use_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UseLink"];
+            };
+        };
+        responses: {
+            /** @description Who it is, and `only` which suspension; with `set-cookie` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: the link was not made here, has expired, or was revoked with its token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `link-used`: somebody has used it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: too many wrong attempts from this address; with `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_standing_approvals: {
+        parameters: {
+            query?: {
+                /** @description Only those after this one: the `next` of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Some of them, and where the next begin */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApprovals"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: a session that a link opened, or one with which a page of another site asks */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_standing_approval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The standing approval. */
+                standing: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApproval"];
+                };
+            };
+            /** @description `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: somebody else gave it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_suspension: {
         parameters: {
             query?: never;
@@ -2283,6 +4029,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `not-allowed`: a link to another one */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not-found` */
             404: {
                 headers: {
@@ -2294,6 +4049,267 @@ export interface operations {
             };
             /** @description `unknown-host`: the server does not answer under this name */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delegate_suspension: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The suspension. */
+                suspension: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Delegate"];
+            };
+        };
+        responses: {
+            /** @description It was handed on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delegated"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stale`: no longer open, or unknown */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: the principal has as much at the host as it may; nothing happened. With `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `fault`: the host failed, with an id to look for in its log */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    make_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The suspension. */
+                suspension: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MakeLink"];
+            };
+        };
+        responses: {
+            /** @description The link; nobody can look it up again */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description `bad-json`, `bad-request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-slow`: the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stale`: no longer open; with `state`, `by` and `at` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too-large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unknown-host`: the server does not answer under this name */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid`: with `errors`; nobody of that name answers */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2481,6 +4497,15 @@ export interface operations {
             };
             /** @description `unauthorized` */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-allowed`: a session that a link opened, or one with which a page of another site asks */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
