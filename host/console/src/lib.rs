@@ -21,7 +21,7 @@ const API: [&str; 4] = ["/v1", "/healthz", "/metrics", "/openapi.json"];
 /// Answers `GET` and `HEAD` of the console's files, and with its one page whatever else accepts HTML and is not the API's. For
 /// everything else it answers 404 without a body, so that the server can say in its own words that there is nothing.
 ///
-/// Every answer bears the headers of [`headers`]; the server adds what holds for all of its answers.
+/// Every answer bears the headers of `headers`; the server adds what holds for all of its answers.
 pub fn router() -> Router {
     router_of::<Dist>()
 }

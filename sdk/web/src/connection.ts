@@ -35,6 +35,7 @@ export class Connection {
   readonly clock: Clock;
   readonly #token: ConnectionOptions["token"];
   readonly #fetch: typeof fetch;
+  #whose: string | undefined;
   #csrf: string | undefined;
 
   constructor(options: ConnectionOptions) {
@@ -56,6 +57,7 @@ export class Connection {
   /** Remembers the word that goes with requests that change something, or forgets it. */
   remember(session: Session | undefined): void {
     this.#csrf = session?.csrf ?? undefined;
+    this.#whose = session === undefined ? undefined : whose(session);
   }
 
   /** A request with the marks of who asks. Not sent to any other place: redirects are errors. */
@@ -119,8 +121,17 @@ export class Connection {
   /** Asks for the session's word. Without a session there is none, and the request itself says so. */
   async #renew(): Promise<void> {
     const response = await this.#sendOnce(new Request(`${this.url}/v1/session`));
-    if (response.ok) this.remember((await response.json()) as Session);
+    if (!response.ok) return;
+    const session = (await response.json()) as Session;
+    // Somebody else has logged in with this browser meanwhile. What one person began is not sent in another's name.
+    if (this.#whose !== undefined && this.#whose !== whose(session)) return;
+    this.remember(session);
   }
+}
+
+/** Whom a session stands for, and for what. */
+function whose({ principal, only }: Session): string {
+  return JSON.stringify([principal, only ?? null]);
 }
 
 /** A path with its parts percent-encoded: path`/v1/suspensions/${id}`. */

@@ -127,10 +127,20 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/).map(({ body }) => body)).toEqual(
       Array(2).fill('{"decision":"approve"}'),
     );
+    // Another person has logged in with this browser: what was begun in one name is not sent in another's.
+    host.add(suspension({ suspension: "s4" }));
+    host.instead = ({ path }) =>
+      path === "/v1/session"
+        ? { status: 200, body: { principal: "bob", roles: [], groups: [], csrf: "bobs" } }
+        : problem(403, "not-allowed", "the word is wrong");
+    await expect(toolgate.resolve("s4", { decision: "approve" })).rejects.toMatchObject({
+      code: "not-allowed",
+    });
+    expect(host.at("POST", /resolve/)).toHaveLength(3);
     host.instead = () => problem(403, "not-allowed", "never");
     await expect(toolgate.resolve("s3", { decision: "approve" })).rejects.toMatchObject({
       code: "not-allowed",
     });
-    expect(host.at("POST", /resolve/)).toHaveLength(3);
+    expect(host.at("POST", /resolve/)).toHaveLength(4);
   });
 });

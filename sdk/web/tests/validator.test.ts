@@ -182,5 +182,18 @@ describe("a schema for people", () => {
   it("is no form where a name means something to JavaScript", () => {
     expect(isStrange(JSON.parse('{"properties":{"__proto__":{}}}'))).toBe(true);
     expect(isStrange({ properties: { prototypes: {} } })).toBe(false);
+    expect(isStrange({ properties: { a: { $ref: "#/x" } }, x: { title: "\u202e" } })).toBe(true);
+    expect(isStrange({ properties: { a: { $ref: "#/$defs/x" }, $ref: { type: "string" } } })).toBe(true);
+    expect(isStrange({ properties: { a: { $ref: "#/$defs/x" } }, $defs: { x: {} } })).toBe(false);
+  });
+
+  it("has no field that cannot be seen, and runs no pattern wherever it hides", () => {
+    const made = forPeople({
+      type: "object",
+      properties: { consent: { type: "string", format: "hidden", title: " ", default: "yes" } },
+      dependencies: { consent: { properties: { consent: { pattern: "^(a+)+$" } } } },
+      unheard: { pattern: "^(a+)+$" },
+    });
+    expect(made).toEqual({ type: "object", properties: { consent: { type: "string", default: "yes" } } });
   });
 });

@@ -191,7 +191,12 @@ pub(crate) async fn resolve(
     asking.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, json::object(&body)?).await?)
+    let given: wire::Resolve = json::object(&body)?;
+    if asking.only().is_some() && given.standing.is_some() {
+        let why = "a link answers its suspension and allows nothing beyond that; log in to let an approval stand";
+        return Err(Error::new(Code::NotAllowed, why));
+    }
+    answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, given).await?)
 }
 
 /// Answers one suspension.

@@ -29,6 +29,17 @@ async fn open(world: &World, link: &str) -> Reply {
 }
 
 #[tokio::test]
+async fn an_answer_by_a_link_allows_nothing_beforehand() {
+    let (world, [one, _]) = asked().await;
+    let browser = Browser::of(&open(&world, &link(&world, &one).await).await);
+    let resolve = format!("/v1/suspensions/{one}/resolve");
+    let standing = r#"{"decision":"approve","standing":{"ttl_ms":1000,"uses":1,"pin":"all"}}"#;
+    assert_eq!(world.send(browser.own("POST", &resolve, Some(standing))).await.status, 403);
+    let plain = world.send(browser.own("POST", &resolve, Some(r#"{"decision":"approve"}"#))).await;
+    assert_eq!((plain.status.as_u16(), plain.at("/state")), (200, "approve".into()));
+}
+
+#[tokio::test]
 async fn a_link_opens_its_suspension_and_nothing_else() {
     let (world, [one, two]) = asked().await;
     let link = link(&world, &one).await;

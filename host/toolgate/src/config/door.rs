@@ -32,7 +32,7 @@ pub struct DoorTable {
     /// How often an open event stream looks whether its token still counts, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
     /// Origins whose pages may use the API, each with a token of its own and never with a session of this host, as browsers
-    /// write them: "https://app.example.com", "http://localhost:5173". Default: none.
+    /// write them: `https://app.example.com`, `http://localhost:5173`. Default: none.
     #[schemars(with = "Vec<String>")]
     pub origins: Vec<Parsed<Origin>>,
 }

@@ -47,7 +47,7 @@ pub struct PolicyTable {
     pub caller: Option<Parsed<CallerPattern>>,
     /// What it says of such calls.
     pub rule: RuleName,
-    /// Its name, as approvers and the audit are shown it. Default: its place, such as "policy[3]".
+    /// Its name, as approvers and the audit are shown it. Default: its place, such as `policy[3]`.
     pub name: Option<String>,
     /// Why, for people.
     pub reason: Option<String>,

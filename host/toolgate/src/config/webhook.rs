@@ -67,7 +67,7 @@ pub struct LinkTable {
     /// As whom its holder answers.
     #[schemars(with = "String")]
     pub principal: Parsed<PrincipalId>,
-    /// Where people reach the host: the beginning of the link, "https://toolgate.example.com".
+    /// Where people reach the host: the beginning of the link, `https://toolgate.example.com`.
     #[schemars(with = "String")]
     pub base: Parsed<Url>,
     /// How long it can be opened, in milliseconds. Default: 3600000, an hour.

@@ -11,8 +11,8 @@ export function header(
   what: string,
 ): { id: string; element: HTMLElement } {
   const id = freshId();
-  const { title, tool, plugin, caller, risk } = suspension;
-  const name = title === null || title === undefined ? line(tool) : `${line(title)}`;
+  const { title, tool, plugin, caller, risk, display } = suspension;
+  const name = display?.title ?? line(title ?? tool);
   const from = [
     name === line(tool) ? undefined : `tool ${line(tool)}`,
     plugin === null || plugin === undefined ? undefined : `plugin ${line(plugin)}`,
@@ -36,7 +36,7 @@ export function header(
 }
 
 /** Why a person is asked at all. */
-export function reason({ reason, asked_by, in_doubt_attempt }: Suspension): HTMLElement | undefined {
+export function reason({ reason, asked_by, in_doubt_attempt, display }: Suspension): HTMLElement | undefined {
   const asker = asked_by === null || asked_by === undefined ? "" : ` (rule ${line(asked_by)})`;
   if (typeof in_doubt_attempt === "number") {
     const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. Nobody can say whether it happened. To approve is to run it again.`;
@@ -45,7 +45,12 @@ export function reason({ reason, asked_by, in_doubt_attempt }: Suspension): HTML
   if (reason === null || reason === undefined) {
     return asker === "" ? undefined : make("p", { part: "reason" }, `A rule asks for an approval${asker}.`);
   }
-  return make("p", { part: "reason" }, make("strong", {}, "Why: "), `${lines(reason)}${asker}`);
+  return make(
+    "p",
+    { part: "reason" },
+    make("strong", {}, "Why: "),
+    `${display?.reason ?? lines(reason)}${asker}`,
+  );
 }
 
 /** What people are asked, and whose words that is. */

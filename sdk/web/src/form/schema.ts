@@ -22,6 +22,41 @@ const SINGLE = new Set([
 const LISTS = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
 const MAPS = new Set(["$defs", "definitions", "dependentSchemas"]);
 
+/** Keywords that hold no schemas. Whatever is in neither list is dropped: the host judges it when the answer comes. */
+const PLAIN = new Set([
+  "$ref",
+  "type",
+  "enum",
+  "const",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minContains",
+  "maxContains",
+  "required",
+  "minProperties",
+  "maxProperties",
+  "dependentRequired",
+]);
+
+/** Formats for which a form has a field that can be seen. Others, `hidden` among them, mean nothing to it. */
+const FORMATS = new Set(["date", "date-time", "time", "email", "uri", "uuid", "ipv4", "ipv6", "hostname"]);
+
+/** Where a reference may lead so that what it leads to is among what was made readable. */
+const REFERENCE = /^#($|\/(\$defs|definitions|properties)\/)/;
+
 /** The schema without patterns, and with its words as people may read them. The rest is as it was declared. */
 export function forPeople(schema: Schema): Schema {
   return readable(schema, JSON.stringify(schema).includes('"patternProperties"'));
@@ -29,7 +64,17 @@ export function forPeople(schema: Schema): Schema {
 
 /** Names that mean something else to JavaScript. With one of these in it, a schema gets no form but a field for JSON. */
 export function isStrange(value: unknown): boolean {
-  return /"(__proto__|constructor|prototype)"\s*:/.test(JSON.stringify(value) ?? "");
+  const text = JSON.stringify(value) ?? "";
+  return /"(__proto__|constructor|prototype)"\s*:/.test(text) || hasFarReference(value);
+}
+
+/** Whether a reference leads to where a form does not look. */
+function hasFarReference(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(
+    ([keyword, part]) =>
+      (keyword === "$ref" && (typeof part !== "string" || !REFERENCE.test(part))) || hasFarReference(part),
+  );
 }
 
 function readable(schema: Schema, hasPatterns: boolean): Schema {
@@ -42,13 +87,14 @@ function readable(schema: Schema, hasPatterns: boolean): Schema {
   const inner = (part: unknown) => readable(part as Schema, hasPatterns);
   for (const [keyword, value] of Object.entries(schema)) {
     if (dropped.has(keyword)) continue;
-    if (keyword === "title" && typeof value === "string") made.title = line(value);
+    if (keyword === "title" && typeof value === "string" && value.trim() !== "") made.title = line(value);
     else if (keyword === "description" && typeof value === "string") made.description = lines(value);
     else if (keyword === "properties" && isMap(value)) made.properties = named(value, inner);
     else if (MAPS.has(keyword) && isMap(value)) made[keyword] = mapped(value, inner);
     else if (LISTS.has(keyword) && Array.isArray(value)) made[keyword] = value.map(inner);
     else if (SINGLE.has(keyword) && !Array.isArray(value)) made[keyword] = inner(value);
-    else made[keyword] = value;
+    else if (keyword === "format" && FORMATS.has(String(value))) made.format = value;
+    else if (PLAIN.has(keyword)) made[keyword] = value;
   }
   const { enum: choices } = schema;
   if (Array.isArray(choices) && choices.some(deceives) && !("oneOf" in made)) {
