@@ -133,6 +133,8 @@ fn an_approval_can_stand_for_later_calls_that_are_like_it() {
         let problem = host.approver.resolve(&waits(&turn), answer(wrong)).problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
     }
+    let narrow = host.token("narrow", &["approver"], Some("c"));
+    narrow.resolve(&waits(&turn), answer(standing.clone())).problem(403, "not-allowed");
     let _ = host.approver.resolve(&waits(&turn), answer(standing)).ok(200);
     assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
 

@@ -70,8 +70,8 @@ pub struct StandingRow {
     pub component: Digest,
     /// As it was declared.
     pub declaration: Digest,
-    /// Digest over why the call had to be approved: which rule asked, and what it needs. Where a rule asks that did not ask
-    /// then, the approval does not stand.
+    /// Digest over why the call had to be approved: which rules and policies asked, why, with which risk, and what they need.
+    /// Where another asks, or one asks for another reason, the approval does not stand.
     pub ground: Digest,
     /// The arguments that were approved.
     pub arguments: Json,

@@ -102,7 +102,9 @@ impl Asked {
     /// about a call.
     #[must_use]
     pub fn ground(&self) -> Digest {
-        let mut parts = vec![self.by.as_deref().unwrap_or_default().to_owned()];
+        let risk = self.risk.map_or("", Risk::as_str);
+        let said = [self.by.as_deref().unwrap_or_default(), self.reason.as_deref().unwrap_or_default(), risk];
+        let mut parts: Vec<String> = said.into_iter().map(str::to_owned).collect();
         for need in self.needs.iter() {
             let names = |who: &[crate::Who]| who.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let wider = need.escalate.as_ref().map(|wider| format!("{} {}", wider.after.millis(), names(&wider.to)));
@@ -205,11 +207,11 @@ impl Suspension {
         }
         let named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
         let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(named).collect();
-        for handed in self.delegations.iter().filter(|handed| handed.to == by.id) {
-            needs.extend(&handed.needs);
+        if needs.is_empty() {
+            // Who has a say of their own has that one and no second: two people stay two.
+            let handed = self.delegations.iter().find(|handed| handed.to == by.id);
+            needs.extend(handed.into_iter().flat_map(|handed| &handed.needs));
         }
-        needs.sort_unstable();
-        needs.dedup();
         // Of several, an approval needs all, and each approver meets some; one who answers a question must meet all.
         let enough = match self.kind {
             Kind::Approval => !needs.is_empty(),
@@ -314,5 +316,29 @@ impl Closed {
             ClosedAs::Expired => "expired",
             ClosedAs::Withdrawn => "withdrawn",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_to_ask_has_a_ground_of_its_own() {
+        let need = |who: &str| Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None };
+        let asked = [
+            Asked::default(),
+            Asked { by: Some("a".into()), ..Asked::default() },
+            Asked { by: Some("a, b".into()), ..Asked::default() },
+            Asked { by: Some("a".into()), reason: Some("over 1000".into()), ..Asked::default() },
+            Asked { by: Some("a".into()), reason: Some("in production".into()), ..Asked::default() },
+            Asked { by: Some("a".into()), risk: Some(Risk::High), ..Asked::default() },
+            Asked { by: Some("a".into()), risk: Some(Risk::Critical), ..Asked::default() },
+            Asked { by: Some("a".into()), needs: Arc::new([need("group:x")]), ..Asked::default() },
+            Asked { by: Some("a".into()), needs: Arc::new([need("group:y")]), ..Asked::default() },
+            Asked { by: Some("a".into()), needs: Arc::new([need("group:x"), need("group:y")]), ..Asked::default() },
+        ];
+        let grounds: std::collections::HashSet<_> = asked.iter().map(Asked::ground).collect();
+        assert_eq!(grounds.len(), asked.len());
     }
 }

@@ -175,6 +175,9 @@ fn counts(
         need.who.is_empty() || need.who.iter().any(is) || wider.is_some_and(|wider| wider.to.iter().any(is))
     };
     let mut own: BTreeSet<usize> = (0..needs.len()).filter(|n| fits(&needs[*n])).collect();
+    if !own.is_empty() {
+        return own;
+    }
     for (from, _) in handed.iter().filter(|(_, to)| *to == name) {
         own.extend(counts(from, needs, &BTreeMap::new(), late));
     }

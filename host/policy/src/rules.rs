@@ -92,7 +92,11 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
     let risk = verdicts.iter().filter_map(|verdict| verdict.risk).max();
     // An allowing rule decides nothing: what happens is what the tool declares, unless the rule lifts that.
     let deciding = verdicts.iter().filter(|each| each.rule == rule && (rule != Rule::Allow || each.ungated));
-    let by = deciding.clone().find_map(|verdict| verdict.by.clone());
+    // All that decide are named: an approval that one of them asked for says nothing of what another asks for.
+    let mut names: Vec<&str> = deciding.clone().filter_map(|verdict| verdict.by.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let by = (!names.is_empty()).then(|| names.join(", ").into());
     let mut reasons: Vec<&str> = Vec::new();
     for reason in deciding.filter_map(|verdict| verdict.reason.as_deref()) {
         if !reasons.contains(&reason) {

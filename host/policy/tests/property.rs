@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::{Approval, Escalate, Json, Need, Risk, Rule, Span, Verdict, Who};
@@ -150,7 +151,9 @@ proptest! {
         prop_assert_eq!(verdict.rule, strictest);
         if verdict.rule != Rule::Allow {
             let by = verdict.by.expect("somebody decided");
-            prop_assert!(steps.iter().any(|step| step.name == by && step.matched && step.rule == verdict.rule));
+            let named: BTreeSet<&str> = by.split(", ").collect();
+            let decided = steps.iter().filter(|step| step.matched && step.rule == verdict.rule);
+            prop_assert_eq!(named, decided.map(|step| &*step.name).collect::<BTreeSet<_>>());
         }
     }
 }

@@ -193,18 +193,18 @@ const VERDICTS: &[(&str, &str, &str, &str)] = &[
     ("{ rule = 'ask', name = 'a' }, { rule = 'deny', name = 'd' }", "b.pay by a", "{}", "deny by d"),
     ("{ rule = 'deny', name = 'd' }, { rule = 'ask', name = 'a' }", "b.pay by a", "{}", "deny by d"),
     ("{ rule = 'deny', name = 'd' }, { rule = 'allow', name = 'x' }", "b.pay by a", "{}", "deny by d"),
-    ("{ rule = 'ask', name = 'z' }, { rule = 'ask', name = 'a' }", "b.pay by a", "{}", "ask by a"),
+    ("{ rule = 'ask', name = 'z' }, { rule = 'ask', name = 'a' }", "b.pay by a", "{}", "ask by a, z"),
     (
         "{ rule = 'ask', name = 'a', risk = 'low', reason = 'A' }, { rule = 'ask', name = 'z', risk = 'high', reason = 'Z' }",
         "b.pay by a",
         "{}",
-        "ask by z because Z; A at risk high",
+        "ask by a, z because Z; A at risk high",
     ),
     (
         "{ rule = 'ask', name = 'a', reason = 'same' }, { rule = 'ask', name = 'z', reason = 'same' }",
         "b.pay by a",
         "{}",
-        "ask by a because same",
+        "ask by a, z because same",
     ),
     (
         "{ rule = 'ask', name = 'a', reason = 'A', risk = 'critical' }, { rule = 'deny', name = 'd', reason = 'D' }",
@@ -241,7 +241,7 @@ const VERDICTS: &[(&str, &str, &str, &str)] = &[
         "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'], quorum = 2 }] }, { rule = 'ask', name = 'b', needs = [{ who = ['role:admin'] }] }",
         "b.pay by a",
         "{}",
-        "ask by a needs 2 of group:f, 1 of role:admin",
+        "ask by a, b needs 2 of group:f, 1 of role:admin",
     ),
     (
         "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'] }] }, { rule = 'ask', name = 'b', needs = [{ who = ['group:f'] }] }",

@@ -80,10 +80,17 @@ impl Handle {
     /// What the policy says of edited arguments; of others it was asked before.
     async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Verdict {
         let about = turn.suspension(answer.suspension).filter(|(.., closed)| closed.is_none());
-        let may = |turn: &Turn| by.may_see(&turn.conversation, &turn.caller);
-        let (Some((_, call, ..)), Some(arguments), true) = (about, &answer.arguments, may(turn)) else {
+        let (Some((_, call, suspension, _)), Some(arguments)) = (about, &answer.arguments) else {
             return Verdict::default();
         };
+        // A policy costs something. It is not asked by those whose answer is refused anyway.
+        let counts = by.may_see(&turn.conversation, &turn.caller)
+            && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
+            && suspension.counts_for(by).is_ok()
+            && answer.decision == "approve";
+        if !counts {
+            return Verdict::default();
+        }
         let Some(live) = self.pinned(call) else { return Verdict::default() };
         // What breaks the tool's schema is refused for that.
         if !live.checks.arguments(arguments).is_empty() {

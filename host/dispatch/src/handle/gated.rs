@@ -2,7 +2,8 @@
 //! asked about.
 
 use domain::{
-    Json, Outcome, Pinned, Plan, Principal, Refusal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow,
+    Json, Outcome, Pinned, Plan, Principal, Recovery, Refusal, Requested, Role, Span, StandingId, StandingRevoked,
+    StandingRow,
 };
 
 use super::Handle;
@@ -35,8 +36,12 @@ impl Handle {
                 } else {
                     self.inner.standings.ready(parts.store.as_ref(), now).await?;
                     let standings = &self.inner.standings;
-                    requested.standing =
-                        standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
+                    // A run that a kill leaves in doubt is asked about again, of the same people; so they are asked at first.
+                    let may_ask_again = pinned.recovery == Recovery::Ask && !requested.asked.needs.is_empty();
+                    if !may_ask_again {
+                        requested.standing =
+                            standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
+                    }
                     take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
             }

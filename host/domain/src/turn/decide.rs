@@ -358,7 +358,8 @@ impl Draft {
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
                 // Whoever had to approve it has to approve it again.
-                let needs = call.suspensions.first().map(|(first, _)| first.asked.needs.clone()).unwrap_or_default();
+                let first = call.suspensions.first().map(|(first, _)| first.asked.clone()).unwrap_or_default();
+                let (needs, context_keys) = (first.needs, first.context_keys);
                 let suspension = Suspension {
                     id: SuspensionId::from_bits((cx.mint)()),
                     kind: Kind::Approval,
@@ -376,7 +377,7 @@ impl Draft {
                     on_expiry: OnExpiry::Error,
                     digest: pinned.binding(&call.arguments),
                     in_doubt: Some(call.attempts),
-                    asked: Asked { prompt_by: PromptBy::Host, needs, ..Asked::default() },
+                    asked: Asked { prompt_by: PromptBy::Host, needs, context_keys, ..Asked::default() },
                     escalated_at: None,
                     votes: Vec::new(),
                     delegations: Vec::new(),

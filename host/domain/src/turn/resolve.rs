@@ -101,7 +101,9 @@ impl Draft {
     /// Ends a call by a person's no, and with it the calls of the turn that are the same and wait for the same answer: what
     /// was just denied is not asked again.
     fn deny_alike(&mut self, index: CallIndex, digest: Digest, reason: Option<String>, cx: &Context<'_>) {
-        let waits_alike = |open: &Suspension| open.kind == Kind::Approval && open.digest == digest;
+        // One that may have taken effect already is another question.
+        let waits_alike =
+            |open: &Suspension| open.kind == Kind::Approval && open.in_doubt.is_none() && open.digest == digest;
         let alike: Vec<CallIndex> = self
             .turn
             .indexed()
@@ -161,7 +163,12 @@ fn still_open(
 
 /// Whether an answer says what an earlier one said. The comment does not count: it is not part of the decision.
 fn same(earlier: &Resolution, answer: &Resolve) -> bool {
-    earlier.decision.as_str() == answer.decision && earlier.data == answer.data && earlier.arguments == answer.arguments
+    let given = earlier.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
+    let asked = answer.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
+    earlier.decision.as_str() == answer.decision
+        && earlier.data == answer.data
+        && earlier.arguments == answer.arguments
+        && given == asked
 }
 
 fn check_data(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {

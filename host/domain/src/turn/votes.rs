@@ -64,6 +64,12 @@ pub(super) fn standing(
     let Some(bounds) = suspension.asked.standing else {
         return Err(Refusal::NotAllowed("an approval of this call cannot stand for later ones".into()));
     };
+    if answer.by.conversation.is_some() {
+        return Err(Refusal::NotAllowed("one who sees a single conversation allows nothing beyond it".into()));
+    }
+    if !suspension.needs().iter().any(|need| need.fits(&answer.by, false)) {
+        return Err(Refusal::NotAllowed("a say that was handed on, or came with time, covers this call alone".into()));
+    }
     if terms.uses == 0 || terms.uses > bounds.uses {
         return Err(wrong("/uses", format!("1 to {} uses are possible", bounds.uses)));
     }
@@ -112,6 +118,10 @@ impl Draft {
         }
         if suspension.delegations.iter().any(|handed| handed.to == by.id) {
             return refused("what was handed on to you is yours to decide, and cannot be handed on again");
+        }
+        let named = crate::Who::Principal(to.clone());
+        if suspension.needs().iter().any(|need| need.who.contains(&named)) {
+            return refused("that principal has a say in this already");
         }
         if suspension.needs().iter().any(|need| need.who.is_empty()) {
             return refused("every approver may answer this already");
