@@ -247,7 +247,7 @@ const VERDICTS: &[(&str, &str, &str, &str)] = &[
         "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'] }] }, { rule = 'ask', name = 'b', needs = [{ who = ['group:f'] }] }",
         "b.pay by a",
         "{}",
-        "ask by a needs 1 of group:f",
+        "ask by a, b needs 1 of group:f",
     ),
     (
         "{ rule = 'ask', name = 'a', needs = [{ who = ['group:f'] }] }, { rule = 'deny', name = 'd' }",
