@@ -28,7 +28,7 @@
 //! [`Tool::provider`]. Server and client tools may be gated with `requires_approval()`. What makes no sense does not compile:
 //! options of gated tools appear on gated tools only, and so on; [`testing::check`] finds the rest in a unit test.
 //!
-//! The other thing that an operator can load is a [`policy`], which judges calls instead of carrying them out.
+//! The other thing that an operator can load is a [`mod@policy`], which judges calls instead of carrying them out.
 
 mod call;
 #[cfg(feature = "config")]
