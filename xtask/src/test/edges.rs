@@ -10,7 +10,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 10] = [
+const FORBIDDEN: [(&str, &[&str], &str); 11] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
@@ -50,6 +50,11 @@ const FORBIDDEN: [(&str, &[&str], &str); 10] = [
         "toolgate-console",
         &["wasmtime", "sled", "toolgate-domain", "toolgate-dispatch", "toolgate-server"],
         "the console is files: what it shows, it asks of the API",
+    ),
+    (
+        "toolgate-kit",
+        &["wasmtime", "sled", "axum", "tokio", "toolgate-domain", "toolgate-dispatch", "toolgate-registry"],
+        "a component is built without a host",
     ),
     (
         "toolgate-registry",

@@ -1,0 +1,1 @@
+//! What authors of plugins have: skeletons, toolchains, and builds in every language.
