@@ -22,6 +22,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("dispatch", &["domain", "text"]),
     ("store", &["domain", "dispatch"]),
     ("sandbox", &["domain", "text"]),
+    ("kit", &[]),
     ("policy", &["domain", "dispatch", "text"]),
     ("webhook", &["domain", "dispatch", "text"]),
     ("console", &[]),
