@@ -45,6 +45,10 @@ impl host::Host for State {
     fn progress(&mut self, _: Update) {}
 
     fn log(&mut self, _: Level, _: String) {}
+
+    fn stop_requested(&mut self) -> bool {
+        false
+    }
 }
 
 impl tool_types::Host for State {}

@@ -66,7 +66,7 @@ fn limited() -> [(&'static str, Hit); 9] {
         // `host_bytes` and `files_written` do end calls, but no guest of the lab has a folder: `host/sandbox/tests/all/files.rs`
         // hits both (`what_is_open_…`, `what_is_written_…`).
         goes_on: {
-            progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
+            stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             http_requests, http_concurrent, http_time, http_sent, http_received,
         },
     }

@@ -7,12 +7,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::{CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Turn, TurnId};
+use domain::{CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Turn, TurnId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::dispatcher::Inner;
 use crate::ports::{Committed, Facts, Feed, Position, Progress, Report, Store, StoreFault};
+use crate::stop::Stop;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
 const BACKLOG: usize = 256;
@@ -255,19 +256,40 @@ pub(crate) struct LiveReport {
     call: CallId,
     index: CallIndex,
     streaming: bool,
+    stop: Arc<Stop>,
 }
 
 impl LiveReport {
-    pub(crate) fn new(inner: Arc<Inner>, turn: &Turn, index: CallIndex, call: CallId, streaming: bool) -> Self {
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        turn: &Turn,
+        index: CallIndex,
+        call: CallId,
+        streaming: bool,
+        stop: Arc<Stop>,
+    ) -> Self {
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
-        Self { inner, conversation, caller, turn: turn.id, call, index, streaming }
+        Self { inner, conversation, caller, turn: turn.id, call, index, streaming, stop }
+    }
+
+    /// Whether anybody sees what the call says now. Of a call that has ended nobody expects to hear any more.
+    fn is_seen(&self) -> bool {
+        self.inner.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
     }
 }
 
 impl Report for LiveReport {
+    fn begins(&self, grace: Span) -> bool {
+        self.stop.begins(grace)
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop.is_requested()
+    }
+
     fn progress(&self, progress: Progress) {
         // Only a tool that says so reports progress: whoever renders the call was told what to expect.
-        if self.streaming && self.inner.feeds.is_followed(&self.conversation) {
+        if self.streaming && self.is_seen() {
             let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
             self.inner.feeds.live(&self.conversation, &self.caller, live);
         }
@@ -275,7 +297,7 @@ impl Report for LiveReport {
 
     fn log(&self, level: &'static str, line: &str) {
         tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level, line);
-        if self.inner.feeds.is_followed(&self.conversation) {
+        if self.is_seen() {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
             self.inner.feeds.live(&self.conversation, &self.caller, live);
         }

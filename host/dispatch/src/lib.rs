@@ -33,6 +33,7 @@ mod quota;
 mod request;
 mod standing;
 mod start;
+mod stop;
 mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};

@@ -12,6 +12,7 @@ use crate::idempotency;
 use crate::ledger::{Admission, Ticket};
 use crate::plan::{Asker, denied};
 use crate::ports::{End, Question, Run};
+use crate::stop::{Running, Stop};
 use crate::turns::{Entered, Slot};
 
 impl Inner {
@@ -20,10 +21,10 @@ impl Inner {
     pub(crate) fn perform(self: &Arc<Self>, turn: &Turn, slot: &mut Slot, mut admission: Option<&mut Admission>) {
         let due: Vec<(CallIndex, u32)> =
             turn.due(self.owner).map(|Effect::Run { call, attempt }| (call, attempt)).collect();
-        slot.running.retain(|key, task| {
+        slot.running.retain(|key, running| {
             let keep = due.contains(key);
             if !keep {
-                task.abort();
+                running.stop(&self.parts);
             }
             keep
         });
@@ -36,22 +37,36 @@ impl Inner {
             // Entered here and not by the task: until the task is polled for the first time, nothing else may forget that
             // this call is being run.
             let entered = self.turns.enter(turn.id);
-            let task = self.parts.guests.spawn(self.clone().run_to_end(entered, turn.id, call, attempt, ticket));
-            slot.running.insert((call, attempt), task.abort_handle());
+            let stop = Arc::<Stop>::default();
+            let run = self.clone().run_to_end(entered, turn.id, call, attempt, ticket, stop.clone());
+            let task = self.parts.guests.spawn(run).abort_handle();
+            slot.running.insert((call, attempt), Running { task, stop });
         }
     }
 
     /// Runs a guest once it is its caller's turn, and feeds its end back as the next input of its turn.
-    async fn run_to_end(self: Arc<Self>, entered: Entered, id: TurnId, call: CallIndex, attempt: u32, ticket: Ticket) {
+    async fn run_to_end(
+        self: Arc<Self>,
+        entered: Entered,
+        id: TurnId,
+        call: CallIndex,
+        attempt: u32,
+        ticket: Ticket,
+        stop: Arc<Stop>,
+    ) {
         let place = ticket.place().await;
         // Made only now: a call that waits costs no copy of what it will run with.
-        let Some(run) = self.owed(&entered, id, call, attempt).await else { return };
+        let Some(run) = self.owed(&entered, id, call, attempt, &stop).await else { return };
         let (run, waited) = run;
         let End { outcome, receipt, .. } = match waited {
             Some(question) => self.run_after(question, run).await,
             None => self.run(run).await,
         };
         drop(place);
+        if stop.is_requested() {
+            // The call has ended without it.
+            return;
+        }
         let finished = self.step(&entered, id, |_, slot| {
             // The task is about to end by itself; nobody may stop it while it commits.
             slot.running.remove(&(call, attempt));
@@ -70,13 +85,14 @@ impl Inner {
         id: TurnId,
         call: CallIndex,
         attempt: u32,
+        stop: &Arc<Stop>,
     ) -> Option<(Run, Option<Question>)> {
         let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = self.load(id).await.inspect_err(|error| tracing::error!(turn = %id, %error)).ok().flatten();
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
-            let run = self.run_of(turn, call, attempt)?;
+            let run = self.run_of(turn, call, attempt, stop)?;
             let waited = self.waited(turn, call, attempt);
             Some((run, waited))
         });
@@ -114,7 +130,13 @@ impl Inner {
     }
 
     /// What running this call means.
-    pub(crate) fn run_of(self: &Arc<Self>, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Run> {
+    pub(crate) fn run_of(
+        self: &Arc<Self>,
+        turn: &Turn,
+        index: CallIndex,
+        attempt: u32,
+        stop: &Arc<Stop>,
+    ) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
         Some(Run {
@@ -124,7 +146,14 @@ impl Inner {
             idempotency_key: idempotency::key(turn, call),
             attempt,
             scope: scope(turn, index),
-            report: Arc::new(LiveReport::new(self.clone(), turn, index, call.id.clone(), pinned.streaming)),
+            report: Arc::new(LiveReport::new(
+                self.clone(),
+                turn,
+                index,
+                call.id.clone(),
+                pinned.streaming,
+                stop.clone(),
+            )),
             pinned,
         })
     }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
-use tokio::task::AbortHandle;
+
+use crate::stop::Running;
 
 /// The turns in memory.
 #[derive(Default)]
@@ -27,7 +28,7 @@ pub(crate) struct Slot {
     /// The turn and the number of commits that made it; `None` until it is loaded, and after a conflict.
     pub(crate) turn: Option<(Turn, u32)>,
     /// The guests that this process runs for it, by call and attempt.
-    pub(crate) running: HashMap<(CallIndex, u32), AbortHandle>,
+    pub(crate) running: HashMap<(CallIndex, u32), Running>,
 }
 
 /// Keeps a turn in memory while it is held.

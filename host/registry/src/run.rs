@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
-use domain::{Digest, Failure, FailureCode, Limits, Outcome, Receipt, ToolName};
+use domain::{Digest, Failure, FailureCode, Limits, Outcome, Receipt, Span, ToolName};
 use sandbox::{Job, Level, Sink, Spent, Update};
 
 use crate::Registry;
@@ -137,6 +137,14 @@ fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
 struct Reporter(Arc<dyn Report>);
 
 impl Sink for Reporter {
+    fn begins(&self, grace: Span) -> bool {
+        self.0.begins(grace)
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.0.stop_requested()
+    }
+
     fn progress(&self, update: Update) {
         self.0.progress(Progress { message: update.message, fraction: update.fraction, data: update.data });
     }

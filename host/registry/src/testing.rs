@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use dispatch::ports::{Clock, Progress, Report};
 use domain::{
     Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
-    Rule, Timestamp,
+    Rule, Span, Timestamp,
 };
 use policy::{OperatorRule, Pattern, Rules};
 use sandbox::section::SectionError;
@@ -179,6 +179,14 @@ pub(crate) fn still() -> Arc<dyn Clock> {
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
 
 impl Report for Notes {
+    fn begins(&self, _grace: Span) -> bool {
+        true
+    }
+
+    fn stop_requested(&self) -> bool {
+        false
+    }
+
     fn progress(&self, progress: Progress) {
         self.0.lock().expect("unpoisoned").push(progress.message);
     }

@@ -86,8 +86,12 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let Some(_place) = sandbox.place(Duration::from_millis(limits.time.millis())).await else {
         return refused(ending::busy());
     };
+    if !sink.begins(limits.stop_grace) {
+        let message = "the call ended before the tool began to run; nothing was carried out";
+        return refused(Failure::new(FailureCode::ToolUnavailable, message));
+    }
     let watch = Stopwatch::start(limits.time);
-    let guest = Guest::new(&sandbox.outside, Some(job), job.streaming, limits, sink);
+    let guest = Guest::new(&sandbox.outside, Some(job), job.streaming, watch, limits, sink);
     let mut store = store(&sandbox.engine, guest, watch, limits);
     store.data().traffic.into_guest(size);
     let carried_out = async {

@@ -16,7 +16,7 @@ use crate::capability::filesystem::Files;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::secrets::{Masking, Vault};
-use crate::clock::Clock;
+use crate::clock::{Clock, Stopwatch};
 use crate::ending::Stop;
 use crate::handles::Handles;
 use crate::limits::Meter;
@@ -58,6 +58,9 @@ pub(crate) struct Guest {
     sink: Arc<dyn Sink>,
     log: Option<Log>,
     log_limit: usize,
+    watch: Stopwatch,
+    /// When less than this is left of its time, it hears that it should stop.
+    last_part: Duration,
     wasi: Option<Box<WasiCtx>>,
 }
 
@@ -67,6 +70,7 @@ impl Guest {
         outside: &Outside,
         job: Option<&Job>,
         streaming: bool,
+        watch: Stopwatch,
         limits: &Limits,
         sink: Arc<dyn Sink>,
     ) -> Self {
@@ -101,6 +105,8 @@ impl Guest {
             sink,
             log: None,
             log_limit: limits.log_bytes,
+            watch,
+            last_part: Duration::from_millis(limits.stop_grace.millis().min(limits.time.millis() / 2)),
             wasi: None,
         }
     }
@@ -145,6 +151,11 @@ impl Guest {
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
         self.traffic.out_of_guest(message.len() + data.as_ref().map_or(0, String::len));
         self.progress.update(message, fraction, data);
+    }
+
+    /// Whether the call should come to its end. What was true once stays true: a call is not wanted again, and time goes on.
+    pub(crate) fn stop_requested(&self) -> bool {
+        self.watch.left() < self.last_part || self.sink.stop_requested()
     }
 
     /// The call's log.

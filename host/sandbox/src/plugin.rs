@@ -36,6 +36,7 @@ const MAX_TOOLS: usize = 1_000;
 /// guest starts its whole runtime for it.
 const CATALOG: Limits = Limits {
     time: Span::from_secs(2),
+    stop_grace: Span::from_millis(0),
     memory: 64 << 20,
     table_elements: 20_000,
     instances: 16,
@@ -95,7 +96,7 @@ impl Plugin {
         };
         let watch = Stopwatch::start(CATALOG.time);
         let nothing = Outside { keyvalue: None, http: None, ..sandbox.outside.clone() };
-        let guest = Guest::new(&nothing, None, false, &CATALOG, Arc::new(()));
+        let guest = Guest::new(&nothing, None, false, watch, &CATALOG, Arc::new(()));
         let mut store = call::store(&sandbox.engine, guest, watch, &CATALOG);
         let tools = call::bounded(self.exports().tools(self.pre(), &mut store), watch)
             .await

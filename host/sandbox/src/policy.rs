@@ -34,6 +34,7 @@ const KEY: usize = 64;
 /// What a policy may spend on one judgement, its time aside. Enough for a Go or Python guest to start.
 const LIMITS: Limits = Limits {
     time: Span::from_secs(1),
+    stop_grace: Span::from_millis(0),
     memory: 64 << 20,
     table_elements: 20_000,
     instances: 16,
@@ -221,7 +222,7 @@ impl Policy {
         };
         let watch = Stopwatch::start(time);
         let nothing = Outside { keyvalue: None, http: None, ..sandbox.outside.clone() };
-        let guest = Guest::new(&nothing, None, false, &limits, sink);
+        let guest = Guest::new(&nothing, None, false, watch, &limits, sink);
         let mut store = call::store(&sandbox.engine, guest, watch, &limits);
         let said = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), watch).await;
         store.data_mut().finish();

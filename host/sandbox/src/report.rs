@@ -4,14 +4,24 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::{Json, Limits};
+use domain::{Json, Limits, Span};
 
 use crate::ending::Stop;
 use crate::json;
 use crate::spending::{Charge, Held, Traffic};
 
-/// Receives what a call reports while it runs. Called from the guest's thread: hand it on, do not wait.
+/// Receives what a call reports while it runs, and knows whether it should stop. Called from the guest's thread: hand it on,
+/// do not wait.
 pub trait Sink: Send + Sync {
+    /// The guest is about to run; should it be told to stop, it needs so long for that. False: it was told so already, and
+    /// does not run.
+    fn begins(&self, _grace: Span) -> bool {
+        true
+    }
+    /// Whether nobody waits for the result of the call any more.
+    fn stop_requested(&self) -> bool {
+        false
+    }
     /// One update of a streaming tool.
     fn progress(&self, update: Update);
     /// One line of the log. It comes from the guest and may hold any characters.

@@ -16,13 +16,18 @@ pub enum Level {
     Error,
 }
 
-/// Where progress and log lines go: to the host, or to a test.
+/// The other end of a running call: the host, or a test.
 pub trait Outlet {
     /// Takes one report of progress; `data` is a JSON text.
     fn progress(&self, message: &str, fraction: Option<f64>, data: Option<String>);
 
     /// Takes one log line.
     fn log(&self, level: Level, message: &str);
+
+    /// Whether the call should come to its end. In tests alone: what is behind a trait object is linked whether anybody
+    /// calls it or not, and a plugin that never asks would need a host that can be asked.
+    #[cfg(not(target_family = "wasm"))]
+    fn stop_requested(&self) -> bool;
 }
 
 /// What the host hands to `server.run`, as it came over the interface.
@@ -58,7 +63,7 @@ pub struct Scope {
     pub context: Value,
 }
 
-/// One call: its identity, and its way to report progress.
+/// One call: its identity, its way to report progress, and whether it should stop.
 pub struct Call<'a> {
     request: &'a Request,
     outlet: &'a dyn Outlet,
@@ -102,5 +107,18 @@ impl<'a> Call<'a> {
     /// Writes a line to the call's log.
     pub fn log(&self, level: Level, message: &str) {
         self.outlet.log(level, message);
+    }
+
+    /// Whether the call should come to its end: it was cancelled, or its time is nearly up. A tool that works for long asks
+    /// between its steps, lets go of what it holds outside, and returns what it has, or a failure. It has about a second for
+    /// that; then the host ends it as it stands.
+    ///
+    /// Since 0.1.1 of the interface: a plugin that asks needs a host that has it, and one that does not ask loads on older ones.
+    pub fn stop_requested(&self) -> bool {
+        #[cfg(target_family = "wasm")]
+        let requested = crate::guest::stop_requested();
+        #[cfg(not(target_family = "wasm"))]
+        let requested = self.outlet.stop_requested();
+        requested
     }
 }

@@ -41,7 +41,7 @@ fn resolved(code: &str, more: &str) -> Result<(Resolve, wit_parser::WorldId)> {
         }
     }
     let text = format!(
-        "package hostile:guest;\nworld guest {{ include toolgate:plugin/plugin@0.1.0;\n{imports}{more} }}\n{WASI}"
+        "package hostile:guest;\nworld guest {{ include toolgate:plugin/plugin@0.1.1;\n{imports}{more} }}\n{WASI}"
     );
     let package = resolve.push_str("guest.wit", &text).map_err(|error| anyhow!("{error:#}"))?;
     let world = resolve.select_world(&[package], Some("guest")).map_err(|error| anyhow!("{error:#}"))?;
@@ -69,8 +69,8 @@ fn completed(text: &str, code: &str, tool: &str) -> String {
 
 /// What every module can call.
 const HOST: &str = r#"
-  (import "toolgate:plugin/host@0.1.0" "log" (func $log (param i32 i32 i32)))
-  (import "toolgate:plugin/host@0.1.0" "progress" (func $progress (param i32 i32 i32 f64 i32 i32 i32)))"#;
+  (import "toolgate:plugin/host@0.1.1" "log" (func $log (param i32 i32 i32)))
+  (import "toolgate:plugin/host@0.1.1" "progress" (func $progress (param i32 i32 i32 f64 i32 i32 i32)))"#;
 
 /// Takes memory from 64 KiB on and never gives any back.
 const REALLOC: &str = r#"
@@ -103,8 +103,8 @@ const EXPORTS: &str = r#"
       (local.set $n (i64.div_u (local.get $n) (i64.const 10)))
       (br_if $digit (i64.ne (local.get $n) (i64.const 0))))
     (call $ok (local.get $at) (i32.sub (i32.const 128) (local.get $at))))
-  (func (export "toolgate:plugin/catalog@0.1.0#tools") (result i32) (call $tools))
-  (func (export "toolgate:plugin/server@0.1.0#run")
+  (func (export "toolgate:plugin/catalog@0.1.1#tools") (result i32) (call $tools))
+  (func (export "toolgate:plugin/server@0.1.1#run")
     (param $id i32) (param $id_len i32) (param $tool i32) (param $tool_len i32) (param $args i32) (param $args_len i32)
     (param $key i32) (param $key_len i32) (param $attempt i32) (param $scope i32) (param $scope_len i32) (result i32)
     (call $run (local.get $args) (local.get $args_len)))

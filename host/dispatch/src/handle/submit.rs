@@ -1,18 +1,21 @@
 //! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
 
+use std::sync::Arc;
+
 use domain::{
     CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId,
 };
 use tokio::task::JoinSet;
 
 use super::{Handle, to_the_end};
-use crate::dispatcher::fault;
+use crate::dispatcher::{Parts, fault};
 use crate::error::Error;
 use crate::exact;
 use crate::feed::{Live, size};
 use crate::ledger::Admission;
 use crate::ports::{AppendError, Commit, StoreFault};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
+use crate::stop::{Running, Stop};
 use crate::{index, outbox, standing};
 
 impl Handle {
@@ -26,9 +29,10 @@ impl Handle {
             return self.submit_here(by, request).await;
         }
         // The guests of an ephemeral turn run in the task that submits it, and so it belongs where guests run.
-        let (handle, by) = (self.clone(), by.clone());
-        let task = self.inner.parts.guests.spawn(async move { handle.submit_here(&by, request).await });
-        let _stop = StopOnDrop(task.abort_handle());
+        let (handle, by, stop) = (self.clone(), by.clone(), Arc::<Stop>::default());
+        let told = stop.clone();
+        let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &told).await });
+        let _stop = StopOnDrop { running: Running { task: task.abort_handle(), stop }, parts: &self.inner.parts };
         task.await.unwrap_or_else(|error| {
             let reason = format!("the task that carried it out ended: {error}");
             Err(StoreFault { attempted: "carry out an ephemeral turn", reason }.into())
@@ -36,11 +40,16 @@ impl Handle {
     }
 
     /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task: for callers that live on the
-    /// guests' runtime themselves and want to spare the hop.
+    /// guests' runtime themselves and want to spare the hop. Its guests end as they stand when the future is dropped.
     ///
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
+        self.submit_until(by, request, &Arc::default()).await
+    }
+
+    /// As [`Handle::submit_here`]; whoever has the other end of `stop` can stop the guests of an ephemeral turn.
+    async fn submit_until(&self, by: &Principal, request: TurnRequest, stop: &Arc<Stop>) -> Result<Submitted, Error> {
         self.check(by, &request)?;
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(Submitted { turn, replayed: true, ephemeral: false });
@@ -61,7 +70,7 @@ impl Handle {
         let (events, turn) = self.inner.with_context(|cx| Turn::submit(submission, cx))?;
         admission.calls(turn.due(self.inner.owner).count())?;
         if ephemeral {
-            let turn = self.run_ephemeral(events, turn, admission).await?;
+            let turn = self.run_ephemeral(events, turn, admission, stop).await?;
             return Ok(Submitted { turn, replayed: false, ephemeral: true });
         }
         let index = index::changes(None, &events, &turn);
@@ -72,7 +81,7 @@ impl Handle {
             // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
             Begun::Spent(id) => {
                 self.inner.reread(id).await?;
-                Box::pin(self.submit_here(by, request)).await
+                Box::pin(self.submit_until(by, request, stop)).await
             }
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, &request).await? {
@@ -176,6 +185,7 @@ impl Handle {
         events: Vec<domain::Event>,
         mut turn: Turn,
         mut admission: Admission,
+        stop: &Arc<Stop>,
     ) -> Result<Turn, Error> {
         let inner = &self.inner;
         let followed = inner.feeds.is_followed(&turn.conversation);
@@ -189,7 +199,7 @@ impl Handle {
         let mut runs: Vec<_> = turn
             .due(inner.owner)
             .filter_map(|Effect::Run { call, attempt }| {
-                Some((call, attempt, inner.run_of(&turn, call, attempt)?, admission.ticket()?))
+                Some((call, attempt, inner.run_of(&turn, call, attempt, stop)?, admission.ticket()?))
             })
             .collect();
         tell(&turn, events);
@@ -276,11 +286,16 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
     None
 }
 
-/// Stops a task whose result nobody waits for any more.
-struct StopOnDrop(tokio::task::AbortHandle);
+/// Stops a task whose result nobody waits for any more. One that has ended does not mind.
+struct StopOnDrop<'a> {
+    running: Running,
+    parts: &'a Parts,
+}
 
-impl Drop for StopOnDrop {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.abort();
+        if !self.running.task.is_finished() {
+            self.running.stop(self.parts);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Tool, ToolName, Violation, Wait};
+use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Span, Tool, ToolName, Violation, Wait};
 
 /// The tools of all loaded plugins.
 #[async_trait]
@@ -21,8 +21,8 @@ pub trait Tools: Send + Sync {
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<LiveTool>>;
 
-    /// Runs a guest to its end. Never panics and never hangs: whatever the guest does is the outcome.
-    /// Dropping the future stops the guest.
+    /// Runs a guest to its end. Never panics and never hangs: whatever the guest does is the outcome. Dropping the future
+    /// ends the guest as it stands; [`Report`] says what comes before that.
     async fn run(&self, run: Run) -> End;
 }
 
@@ -66,7 +66,7 @@ pub struct Run {
     pub attempt: u32,
     /// A JSON object: conversation, turn, caller, approver, context.
     pub scope: Json,
-    /// Where progress and log lines go while it runs.
+    /// Where progress and log lines go while it runs, and where it hears that it should stop.
     pub report: Arc<dyn Report>,
 }
 
@@ -89,8 +89,13 @@ impl End {
     }
 }
 
-/// Where the live plane of a run goes. What arrives here may be dropped; it is never stored.
+/// The other end of a run. What it reports goes to the live plane, where it may be dropped; it is never stored.
 pub trait Report: Send + Sync {
+    /// A guest is about to run, and needs so long to stop should it be told to. False: the call has ended meanwhile, and no
+    /// guest may run for it. Who never says this is dropped at once when the call ends.
+    fn begins(&self, grace: Span) -> bool;
+    /// Whether the call has ended: the guest should stop, and nobody will see its result.
+    fn stop_requested(&self) -> bool;
     /// The guest reports progress.
     fn progress(&self, progress: Progress);
     /// The guest logs a line, or wrote one to its standard output or error.

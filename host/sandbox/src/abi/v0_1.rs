@@ -78,6 +78,10 @@ impl host::Host for Guest {
     fn log(&mut self, level: host::Level, message: String) {
         Self::log(self).line(level.into(), &message);
     }
+
+    fn stop_requested(&mut self) -> bool {
+        Self::stop_requested(self)
+    }
 }
 
 impl From<host::Level> for Level {

@@ -151,7 +151,7 @@ fn time_runs_wherever_the_guest_spends_it() {
             "post-return",
             Wat {
                 run: ECHO,
-                items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.0#run") (param i32) (loop $again (br $again)))"#,
+                items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.1#run") (param i32) (loop $again (br $again)))"#,
                 ..Wat::default()
             },
         ),

@@ -37,8 +37,8 @@ impl Wat<'_> {
         let tools = if tools.is_empty() { "(i32.const 64)" } else { tools };
         format!(
             r#"(module
-  (import "toolgate:plugin/host@0.1.0" "log" (func $log (param i32 i32 i32)))
-  (import "toolgate:plugin/host@0.1.0" "progress"
+  (import "toolgate:plugin/host@0.1.1" "log" (func $log (param i32 i32 i32)))
+  (import "toolgate:plugin/host@0.1.1" "progress"
     (func $progress (param i32 i32 i32 f64 i32 i32 i32)))
   {imports}
   (memory (export "memory") 2)
@@ -68,8 +68,8 @@ impl Wat<'_> {
       (br_if $digit (i64.ne (local.get $n) (i64.const 0))))
     (call $ok (local.get $at) (i32.sub (i32.const 1024) (local.get $at))))
   {items}
-  (func (export "toolgate:plugin/catalog@0.1.0#tools") (result i32) {tools})
-  (func $run (export "toolgate:plugin/server@0.1.0#run")
+  (func (export "toolgate:plugin/catalog@0.1.1#tools") (result i32) {tools})
+  (func $run (export "toolgate:plugin/server@0.1.1#run")
     (param $id i32) (param $id_len i32) (param $tool i32) (param $tool_len i32) (param $args i32) (param $args_len i32)
     (param $key i32) (param $key_len i32) (param $attempt i32) (param $scope i32) (param $scope_len i32) (result i32)
     {run})
@@ -82,7 +82,7 @@ impl Wat<'_> {
         let mut resolve = Resolve::default();
         resolve.push_dir("../../wit/v0.1").expect("our own interface");
         let text = format!(
-            "package test:guest;\nworld guest {{ include toolgate:plugin/plugin@0.1.0; {} }}\n{}",
+            "package test:guest;\nworld guest {{ include toolgate:plugin/plugin@0.1.1; {} }}\n{}",
             self.world, self.packages
         );
         let package = resolve.push_str("guest.wit", &text).expect("the world of the test");

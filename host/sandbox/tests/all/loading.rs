@@ -15,8 +15,8 @@ fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
 #[test]
 fn a_component_says_what_it_is() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
-    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.0", "toolgate:plugin/tool-types@0.1.0"]);
-    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.0"));
+    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
+    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
     assert_eq!(interface.speaks, AbiVersion::V0_1);
     assert!(interface.has_server);
 }
@@ -55,7 +55,7 @@ fn every_foreign_import_is_named_with_the_grant_that_would_allow_it() {
 /// The same component, as if it had been built against another version.
 fn of_version(version: &str) -> Vec<u8> {
     let mut component = guest(ECHO);
-    let (from, to) = (b"@0.1.0".as_slice(), format!("@{version}"));
+    let (from, to) = (b"@0.1.1".as_slice(), format!("@{version}"));
     assert_eq!(from.len(), to.len());
     for at in 0..component.len() - from.len() {
         if component[at..].starts_with(from) {
@@ -114,7 +114,7 @@ fn an_export_of_another_form_is_refused() {
           (core instance $i (instantiate $m))
           (func $f (canon lift (core func $i "f")))
           (instance $catalog (export "tools" (func $f)))
-          (export "toolgate:plugin/catalog@0.1.0" (instance $catalog)))"#,
+          (export "toolgate:plugin/catalog@0.1.1" (instance $catalog)))"#,
     )
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct LimitsTable {
     /// Time from instantiation to result in milliseconds, waits in host functions included. Default: 30000.
     pub time_ms: Option<NonZeroU64>,
+    /// How long a call that should stop may go on, in milliseconds: after it was cancelled, and before its time is over. 0 ends
+    /// a cancelled call at once. Default: 1000.
+    pub stop_grace_ms: Option<u64>,
     /// All linear memories of the call together. Default: 134217728, 128 MiB.
     pub memory_bytes: Option<NonZeroUsize>,
     /// Elements of all tables together. Default: 20000.
@@ -70,6 +73,7 @@ impl LimitsTable {
         let span = |own: Option<NonZeroU64>, other| own.map_or(other, |millis| Span::from_millis(millis.get()));
         Limits {
             time: span(self.time_ms, others.time),
+            stop_grace: self.stop_grace_ms.map_or(others.stop_grace, Span::from_millis),
             memory: size(self.memory_bytes, others.memory),
             table_elements: self.table_elements.unwrap_or(others.table_elements),
             instances: size(self.instances, others.instances),

@@ -1,6 +1,6 @@
 //! One attempt at a call, run natively.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 #[cfg(feature = "keyvalue")]
 use std::panic::{self, AssertUnwindSafe};
 
@@ -23,6 +23,7 @@ pub fn run(tools: Tools, tool: &str, arguments: Value) -> Run {
 #[derive(Clone)]
 pub struct Attempt {
     request: Request,
+    asked_before_stop: Option<u32>,
     #[cfg(feature = "keyvalue")]
     memory: Memory,
     #[cfg(feature = "http")]
@@ -66,6 +67,7 @@ impl Attempt {
         };
         Self {
             request,
+            asked_before_stop: None,
             #[cfg(feature = "keyvalue")]
             memory: Memory::new(),
             #[cfg(feature = "http")]
@@ -90,6 +92,13 @@ impl Attempt {
     /// In this scope, a JSON object as the interface describes it.
     pub fn scope(mut self, scope: &Value) -> Self {
         self.request.scope = scope.to_string();
+        self
+    }
+
+    /// With a call that should come to its end once it has asked so often in vain: from 0 on it hears of it the first time
+    /// that it asks. Without, it never hears of it.
+    pub fn stop_after(mut self, asked: u32) -> Self {
+        self.asked_before_stop = Some(asked);
         self
     }
 
@@ -140,7 +149,7 @@ impl Attempt {
     }
 
     fn run_here(&self, tools: &Tools) -> Run {
-        let notes = Notes::default();
+        let notes = Notes { asked_before_stop: self.asked_before_stop, ..Notes::default() };
         let result = tools.run(&self.request.tool, &Call::new(&self.request, &notes), &self.request.arguments);
         let result = result.and_then(|text| {
             serde_json::from_str(&text).map_err(|error| Failure::Failed(format!("the result is not JSON: {error}")))
@@ -154,6 +163,8 @@ impl Attempt {
 struct Notes {
     updates: RefCell<Vec<Update>>,
     logs: RefCell<Vec<(Level, String)>>,
+    asked_before_stop: Option<u32>,
+    asked: Cell<u32>,
 }
 
 impl Outlet for Notes {
@@ -164,5 +175,11 @@ impl Outlet for Notes {
 
     fn log(&self, level: Level, message: &str) {
         self.logs.borrow_mut().push((level, message.to_owned()));
+    }
+
+    fn stop_requested(&self) -> bool {
+        let asked = self.asked.get();
+        self.asked.set(asked.saturating_add(1));
+        self.asked_before_stop.is_some_and(|in_vain| asked >= in_vain)
     }
 }

@@ -19,7 +19,7 @@ use super::Folder;
 use crate::blocking::Places;
 use crate::call::Job;
 use crate::capability::Grants;
-use crate::clock::SystemClock;
+use crate::clock::{Stopwatch, SystemClock};
 use crate::engine::guest_runtime;
 use crate::guest::{Guest, Outside};
 use crate::random::SystemRandom;
@@ -61,7 +61,8 @@ impl World {
             streaming: false,
         };
         let limits = Limits { host_call_time, ..Limits::default() };
-        let mut guest = Guest::new(&self.outside, Some(&job), false, &limits, Arc::new(()));
+        let mut guest =
+            Guest::new(&self.outside, Some(&job), false, Stopwatch::start(limits.time), &limits, Arc::new(()));
         let fds = self.runtime.block_on(async {
             guest.open_folders().await.expect("there is one");
             let folder = guest.get_directories().expect("there is one").remove(0).0.rep();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::Json;
+use domain::{Json, Span};
 
 use super::forms::{At, Forms};
 use super::{LEAST_SECRET, Vault};
@@ -130,6 +130,14 @@ impl Masking {
 }
 
 impl Sink for Masking {
+    fn begins(&self, grace: Span) -> bool {
+        self.sink.begins(grace)
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.sink.stop_requested()
+    }
+
     fn progress(&self, update: Update) {
         let data = update.data.map(|data| Json::new(self.vault.masked(data.as_str().to_owned())));
         self.sink.progress(Update { message: self.vault.masked(update.message), data, ..update });
