@@ -1,0 +1,54 @@
+//! C: zig's clang, with the C library that it brings, makes a core module for WASI's preview 1.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Made, read};
+use crate::command::Invocation;
+use crate::{Failed, Kit, Project, component, toolchain, world};
+
+pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
+    let wit = world::write(project, world::WHOLE)?;
+    let sdk = project.sdk()?;
+    let installed = toolchain::C.installed(kit)?;
+    let zig = || -> Result<Invocation, Failed> {
+        let cache = kit.cache.of_tool("zig")?;
+        let zig = Invocation::new(installed.path("site/ziglang/zig"));
+        Ok(zig.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache))
+    };
+    let version = zig()?.of_the_machine().arg("version").run("asking zig for its version")?;
+    let version = format!("zig {}", version.trim());
+    (kit.say)(&format!("compiling {} with {version}", project.name()));
+    let module = project.output().join("core.wasm");
+    let flags = ["-target", "wasm32-wasi", "-Os", "-mexec-model=reactor", "-Wl,-z,stack-size=65536", "-s", "-Wall"];
+    zig()?
+        .in_folder(project.folder())
+        .arg("cc")
+        .args(flags)
+        .arg("-I")
+        .arg(&sdk)
+        .arg("-o")
+        .arg(&module)
+        .args(sources(project.folder())?)
+        .args(sources(&sdk)?)
+        .run("compiling the plugin")?;
+    Ok(Made { component: component::of(&read(&module)?, &wit)?, tools: vec![version] })
+}
+
+/// The sources in a folder, tests left out, in the order of their names.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let mut found = Vec::new();
+    for entry in folder.read_dir().map_err(Failed::reading(folder))? {
+        let path = entry.map_err(Failed::reading(folder))?.path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_test = stem.starts_with("test_") || stem.ends_with("_test") || stem == "test";
+        if path.extension().is_some_and(|extension| extension == "c")
+            && !is_test
+            && fs::metadata(&path).is_ok_and(|found| found.is_file())
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

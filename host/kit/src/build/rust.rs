@@ -1,0 +1,133 @@
+//! Rust: the user's own cargo, for the target wasm32-wasip2, whose linker makes the component.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Made, read};
+use crate::command::Invocation;
+use crate::{Failed, Kit, Project};
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// As plugins/.cargo says: a small shadow stack makes a call 2.6 times cheaper.
+const STACK: &str = r#"target.wasm32-wasip2.rustflags=["-C", "link-arg=-zstack-size=65536"]"#;
+
+pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
+    let version = rustc(project).arg("--version").run("asking rustc for its version")?;
+    target(kit, project)?;
+    (kit.say)(&format!("compiling {} with {}", project.name(), version.trim()));
+    let mut cargo = rustup("cargo").in_folder(project.folder()).args(["build", "--release", "--target", TARGET]);
+    cargo = cargo.args(["--message-format", "json-render-diagnostics", "--config", "profile.release.strip=true"]);
+    // Flags for the host's own processor mean nothing here, and would replace those of the folder.
+    cargo = cargo.without_env("RUSTFLAGS").without_env("CARGO_ENCODED_RUSTFLAGS").without_env("CARGO_BUILD_TARGET");
+    if !says_stack(project.folder()) {
+        cargo = cargo.args(["--config", STACK]);
+    }
+    if kit.offline {
+        cargo = cargo.arg("--offline");
+    }
+    let messages = cargo.run("compiling the plugin").map_err(without_messages)?;
+    let file = artifact(&messages, project.folder()).ok_or_else(|| {
+        Failed::project(
+            format!("{} makes no component", project.folder().join("Cargo.toml").display()),
+            "write into it: [lib] crate-type = [\"cdylib\"]",
+        )
+    })?;
+    Ok(Made { component: read(&file)?, tools: vec![version.trim().to_owned()] })
+}
+
+/// Makes sure that the target is there. That is the one thing that is added to what the user has: it is rustup's to keep.
+fn target(kit: &Kit<'_>, project: &Project) -> Result<(), Failed> {
+    let there = || {
+        let libraries = rustc(project).args(["--print", "target-libdir", "--target", TARGET]);
+        libraries.run("asking rustc for its targets").map(|folder| Path::new(folder.trim()).is_dir())
+    };
+    if there()? {
+        return Ok(());
+    }
+    if kit.offline {
+        return Err(Failed::Offline { what: format!("Rust's target {TARGET}") });
+    }
+    (kit.say)(&format!("adding Rust's target {TARGET}: rustup target add {TARGET}"));
+    let rustup = Invocation::new("rustup").or_install(&format!("Rust's target {TARGET}"), RUSTUP).of_the_machine();
+    rustup.in_folder(project.folder()).args(["target", "add", TARGET]).run("adding the target")?;
+    if there()? {
+        return Ok(());
+    }
+    let what = format!("the target {TARGET} of the `rustc` in the PATH, which is another one than rustup's,");
+    Err(Failed::Missing { what, install: RUSTUP.to_owned() })
+}
+
+const RUSTUP: &str = "install Rust with rustup: https://rustup.rs, then `rustup target add wasm32-wasip2`";
+
+fn rustup(program: &str) -> Invocation {
+    Invocation::new(program).or_install("Rust", RUSTUP)
+}
+
+fn rustc(project: &Project) -> Invocation {
+    rustup("rustc").in_folder(project.folder()).of_the_machine()
+}
+
+/// Whether a configuration that cargo reads for this folder says how large the stack is.
+fn says_stack(folder: &Path) -> bool {
+    let files =
+        folder.ancestors().flat_map(|above| ["config.toml", "config"].map(|name| above.join(".cargo").join(name)));
+    files.map(fs::read_to_string).any(|text| text.is_ok_and(|text| text.contains("stack-size")))
+}
+
+/// The component of the folder's own package, as cargo's messages name it.
+fn artifact(messages: &str, folder: &Path) -> Option<PathBuf> {
+    let manifest = folder.join("Cargo.toml");
+    let ours = |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let artifacts = messages.filter(|message| message["reason"] == "compiler-artifact" && ours(message));
+    let files = artifacts.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let paths = files.filter_map(|file| file.as_str().map(PathBuf::from));
+    paths.into_iter().rfind(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+}
+
+/// The failure without the lines that were meant for us.
+fn without_messages(failed: Failed) -> Failed {
+    match failed {
+        Failed::Tool { attempt, command, output, fault } => {
+            let lines: Vec<_> = output.lines().filter(|line| !line.starts_with("{\"reason\":")).collect();
+            Failed::Tool { attempt, command, output: lines.join("\n"), fault }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_component_of_the_folders_own_package_is_taken() {
+        let line = |manifest: &str, file: &str| {
+            format!(r#"{{"reason":"compiler-artifact","manifest_path":"{manifest}","filenames":["{file}"]}}"#)
+        };
+        let messages = [
+            line("/p/dep/Cargo.toml", "/p/target/dep.wasm"),
+            line("/p/Cargo.toml", "/p/target/libown.rlib"),
+            line("/p/Cargo.toml", "/p/target/own.wasm"),
+            "not JSON".to_owned(),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+        ];
+        let found = artifact(&messages.join("\n"), Path::new("/p"));
+        assert_eq!(found, Some(PathBuf::from("/p/target/own.wasm")));
+        assert_eq!(artifact(&messages[..2].join("\n"), Path::new("/p")), None);
+    }
+
+    #[test]
+    fn a_folder_that_says_its_stack_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        assert!(!says_stack(&inner));
+        fs::create_dir(folder.path().join(".cargo")).unwrap();
+        fs::write(folder.path().join(".cargo/config.toml"), "rustflags = [\"-zstack-size=1\"]").unwrap();
+        assert!(says_stack(&inner));
+    }
+}

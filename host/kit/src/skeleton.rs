@@ -1,0 +1,114 @@
+//! A plugin to start from, in any language. The folder stands alone: it carries the SDK and the interface beside its own code.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use crate::{Carried, Failed, Language};
+
+/// Where a skeleton keeps what is not the author's.
+const OURS: &str = "toolgate";
+
+/// Names that mean something else to a toolchain.
+const TAKEN: [&str; 9] = ["test", "toolgate", "toolgate-sdk", "core", "std", "alloc", "main", "build", "node_modules"];
+
+/// The files of a new plugin, by their path in its folder.
+///
+/// # Errors
+/// When the plugin cannot have this name, or there is no template for the language.
+pub fn skeleton(
+    carried: Carried,
+    language: Language,
+    name: &str,
+) -> Result<Vec<(PathBuf, Cow<'static, [u8]>)>, Failed> {
+    check(name)?;
+    let (template, sdk) = (language.template(), format!("sdk/{}/", language.sdk()));
+    let mut files = Vec::new();
+    let mut has_template = false;
+    for (path, content) in carried {
+        if let Some(path) = path.strip_prefix(template.as_str()) {
+            has_template = true;
+            let path = PathBuf::from(path.strip_suffix(".tmpl").unwrap_or(path));
+            files.push((path, fill(content, language, name)));
+        } else if path.strip_prefix(sdk.as_str()).is_some_and(is_the_sdk) || path.starts_with("wit/") {
+            files.push((Path::new(OURS).join(path), Cow::Borrowed(*content)));
+        }
+    }
+    if has_template {
+        return Ok(files);
+    }
+    Err(Failed::project(
+        format!("this toolgate was built without a template for {language}"),
+        "build it from a whole clone",
+    ))
+}
+
+/// Whether a path in the folder of an SDK belongs to what plugins are built with.
+fn is_the_sdk(path: &str) -> bool {
+    !path.starts_with("template") && !path.starts_with("toolchain/")
+}
+
+/// A name that is one of a package, of a crate, and of a tool.
+fn check(name: &str) -> Result<(), Failed> {
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let rest = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'));
+    // The template's tool is called NAME_count, and the name of a tool has at most 64 characters.
+    if begins && rest && name.len() <= 50 && !TAKEN.contains(&name) {
+        return Ok(());
+    }
+    Err(Failed::project(
+        format!("{name:?} cannot be the name of a plugin"),
+        "a name has 1 to 50 of the characters a-z 0-9 _ - and begins with a letter",
+    ))
+}
+
+/// A template with the plugin's name in it. What is no text has no places for it.
+fn fill(template: &'static [u8], language: Language, name: &str) -> Cow<'static, [u8]> {
+    let Ok(text) = str::from_utf8(template) else { return Cow::Borrowed(template) };
+    let sdk = format!("{OURS}/sdk/{}", language.sdk());
+    Cow::Owned(text.replace("{{name}}", name).replace("{{sdk}}", &sdk).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARRIED: Carried = &[
+        ("sdk/js/README.md", b"sdk"),
+        ("sdk/js/src/index.ts", b"{{name}}"),
+        ("sdk/js/template-js/package.json.tmpl", b"{\"name\":\"{{name}}\",\"sdk\":\"{{sdk}}\"}"),
+        ("sdk/js/template-ts/plugin.ts.tmpl", b"ts"),
+        ("sdk/js/toolchain/quickjs/package.json", b"{}"),
+        ("sdk/python/README.md", b"other"),
+        ("wit/v0.1/plugin.wit", b"package"),
+    ];
+
+    #[test]
+    fn a_skeleton_is_the_template_the_sdk_and_the_interface() {
+        let files = skeleton(CARRIED, Language::JavaScript, "hello").unwrap();
+        let shown: Vec<_> = files
+            .iter()
+            .map(|(path, content)| format!("{}: {}", path.display(), String::from_utf8_lossy(content)))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "toolgate/sdk/js/README.md: sdk",
+                "toolgate/sdk/js/src/index.ts: {{name}}",
+                r#"package.json: {"name":"hello","sdk":"toolgate/sdk/js"}"#,
+                "toolgate/wit/v0.1/plugin.wit: package",
+            ]
+        );
+        let error = skeleton(CARRIED, Language::Python, "hello").unwrap_err();
+        assert_eq!(error.to_string(), "this toolgate was built without a template for python");
+    }
+
+    #[test]
+    fn names_are_those_of_packages_in_every_language() {
+        for name in ["a", "hello", "a-b_9", &"x".repeat(50)] {
+            check(name).unwrap();
+        }
+        for name in ["", "A", "9a", "-a", "a.b", "../a", "a/b", "é", "test", "toolgate", &"x".repeat(51)] {
+            check(name).unwrap_err();
+        }
+    }
+}

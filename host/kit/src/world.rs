@@ -1,0 +1,124 @@
+//! The world that a component is built against: `build/wit`, a copy of the interface with one generated world.
+//!
+//! Some toolchains import whatever their world names, used or not. So the world names what the plugin wants, and no more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wit_parser::Resolve;
+
+use crate::{Failed, Project, Wants};
+
+/// The name of the generated world. It is one that no author gives a module: componentize-py makes a Python module of it.
+pub(crate) const WORLD: &str = "toolgate-world";
+
+/// Everything that a plugin may want, for toolchains that import only what is used.
+pub(crate) const WHOLE: Wants = Wants { keyvalue: true, http: true, config: true };
+
+/// Writes `build/wit` and returns it: a package `toolgate:build` with the world [`WORLD`] that has what is wanted.
+pub(crate) fn write(project: &Project, wants: Wants) -> Result<PathBuf, Failed> {
+    let interface = project.interface()?;
+    let folder = project.made_output()?.join("wit");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(Failed::writing(&folder))?;
+    }
+    let deps = folder.join("deps");
+    copy(&interface.join("deps"), &deps)?;
+    let own = deps.join("toolgate");
+    fs::create_dir_all(&own).map_err(Failed::writing(&own))?;
+    let plugin = own.join("plugin.wit");
+    fs::copy(interface.join("plugin.wit"), &plugin).map_err(Failed::writing(&plugin))?;
+    let world = folder.join("world.wit");
+    fs::write(&world, text(&version(&interface)?, wants)).map_err(Failed::writing(&world))?;
+    Ok(folder)
+}
+
+/// The text of the generated world.
+fn text(version: &str, wants: Wants) -> String {
+    let wanted = [(wants.keyvalue, "keyvalue"), (wants.http, "http"), (wants.config, "config")];
+    let mut text = format!(
+        "// Written by `toolgate build`: what this plugin is built against.\npackage toolgate:build;\n\nworld {WORLD} {{\n  \
+         include toolgate:plugin/plugin@{version};\n"
+    );
+    for (_, name) in wanted.iter().filter(|(is_wanted, _)| *is_wanted) {
+        text.push_str(&format!("  include toolgate:plugin/plugin-with-{name}@{version};\n"));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// The version of the interface in a folder.
+fn version(interface: &Path) -> Result<String, Failed> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(interface).map_err(Failed::Component)?;
+    let version = resolve.packages[package].name.version.as_ref().map(ToString::to_string);
+    version.ok_or_else(|| {
+        Failed::project(format!("the interface in {} has no version", interface.display()), "take the one of toolgate")
+    })
+}
+
+/// Copies the files of the interface, and no links.
+fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(to).map_err(Failed::writing(to))?;
+    for entry in from.read_dir().map_err(Failed::reading(from))? {
+        let entry = entry.map_err(Failed::reading(from))?;
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(Failed::reading(&path))?;
+        if kind.is_dir() {
+            copy(&path, &to)?;
+        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "wit") {
+            fs::copy(&path, &to).map_err(Failed::writing(&to))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A folder in the repository's own tree, so that its interface is found.
+    fn project() -> (tempfile::TempDir, Project) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("go.mod"), "module x").unwrap();
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v0.1");
+        copy(&ours, &folder.path().join("toolgate/wit/v0.1")).unwrap();
+        let project = Project::open(folder.path(), None).unwrap();
+        (folder, project)
+    }
+
+    fn imports(wants: Wants) -> BTreeSet<String> {
+        let (_folder, project) = project();
+        let wit = write(&project, wants).unwrap();
+        let mut resolve = Resolve::default();
+        let (package, _) = resolve.push_dir(&wit).unwrap();
+        let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
+        let names = resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key));
+        names.map(|name| name.split('@').next().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_world_imports_what_is_wanted_and_no_more() {
+        let plain = imports(Wants::default());
+        assert_eq!(plain, ["toolgate:plugin/host", "toolgate:plugin/tool-types"].map(str::to_owned).into());
+        let more = |wants| &imports(wants) - &plain;
+        assert!(more(Wants { http: true, ..Wants::default() }).contains("wasi:http/outgoing-handler"));
+        assert!(more(Wants { config: true, ..Wants::default() }).iter().all(|name| name.starts_with("wasi:config/")));
+        assert!(
+            more(Wants { keyvalue: true, ..Wants::default() }).iter().all(|name| name.starts_with("wasi:keyvalue/"))
+        );
+        assert!(imports(WHOLE).len() > plain.len() + 8);
+    }
+
+    #[test]
+    fn the_world_is_written_anew_each_time() {
+        let (_folder, project) = project();
+        let wit = write(&project, WHOLE).unwrap();
+        fs::write(wit.join("old.wit"), "nonsense").unwrap();
+        write(&project, Wants::default()).unwrap();
+        assert!(!wit.join("old.wit").exists());
+        assert!(!fs::read_to_string(wit.join("world.wit")).unwrap().contains("http"));
+    }
+}
