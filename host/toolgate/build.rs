@@ -1,20 +1,29 @@
-//! Collects what `toolgate new` writes: the Rust SDK, the interface and the template, so that the binary carries them and a
-//! new plugin needs nothing but crates.io.
+//! Collects what the binary carries for authors of plugins: the SDKs with their templates and lists of tools, and the
+//! interface. So `toolgate new` and `toolgate build` need nothing of the repository.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What of the repository belongs to a skeleton. Folders are taken with all that is in them.
-const PARTS: [&str; 7] = [
+/// What of the repository is carried. Folders are taken with all that is in them, but for [`LEFT_OUT`].
+const PARTS: [&str; 11] = [
     "sdk/rust/Cargo.toml",
     "sdk/rust/README.md",
     "sdk/rust/clippy.toml",
     "sdk/rust/src",
     "sdk/rust/template",
+    "sdk/python",
+    "sdk/js",
+    "sdk/go",
+    "sdk/c",
     "wit/v0.1",
     "wit/policy/v0.1",
 ];
+
+/// Files and folders that are made, wherever they are; and what is tried out in the folder of an SDK itself.
+const LEFT_OUT: [&str; 9] =
+    ["target", "node_modules", "dist", "build", "__pycache__", ".mypy_cache", ".venv", "Cargo.lock", ".DS_Store"];
+const TRIED: [&str; 3] = ["tests", "test", "testdata"];
 
 #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "cargo speaks so with a build script")]
 fn main() -> io::Result<()> {
@@ -22,17 +31,31 @@ fn main() -> io::Result<()> {
     let root = folder("CARGO_MANIFEST_DIR")?.join("../..").canonicalize()?;
     let mut files = Vec::new();
     for part in PARTS {
-        println!("cargo::rerun-if-changed={}", root.join(part).display());
-        collect(&root.join(part), &mut files)?;
+        let path = root.join(part);
+        if !path.exists() {
+            continue;
+        }
+        if !path.is_dir() {
+            println!("cargo::rerun-if-changed={}", path.display());
+            files.push(path);
+            continue;
+        }
+        for path in content(&path)? {
+            // A folder that tools write into would have all of this built again after each of their runs.
+            if !TRIED.iter().any(|tried| path.ends_with(tried)) {
+                println!("cargo::rerun-if-changed={}", path.display());
+                collect(&path, &mut files)?;
+            }
+        }
     }
     files.sort();
     let mut source = String::from("&[\n");
     for file in files {
         let name = file.strip_prefix(&root).map_err(io::Error::other)?.to_string_lossy().replace('\\', "/");
-        let _ = writeln!(source, "    ({name:?}, include_str!({:?})),", file.display().to_string());
+        let _ = writeln!(source, "    ({name:?}, include_bytes!({:?})),", file.display().to_string());
     }
     source.push(']');
-    let made = folder("OUT_DIR")?.join("skeleton.rs");
+    let made = folder("OUT_DIR")?.join("carried.rs");
     // Written only if it is another one: what is built of it is as old as it.
     if fs::read_to_string(&made).is_ok_and(|before| before == source) { Ok(()) } else { fs::write(made, source) }
 }
@@ -42,11 +65,18 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         files.push(path.to_owned());
         return Ok(());
     }
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.file_name().is_none_or(|name| name != "target" && name != "Cargo.lock") {
-            collect(&path, files)?;
+    content(path)?.iter().try_for_each(|path| collect(path, files))
+}
+
+/// What is in a folder and was not made there.
+fn content(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !LEFT_OUT.iter().any(|left_out| name == *left_out) && !entry.file_type()?.is_symlink() {
+            paths.push(entry.path());
         }
     }
-    Ok(())
+    Ok(paths)
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod answer;
+mod build;
 mod host;
 mod look;
 mod make;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
+pub(crate) use build::{Build, Toolchains};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
 pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
@@ -35,7 +37,8 @@ pub(crate) struct Toolgate {
 
 const FIRST_STEPS: &str = "\
 First steps:
-  toolgate new hello                      write a plugin to start from
+  toolgate new hello                      write a plugin to start from; --lang python, js, ts, go, c
+  toolgate build hello                    build it, whatever its language: hello/build/hello.wasm
   toolgate check hello.wasm               what keeps a component from being loaded
   toolgate grants hello.wasm              what it wants, what it has, and the lines that grant what is missing
   toolgate call hello.wasm '{\"text\":\"a\"}'   one call, without a server
@@ -65,6 +68,7 @@ pub(crate) enum Command {
     Audit(Audit),
     Policy(Policy),
     New(New),
+    Build(Build),
     Token(Token),
     Config(Config),
     Export(Export),

@@ -2,6 +2,8 @@
 
 mod answer;
 mod audit;
+mod author;
+mod build;
 mod call;
 mod check;
 mod config;
@@ -44,6 +46,7 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
         Command::Audit(args) => audit::run(&args, terminal),
         Command::Policy(args) => policy::run(&args, terminal),
         Command::New(args) => new::run(&args, terminal),
+        Command::Build(args) => build::run(&args, terminal),
         Command::Token(args) => token::run(args.command, terminal),
         Command::Config(args) => config::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),

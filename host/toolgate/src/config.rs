@@ -283,6 +283,16 @@ pub fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// Where the user's programs keep what they can make again: `XDG_CACHE_HOME`, or `.cache` in the home.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this file reads what the operator says")]
+pub fn user_cache() -> Option<PathBuf> {
+    // As the XDG base directory specification has it, a path that is not from the root counts as none.
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("toolgate"))
+}
+
 /// A value that is written as a text and checked as it is read, so that what is wrong with it has a line and a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Parsed<T>(pub T);

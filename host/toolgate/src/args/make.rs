@@ -4,22 +4,25 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use domain::{ConversationId, Group, PrincipalId, Role};
+use kit::Language;
 
 use super::Data;
 use super::look::conversation;
 
-/// Write a plugin to start from: one tool in Rust, with a test.
+/// Write a plugin to start from, in any language: one tool, with a test.
 ///
-/// The folder stands alone: it carries the SDK and the interface, and builds with nothing but crates.io.
+/// The folder stands alone: it carries the SDK and the interface, and `toolgate build` builds it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  toolgate new hello && cd hello && cargo test
-  cargo build --release --target wasm32-wasip2
-  toolgate check target/wasm32-wasip2/release/hello.wasm")]
+Examples:
+  toolgate new hello && cd hello && toolgate build
+  toolgate new hello --lang python")]
 pub(crate) struct New {
     /// The plugin's name: letters, digits and `_` or `-`, beginning with a letter
     pub(crate) name: String,
+    /// The language: rust, python, js, ts, go or c
+    #[arg(long, value_name = "LANGUAGE", default_value_t = Language::Rust)]
+    pub(crate) lang: Language,
     /// The folder to write [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

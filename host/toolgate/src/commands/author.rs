@@ -1,0 +1,123 @@
+//! What the commands for authors of plugins share: what the binary carries, how failures are told, and how a folder becomes
+//! a component that is fit to be loaded.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use anyhow::Context as _;
+use domain::{Digest, PluginName};
+use kit::{Built, Carried, Failed, Fault, Kit, Project};
+use registry::{LoadRule, PackError, Packed, Registry};
+use sandbox::Sandbox;
+use toolgate::config::{Config, PluginTable, SecretValues, manifest};
+
+use crate::args::Toolchains;
+use crate::report::{Exit, Report};
+use crate::terminal::{Ink, Terminal};
+
+/// The SDKs with their templates and lists of tools, and the interface.
+pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
+
+/// With what plugins are built.
+pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
+    let folder = args.cache.clone().or_else(toolgate::config::user_cache).ok_or_else(|| {
+        Report::new(Exit::Usage, "there is no folder for toolchains: neither TOOLGATE_CACHE nor HOME is set")
+            .hint("name one with --cache")
+    })?;
+    let cache = kit::Cache::at(&folder).context("the current folder cannot be told")?;
+    Ok(Kit { carried: CARRIED, cache, offline: args.offline, say })
+}
+
+/// Tells what is being done on standard error.
+pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
+    let terminal = *terminal;
+    move |line| terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &text::line(line))))
+}
+
+/// A failure of the kit, told.
+pub(super) fn failed(failed: &Failed) -> Report {
+    let exit = if failed.fault() == Fault::Plugin { Exit::Refused } else { Exit::HostFault };
+    let mut report = Report::new(exit, failed.to_string());
+    let mut source = std::error::Error::source(failed);
+    while let Some(cause) = source {
+        report = report.because(cause);
+        source = cause.source();
+    }
+    if let Some(output) = failed.output() {
+        report = report.because(output);
+    }
+    match failed.hint() {
+        Some(hint) => report.hint(hint),
+        None => report,
+    }
+}
+
+/// A sandbox that compiles and asks one component at a time, without any grant.
+pub(super) fn sandbox() -> Result<Sandbox, Report> {
+    let mut config = Config::default();
+    config.pool = NonZeroU32::new(4);
+    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?)
+}
+
+/// A component that is fit to be loaded by a host that grants what it wants.
+pub(super) struct Made {
+    pub(super) built: Built,
+    pub(super) packed: Packed,
+}
+
+/// Builds, packs and checks a plugin.
+pub(super) fn make(kit: &Kit<'_>, project: &Project, sandbox: &Sandbox) -> Result<Made, Report> {
+    let wants = project.manifest().as_deref().map(manifest).transpose()?;
+    let name = PluginName::new(project.name()).map_err(anyhow::Error::from)?;
+    let built = kit::build::build(kit, project).map_err(|error| failed(&error))?;
+    (kit.say)("checking the component as a host would");
+    let has_manifest = wants.is_some();
+    let packed = Registry::pack(sandbox, &built.component, wants)
+        .map_err(|error| refused(&format!("what was built of {name}"), &error))?;
+    check(sandbox, &name, &packed.bytes, has_manifest)?;
+    Ok(Made { built, packed })
+}
+
+/// Checks a packed component against a host that grants exactly what it wants.
+fn check(sandbox: &Sandbox, name: &PluginName, bytes: &[u8], has_manifest: bool) -> Result<(), Report> {
+    let mut config = Config::default();
+    let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
+    let (access, _) = Registry::access(&settings(&config), name, bytes);
+    if let Some(table) = PluginTable::granting(None, &access, Digest::of(bytes)) {
+        config.plugin.insert(toolgate::config::Parsed(name.clone()), table);
+    }
+    let report =
+        Registry::check(sandbox, &settings(&config), name, bytes).context("the host failed to check the component")?;
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    let refused = Report::new(Exit::Refused, format!("a host would refuse {name}"));
+    let told = report.findings.iter().fold(refused, |report, finding| report.because(finding));
+    if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
+        return Err(told.hint("say what it wants, and why, in toolgate-plugin.toml beside its sources"));
+    }
+    Err(told)
+}
+
+/// A component that cannot be packed, told. `what` is the component, as in `hello.wasm`.
+pub(super) fn refused(what: &str, error: &PackError) -> Report {
+    let exit = if matches!(error, PackError::Host(_)) { Exit::HostFault } else { Exit::Refused };
+    let report = Report::new(exit, format!("{what} cannot be packed")).because(error);
+    match std::error::Error::source(error) {
+        Some(source) => report.because(source),
+        None => report,
+    }
+}
+
+/// Whoever looks sees the old file or the new one: a host may be watching the folder.
+pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let written = || -> std::io::Result<()> {
+        let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(".toolgate-pack-").tempfile_in(beside)?;
+        std::io::Write::write_all(&mut file, bytes)?;
+        #[cfg(unix)]
+        std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        file.persist(out).map(drop).map_err(|error| error.error)
+    };
+    written().with_context(|| format!("cannot write {}", out.display()))
+}
