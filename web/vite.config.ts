@@ -48,5 +48,11 @@ export default defineConfig({
   },
   server: { proxy },
   preview: { proxy, headers: { "content-security-policy": POLICY } },
-  test: { environment: "happy-dom", include: ["test/**/*.test.{ts,tsx}"], restoreMocks: true },
+  test: {
+    environment: "happy-dom",
+    include: ["test/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+    // Only what hangs reaches this.
+    testTimeout: 60_000,
+  },
 });

@@ -15,5 +15,7 @@ export default defineConfig({
     environment: "node",
     include: ["tests/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    // Only what hangs reaches this.
+    testTimeout: 60_000,
   },
 });

@@ -5,6 +5,7 @@ import type { Clock } from "./clock.js";
 import { Connection, type ConnectionOptions, path } from "./connection.js";
 import type { paths } from "./generated/api.js";
 import { PendingStore, type PendingStoreOptions } from "./pending-store.js";
+import { ToolgateError } from "./problem.js";
 import { follow, type StreamOptions } from "./stream.js";
 import type {
   Answer,
@@ -68,8 +69,13 @@ export class Toolgate {
     return this.#signedIn(await this.connection.json<Session>("GET", "/v1/session", signal && { signal }));
   }
 
+  /** Ends the session. One that has ended already, here or by its time, is no error. */
   async signOut(): Promise<void> {
-    await this.connection.json("DELETE", "/v1/session");
+    try {
+      await this.connection.json("DELETE", "/v1/session");
+    } catch (error) {
+      if (!(error instanceof ToolgateError) || error.status !== 401) throw error;
+    }
     this.connection.remember(undefined);
   }
 
@@ -134,8 +140,9 @@ export class Toolgate {
     return found;
   }
 
-  async revokeStandingApproval(id: string): Promise<void> {
-    await this.connection.json("DELETE", path`/v1/standing-approvals/${id}`);
+  /** Takes a standing approval back; returns it as it is then. */
+  revokeStandingApproval(id: string): Promise<StandingApproval> {
+    return this.connection.json("DELETE", path`/v1/standing-approvals/${id}`);
   }
 
   /** Submits a turn. The same call ids with the same content give the recorded turn. */

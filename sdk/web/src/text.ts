@@ -47,3 +47,10 @@ export function span(ms: number): string {
   if (h > 0) return `${h} h ${m} min`;
   return m > 0 ? `${m} min ${String(s).padStart(2, "0")} s` : `${s} s`;
 }
+
+/** A moment as the reader's place writes it. */
+export function clockTime(at: string): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return line(at);
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

@@ -34,6 +34,8 @@ export interface Vote {
   comment?: string | null;
   /** The arguments that were approved, if they were edited. */
   arguments?: unknown;
+  /** Those arguments as an escaped JSON text, equal to the exact ones: what is shown, and what a vote for the same sends. */
+  display?: string | null;
   /** What was approved: only votes with the same binding count together. */
   binding: string;
 }
@@ -51,6 +53,8 @@ export interface You {
   may_answer: boolean;
   why_not?: string | null;
   voted: boolean;
+  /** The `binding` of that vote. A vote for another one takes its place. */
+  binding?: string | null;
 }
 
 /** How far a standing approval may go, where one may be given. */

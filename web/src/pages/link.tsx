@@ -1,30 +1,27 @@
 // A one-time link. To open the page uses nothing up: programs that look through mail open links, too. The button does.
 
 import { useEffect, useState } from "react";
-import { Button } from "react-aria-components";
 import icon from "../icon.svg";
+import { ActButton, useAct } from "../parts/act";
 import { match, navigate, usePath } from "../router";
 import type { Gate } from "../session";
 
 export function LinkPage({ gate }: { gate: Gate }) {
   const path = usePath();
   const [error, setError] = useState<string>();
-  const [busy, setBusy] = useState(false);
   const link = match("/link/:token", path)?.token ?? "";
   useEffect(() => {
     document.title = "A question for you · toolgate";
   }, []);
-  const open = async () => {
-    setBusy(true);
+  const { busy, run } = useAct(async () => {
     try {
       const session = await gate.host.toolgate.signInWithLink(link);
       gate.enter(session);
       navigate(`/suspensions/${encodeURIComponent(session.only ?? "")}`, { replace: true });
     } catch (failure) {
       setError((failure as Error).message);
-      setBusy(false);
     }
-  };
+  });
   return (
     <main className="alone">
       <img src={icon} alt="" width="48" height="48" />
@@ -35,9 +32,9 @@ export function LinkPage({ gate }: { gate: Gate }) {
           {error}
         </p>
       )}
-      <Button className="button button-main" onPress={open} isPending={busy}>
+      <ActButton className="button button-main" onPress={run} busy={busy} doing="Opening the question …">
         Show the question
-      </Button>
+      </ActButton>
     </main>
   );
 }

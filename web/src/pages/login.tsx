@@ -1,27 +1,28 @@
 // The login: a token becomes a session, whose cookie no script can read.
 
 import { type FormEvent, useEffect, useState } from "react";
-import { Button, FieldError, Form, Input, Label, Text, TextField } from "react-aria-components";
+import { FieldError, Form, Input, Label, Text, TextField } from "react-aria-components";
 import icon from "../icon.svg";
+import { ActButton, useAct } from "../parts/act";
 import type { Gate } from "../session";
 
 export function Login({ gate }: { gate: Gate }) {
   const [token, setToken] = useState("");
   const [error, setError] = useState<string>();
-  const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = "Log in · toolgate";
   }, []);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
+  const { busy, run } = useAct(async () => {
     setError(undefined);
     try {
       gate.enter(await gate.host.toolgate.signIn(token.trim()));
     } catch (failure) {
       setError((failure as Error).message);
-      setBusy(false);
     }
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    run();
   };
   return (
     <main className="alone">
@@ -48,14 +49,15 @@ export function Login({ gate }: { gate: Gate }) {
           </Text>
           <FieldError>{error}</FieldError>
         </TextField>
-        <Button
+        <ActButton
           type="submit"
           className="button button-main"
-          isPending={busy}
+          busy={busy}
+          doing="Logging in …"
           isDisabled={token.trim() === ""}
         >
           Log in
-        </Button>
+        </ActButton>
       </Form>
     </main>
   );

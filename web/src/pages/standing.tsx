@@ -3,10 +3,11 @@
 import type { StandingApproval as Standing } from "@toolgate/web";
 import { useState } from "react";
 import { Button, Dialog, DialogTrigger, Heading, Modal, ModalOverlay } from "react-aria-components";
-import { useLoad } from "../host/load";
+import { ActButton, useAct } from "../parts/act";
 import { Badge, Digest, Facts, Strange, type Tone, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
-import { Empty, Page, Shown } from "../parts/page";
+import { Empty, Page, Skeleton, Trouble } from "../parts/page";
+import { More, usePages } from "../parts/pages";
 import { useSession } from "../session";
 import { done, failed } from "../shell/notices";
 
@@ -19,27 +20,41 @@ const TONES: Record<Standing["state"], Tone> = {
 
 export function StandingApprovals() {
   const { host } = useSession();
-  const loaded = useLoad("standing", (signal) =>
-    host.get<{ standing_approvals: Standing[] }>("/v1/standing-approvals", { signal }),
-  );
+  // What was taken back here, as the host then told it: to read every page again would move what is being read.
+  const [revoked, setRevoked] = useState<ReadonlyMap<string, Standing>>(new Map());
+  const pages = usePages("standing", async (after: string | undefined, signal) => {
+    const page = await host.get<{ standing_approvals: Standing[]; next?: string | null }>(
+      "/v1/standing-approvals",
+      { query: { after }, signal },
+    );
+    return { items: page.standing_approvals, next: page.next ?? undefined };
+  });
+  const all = pages.items.map((one) => revoked.get(one.id) ?? one).sort(activeFirst);
   return (
     <Page
       title="Standing approvals"
       lead="Given while answering: later calls with the same arguments run without a question, for a while."
     >
-      <Shown loaded={loaded}>
-        {({ standing_approvals: all }) =>
-          all.length === 0 ? (
-            <Empty title="There is none">An approver gives one on the card of an approval.</Empty>
-          ) : (
-            <ul className="cards">
-              {[...all].sort(activeFirst).map((standing) => (
-                <StandingCard key={standing.id} standing={standing} changed={loaded.reload} />
-              ))}
-            </ul>
-          )
-        }
-      </Shown>
+      {all.length > 0 && (
+        <ul className="cards">
+          {all.map((standing) => (
+            <StandingCard
+              key={standing.id}
+              standing={standing}
+              changed={(now) => setRevoked((before) => new Map(before).set(now.id, now))}
+            />
+          ))}
+        </ul>
+      )}
+      {pages.error && <Trouble error={pages.error} again={pages.again} />}
+      {pages.loading && all.length === 0 && <Skeleton />}
+      {!pages.loading && !pages.error && all.length === 0 && !pages.hasMore && (
+        <Empty title="There is none">An approver gives one on the card of an approval.</Empty>
+      )}
+      {pages.hasMore && !pages.error && (
+        <p className="lead">These are not all. Active ones come first among those that are shown.</p>
+      )}
+      <More pages={pages} />
     </Page>
   );
 }
@@ -49,7 +64,7 @@ function activeFirst(one: Standing, other: Standing): number {
   return rank(one) - rank(other) || other.created_at.localeCompare(one.created_at);
 }
 
-function StandingCard({ standing, changed }: { standing: Standing; changed: () => void }) {
+function StandingCard({ standing, changed }: { standing: Standing; changed: (now: Standing) => void }) {
   const pinned = standing.pin === "all" ? "all arguments" : standing.pin.join(", ");
   return (
     <li className="card">
@@ -87,22 +102,18 @@ function Given({ standing }: { standing: Standing }) {
   );
 }
 
-function Revoke({ standing, changed }: { standing: Standing; changed: () => void }) {
+function Revoke({ standing, changed }: { standing: Standing; changed: (now: Standing) => void }) {
   const { host } = useSession();
-  const [busy, setBusy] = useState(false);
-  const revoke = async (close: () => void) => {
-    setBusy(true);
+  const { busy, run } = useAct(async (close: () => void) => {
     try {
-      await host.toolgate.revokeStandingApproval(standing.id);
+      const now = await host.toolgate.revokeStandingApproval(standing.id);
       done("The approval was taken back");
       close();
-      changed();
+      changed(now);
     } catch (error) {
       failed("The approval still stands", error);
-    } finally {
-      setBusy(false);
     }
-  };
+  });
   return (
     <DialogTrigger>
       <Button className="button card-act">Take back</Button>
@@ -114,9 +125,14 @@ function Revoke({ standing, changed }: { standing: Standing; changed: () => void
                 <Heading slot="title">Take back the approval of {standing.tool}?</Heading>
                 <p>The next call asks again. Calls that already run are not stopped.</p>
                 <div className="dialog-acts">
-                  <Button className="button button-bad" isPending={busy} onPress={() => revoke(close)}>
+                  <ActButton
+                    className="button button-bad"
+                    busy={busy}
+                    doing="Taking it back …"
+                    onPress={() => run(close)}
+                  >
                     Take back
-                  </Button>
+                  </ActButton>
                   <Button slot="close" className="button" autoFocus>
                     Keep it
                   </Button>

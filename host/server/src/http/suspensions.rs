@@ -121,7 +121,7 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
         let suspension = listed(item, by, app);
-        bytes += suspension.display.as_ref().map_or(0, wire::Display::len);
+        bytes += suspension.shown_bytes();
         suspensions.push(suspension);
         if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
             let next = suspensions.last().map(|last| last.suspension.clone());

@@ -57,11 +57,23 @@ pub struct Vote {
     /// The arguments that it approves, where they are not the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
+    /// Those arguments for people: a JSON text on one line, escaped as in the suspension's `display` and equal to the exact
+    /// ones. An answer with this text is a vote for the same. Absent from turns and events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// When.
     pub at: String,
+}
+
+impl Vote {
+    /// The same with what people are shown.
+    pub(super) fn for_people(self) -> Self {
+        let display = self.arguments.as_ref().map(|arguments| text::json_line(arguments.0.as_str()));
+        Self { display, ..self }
+    }
 }
 
 impl From<&domain::Vote> for Vote {
@@ -70,6 +82,7 @@ impl From<&domain::Vote> for Vote {
             by: vote.by.to_string(),
             binding: vote.binding.to_string(),
             arguments: vote.arguments.as_ref().map(Verbatim::from),
+            display: None,
             comment: vote.comment.clone(),
             at: rfc3339(vote.at),
         }
@@ -111,6 +124,9 @@ pub struct You {
     pub why_not: Option<String>,
     /// Whether they have approved it already, and it takes others as well.
     pub voted: bool,
+    /// The `binding` of that vote. A vote for another one takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<String>,
 }
 
 impl You {
@@ -122,7 +138,12 @@ impl You {
             let may = by.may_answer(suspension.kind, &item.caller, own_calls).map_err(str::to_owned);
             may.and_then(|()| suspension.counts_for(by).map(drop)).err()
         };
-        let voted = suspension.votes.iter().any(|vote| vote.by == by.id);
-        Self { may_answer: why_not.is_none(), why_not, voted }
+        let vote = suspension.votes.iter().find(|vote| vote.by == by.id);
+        Self {
+            may_answer: why_not.is_none(),
+            why_not,
+            voted: vote.is_some(),
+            binding: vote.map(|vote| vote.binding.to_string()),
+        }
     }
 }

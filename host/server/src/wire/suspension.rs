@@ -133,8 +133,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// How many bytes it has.
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         optional(&self.prompt)
             + self.arguments.len()
@@ -350,11 +349,18 @@ impl Suspension {
             title: self.title.as_deref().map(|title| text::line(title).into_owned()),
             reason: self.reason.as_deref().map(|reason| text::lines(reason).into_owned()),
         };
-        Self { display: Some(display), ..self }
+        let votes = self.votes.into_iter().map(Vote::for_people).collect();
+        Self { display: Some(display), votes, ..self }
     }
 }
 
 impl Suspension {
+    /// How many bytes of it are there for people alone.
+    pub(crate) fn shown_bytes(&self) -> usize {
+        let votes = self.votes.iter().filter_map(|vote| vote.display.as_ref());
+        self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>()
+    }
+
     /// An item of a list for a principal, with what it is to them.
     #[must_use]
     pub(crate) fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {

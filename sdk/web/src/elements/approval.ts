@@ -2,13 +2,15 @@
  * `<toolgate-approval>`: a yes or no before a call runs. It shows what will run in full, and what an edit changes; it takes one
  * answer and is over the moment that anybody's answer stands.
  */
+import { RawJson } from "../json-text.js";
 import { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
 import { Card } from "./card.js";
 import { fill, freshId, make, say } from "./dom.js";
-import { argumentsOf, context, expiry, fillPeople, header, prompt, reason } from "./sections.js";
+import { People } from "./people.js";
+import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
 
 /** Elements in which letters are written rather than pressed. */
@@ -19,7 +21,7 @@ export class ToolgateApproval extends Card {
   #deny = make("button", { part: "deny", class: "bad", attributes: { type: "button" } });
   #edit = make("button", { part: "edit", attributes: { type: "button" } });
   #comment = make("input", { attributes: { type: "text", maxlength: "1000", autocomplete: "off" } });
-  #people = make("section", { part: "people" });
+  #people = new People((binding) => void this.approveEditOf(binding));
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
   #delegate = make("details", { part: "delegate" });
@@ -62,7 +64,17 @@ export class ToolgateApproval extends Card {
       }
       if (standing !== undefined) answer.standing = standing;
     }
-    return this.send(answer);
+    const isTaken = await this.send(answer);
+    if (isTaken && this.#editor?.isOpen) this.#toggleEditor();
+    return isTaken;
+  }
+
+  /** Approves exactly what another approver made of the arguments: the edit whose vote has this binding. */
+  async approveEditOf(binding: string): Promise<boolean> {
+    const text = this.#people.textOf(binding);
+    const { you, editable } = this.suspension ?? {};
+    if (text === undefined || editable === "none" || you?.binding === binding) return false;
+    return this.send({ decision: "approve", ...this.#said(), arguments: new RawJson(text) });
   }
 
   deny(): Promise<boolean> {
@@ -107,7 +119,7 @@ export class ToolgateApproval extends Card {
           { part: "digest", class: "digest exact" },
           `Digest of the call: ${line(suspension.digest)}`,
         ),
-        this.#people,
+        this.#people.element,
         this.#expiry,
         this.#inputs,
         actions,
@@ -121,13 +133,16 @@ export class ToolgateApproval extends Card {
 
   protected update(suspension: Suspension): void {
     const { you } = suspension;
-    fillPeople(this.#people, suspension);
+    // What was below has moved: a press that was meant for one button is not to reach another.
+    if (this.#people.show(suspension)) this.guard();
     const over = !this.isOpen;
     const blocked = !this.isReady;
+    this.#people.allow(suspension, this.closed !== undefined, !blocked);
     for (const button of [this.#approve, this.#deny, this.#edit]) {
       button.setAttribute("aria-disabled", String(blocked));
     }
-    if (you?.voted === true) this.#approve.setAttribute("aria-disabled", "true");
+    const isVote = you?.voted === true && !this.isEditing && !this.#hasVotedOtherwise;
+    if (isVote) this.#approve.setAttribute("aria-disabled", "true");
     this.#inputs.hidden = over;
     this.#delegate.hidden = over;
     this.#expiry.hidden = this.closed !== undefined;
@@ -137,7 +152,10 @@ export class ToolgateApproval extends Card {
     if (!this.#armed) this.#arm(false);
     if (this.closed !== undefined) return;
     if (you?.may_answer === false) say(this.status, line(you.why_not ?? "You may not answer this."));
-    else if (you?.voted === true) say(this.status, "You have approved. More approvals are needed.");
+    else if (you?.voted === true) {
+      const what = this.#hasVotedOtherwise ? " with edited arguments" : "";
+      say(this.status, `You have approved${what}. More approvals are needed.`);
+    }
   }
 
   protected override tick(suspension: Suspension, now: number): void {
@@ -195,11 +213,18 @@ export class ToolgateApproval extends Card {
     if (this.suspension !== undefined) this.update(this.suspension);
   }
 
+  /** Whether this principal has approved an edit, and can approve what was asked instead. */
+  get #hasVotedOtherwise(): boolean {
+    const { you, digest } = this.suspension ?? {};
+    return you?.binding != null && you.binding !== digest;
+  }
+
   #arm(armed: boolean): void {
     this.#armed = armed;
+    const plain = this.#hasVotedOtherwise ? "Approve as asked instead" : "Approve";
     fill(
       this.#approve,
-      armed ? "Press once more to approve" : this.isEditing ? "Approve as edited" : "Approve",
+      armed ? "Press once more to approve" : this.isEditing ? "Approve as edited" : plain,
       make("kbd", { attributes: { "aria-hidden": "true" } }, "a"),
     );
   }

@@ -1,10 +1,10 @@
 /** Editing the arguments of a call, as a whole or some of its members, always as JSON, and what the edit changes. */
-import { diff } from "../diff.js";
 import { type Member, members, object, pretty, RawJson } from "../json-text.js";
 import { parts } from "../pointer.js";
 import type { ToolgateError } from "../problem.js";
 import { json, line } from "../text.js";
 import type { Suspension } from "../wire.js";
+import { changes } from "./changes.js";
 import { fill, freshId, make, say } from "./dom.js";
 
 /** One text to edit: a member, or all of the arguments where `name` is undefined. */
@@ -137,17 +137,9 @@ export class ArgumentsEditor {
 
   #show(): void {
     const text = this.#text();
-    const changes = text === undefined ? [] : diff(this.#before, pretty(text));
-    const isSame = changes.every(({ kind }) => kind === "same");
-    const items = changes.map(({ kind, text }) => {
-      const [sign, spoken] = { same: [" ", ""], removed: ["−", "removed: "], added: ["+", "added: "] }[
-        kind
-      ] as [string, string];
-      const hidden = make("span", { attributes: { "aria-hidden": "true" } }, `${sign} `);
-      return make("li", { class: kind }, hidden, make("span", { class: "unseen" }, spoken), text);
-    });
-    if (text === undefined) fill(this.#diff, make("li", { class: "muted" }, "Not JSON yet."));
-    else fill(this.#diff, ...(isSame ? [make("li", { class: "muted" }, "Nothing yet.")] : items));
+    const items = text === undefined ? [] : changes(this.#before, pretty(text));
+    const none = make("li", { class: "muted" }, text === undefined ? "Not JSON yet." : "Nothing yet.");
+    fill(this.#diff, ...(items.length === 0 ? [none] : items));
   }
 }
 

@@ -187,7 +187,8 @@ export abstract class Card extends HTMLElement {
           this.status,
           `Your approval is recorded. ${missing} more ${missing === 1 ? "is" : "are"} needed.`,
         );
-        this.#refresh();
+        // The second press of a double click is not to be another vote.
+        this.guard();
       } else if (this.closed === undefined) {
         this.#end({ ...ended(suspension), state: answered.state ?? answer.decision, by: "" });
       }

@@ -10,7 +10,8 @@ import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { Card } from "./card.js";
 import { fill, freshId, make, say } from "./dom.js";
-import { argumentsOf, context, expiry, fillPeople, header, prompt, reason } from "./sections.js";
+import { People } from "./people.js";
+import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
 
 /** Decisions that say no: they never need the form. */
 const DECLINES = /^(decline|cancel|deny|reject|no|dismiss|skip)$/i;
@@ -21,7 +22,7 @@ const INVALID = Symbol("invalid");
 export class ToolgateElicitation extends Card {
   #buttons: { decision: string; button: HTMLButtonElement }[] = [];
   #place = make("div", { part: "form", class: "form-root" });
-  #people = make("section", { part: "people" });
+  #people = new People();
   #expiry = make("p", { part: "expiry", class: "muted" });
   #actions = make("div", { part: "actions" });
   #form: MountedForm | undefined;
@@ -96,7 +97,7 @@ export class ToolgateElicitation extends Card {
           argumentsOf(suspension),
         ),
         context(suspension),
-        this.#people,
+        this.#people.element,
         this.#place,
         this.#expiry,
         this.#actions,
@@ -109,7 +110,7 @@ export class ToolgateElicitation extends Card {
 
   protected update(suspension: Suspension): void {
     const { you } = suspension;
-    fillPeople(this.#people, suspension);
+    if (this.#people.show(suspension)) this.guard();
     for (const { button } of this.#buttons) button.setAttribute("aria-disabled", String(!this.isReady));
     this.#form?.disable(!this.isOpen);
     if (this.#text !== undefined) this.#text.input.disabled = !this.isOpen;

@@ -1,8 +1,8 @@
 /** The parts that cards are made of. Each takes a suspension and makes elements; what can change is made anew each time. */
 import { pretty } from "../json-text.js";
-import { json, line, lines, span, who } from "../text.js";
-import type { Need, Suspension } from "../wire.js";
-import { fill, freshId, make } from "./dom.js";
+import { clockTime, json, line, lines, span } from "../text.js";
+import type { Suspension } from "../wire.js";
+import { freshId, make } from "./dom.js";
 
 /** What is asked, of whom, and how risky it is. The id is for `aria-labelledby`. */
 export function header(
@@ -101,32 +101,6 @@ export function context(suspension: Suspension): HTMLElement | undefined {
   );
 }
 
-/** Who has to approve, who has, and who handed their say on. */
-export function fillPeople(element: HTMLElement, { needs, votes, delegations }: Suspension): void {
-  const told: string[] = (needs ?? []).map(need);
-  for (const vote of votes ?? []) {
-    const instead = vote.for == null ? "" : ` for ${line(vote.for)}`;
-    const edited = vote.arguments === undefined ? "" : ", with edited arguments";
-    const comment = vote.comment == null || vote.comment === "" ? "" : `: “${line(vote.comment)}”`;
-    told.push(`${line(vote.by)} approved${instead}${edited}${comment}`);
-  }
-  for (const { from, to, comment } of delegations ?? []) {
-    const why = comment == null || comment === "" ? "" : `: “${line(comment)}”`;
-    told.push(`${line(from)} handed their say to ${line(to)}${why}`);
-  }
-  element.hidden = told.length === 0;
-  const items = told.map((text) => make("li", {}, text));
-  fill(element, make("div", { class: "label" }, "Who approves"), make("ul", {}, ...items));
-}
-
-function need({ who: names, quorum, votes, escalates_at, escalated, escalates_to }: Need): string {
-  const people = names.length === 0 ? "any approver" : names.map(who).join(", ");
-  const others = (escalates_to ?? []).map(who).join(", ");
-  const later = escalates_at == null || escalated ? "" : `; from ${clockTime(escalates_at)} also ${others}`;
-  const now = escalated && others !== "" ? `; by now also ${others}` : "";
-  return `${votes} of ${quorum} from ${people}${later}${now}`;
-}
-
 /** When the wait ends by itself, and what happens then. */
 export function expiry(suspension: Suspension, now: number): string {
   const left = Date.parse(suspension.expires_at) - now;
@@ -141,10 +115,4 @@ function outcome({ on_expiry, kind }: Suspension): string {
   if (on_expiry === "approve") return "it counts as approved";
   if (typeof on_expiry === "object") return `the answer is ${json(on_expiry.answer)}`;
   return kind === "approval" ? "the call ends without running" : "the call ends without an answer";
-}
-
-function clockTime(at: string): string {
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return line(at);
-  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }

@@ -1711,6 +1711,11 @@ export interface components {
             by: string;
             /** @description Why. */
             comment?: string | null;
+            /**
+             * @description Those arguments for people: a JSON text on one line, escaped as in the suspension's `display` and equal to the exact
+             *     ones. An answer with this text is a vote for the same. Absent from turns and events.
+             */
+            display?: string | null;
         };
         /** @description One thing that a component wants. */
         WantedView: {
@@ -1723,6 +1728,8 @@ export interface components {
         };
         /** @description What a suspension is to whoever asks for it. */
         You: {
+            /** @description The `binding` of that vote. A vote for another one takes its place. */
+            binding?: string | null;
             /** @description Whether an answer of theirs would be taken now. */
             may_answer: boolean;
             /** @description Whether they have approved it already, and it takes others as well. */

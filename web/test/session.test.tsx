@@ -1,0 +1,163 @@
+// The way in and out, and what may not happen twice on the way.
+import { act } from "react";
+import { createRoot, type Root } from "react-dom/client";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { App } from "../src/app";
+import { navigate } from "../src/router";
+
+let root: Root;
+let place: HTMLElement;
+
+beforeEach(() => {
+  vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
+  place = document.body.appendChild(document.createElement("div"));
+  root = createRoot(place);
+});
+
+afterEach(async () => {
+  await act(() => root.unmount());
+  place.remove();
+  vi.unstubAllGlobals();
+});
+
+const SESSION = { principal: "ann", roles: ["approver"], groups: [], csrf: "word" };
+const OUT = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };
+const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
+
+/** A host; what is asked of it, in order. Streams stay silent. */
+function host(answer: (asked: string, request: Request) => Response | Promise<Response> | undefined) {
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", async (request: Request) => {
+    const url = new URL(request.url);
+    const what = `${request.method} ${url.pathname}${url.search}`;
+    if (url.pathname.endsWith("/events")) return new Promise(() => {});
+    asked.push(what);
+    return (await answer(what, request)) ?? json({});
+  });
+  return asked;
+}
+
+const shown = (text: string) => vi.waitFor(() => expect(place.textContent).toContain(text));
+const named = (name: string) =>
+  [...document.querySelectorAll("button, [role=menuitem]")].find((one) => one.textContent === name) as
+    | HTMLElement
+    | undefined;
+
+function write(input: HTMLInputElement, value: string): void {
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(input, value);
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+it("logs in once, however often Enter is pressed, and says so meanwhile", async () => {
+  let enter = (_: Response) => {};
+  const asked = host((what) => {
+    if (what === "GET /v1/session") return json(OUT, 401);
+    if (what === "POST /v1/session") return new Promise((resolve) => (enter = resolve));
+    return undefined;
+  });
+  navigate("/login");
+  await act(async () => root.render(<App />));
+  await shown("Token");
+  await act(async () => write(place.querySelector("input") as HTMLInputElement, "tg_x"));
+  const form = place.querySelector("form");
+  const submit = () => form?.dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await act(async () => {
+    submit();
+    submit();
+  });
+  await act(async () => submit());
+  expect(asked.filter((one) => one === "POST /v1/session")).toHaveLength(1);
+  expect(place.querySelector('form [role="status"]')?.textContent).toBe("Logging in …");
+  expect(named("Logging in …")?.getAttribute("aria-disabled")).toBe("true");
+  await act(async () => enter(json(OUT, 401)));
+  await shown("log in first");
+  // It can be tried again.
+  await act(async () => submit());
+  expect(asked.filter((one) => one === "POST /v1/session")).toHaveLength(2);
+});
+
+it("opens a one-time link once, however often its button is pressed", async () => {
+  let enter = (_: Response) => {};
+  const asked = host((what) => {
+    if (what === "GET /v1/session") return json(OUT, 401);
+    if (what === "POST /v1/session/link") return new Promise((resolve) => (enter = resolve));
+    return undefined;
+  });
+  navigate("/link/abc");
+  await act(async () => root.render(<App />));
+  await shown("Show the question");
+  await act(async () => {
+    named("Show the question")?.click();
+    named("Show the question")?.click();
+  });
+  await act(async () => named("Opening the question …")?.click());
+  expect(asked.filter((one) => one === "POST /v1/session/link")).toHaveLength(1);
+  await act(async () => enter(json({ ...OUT, detail: "the link was used" }, 401)));
+  await shown("the link was used");
+});
+
+it("goes to the login where a session ends that had ended already", async () => {
+  host((what) => {
+    if (what === "GET /v1/session") return json(SESSION);
+    if (what === "DELETE /v1/session") return json(OUT, 401);
+    return undefined;
+  });
+  navigate("/conversations");
+  await act(async () => root.render(<App />));
+  await shown("Conversations");
+  await act(async () => place.querySelector<HTMLElement>(".me")?.click());
+  await vi.waitFor(() => expect(named("Log out")).toBeDefined());
+  await act(async () => named("Log out")?.click());
+  await shown("Token");
+  expect(location.pathname).toBe("/login");
+});
+
+it("shows every page of the standing approvals, and what became of one that was taken back", async () => {
+  const standing = (id: string, state = "active") => ({
+    id,
+    tool: `tool_${id}`,
+    plugin: "lab",
+    component: "sha256:aa",
+    caller: "agent",
+    arguments: {},
+    pin: "all",
+    by: "ann",
+    suspension: "s",
+    created_at: "2026-01-01T00:00:00Z",
+    expires_at: "2026-01-01T00:00:00Z",
+    uses: 5,
+    used: 1,
+    state,
+  });
+  const asked = host((what) => {
+    if (what === "GET /v1/session") return json(SESSION);
+    if (what === "GET /v1/standing-approvals")
+      return json({ standing_approvals: [standing("a", "expired"), standing("b")], next: "b" });
+    if (what === "GET /v1/standing-approvals?after=b")
+      return json({ standing_approvals: [standing("c")], next: null });
+    if (what === "DELETE /v1/standing-approvals/c") return json({ ...standing("c", "revoked") });
+    return undefined;
+  });
+  const tools = () => [...place.querySelectorAll("h2")].map((one) => one.textContent);
+  navigate("/standing");
+  await act(async () => root.render(<App />));
+  await shown("tool_a");
+  expect(tools()).toEqual(["tool_b", "tool_a"]);
+  expect(place.textContent).toContain("These are not all.");
+  await act(async () => named("Show more")?.click());
+  await shown("tool_c");
+  expect(tools()).toEqual(["tool_b", "tool_c", "tool_a"]);
+  expect(named("Show more")).toBeUndefined();
+  expect(place.textContent).not.toContain("These are not all.");
+  await act(async () =>
+    [...place.querySelectorAll<HTMLElement>(".card")]
+      .find((card) => card.textContent?.includes("tool_c"))
+      ?.querySelector<HTMLElement>(".card-act")
+      ?.click(),
+  );
+  const dialog = await vi.waitFor(() => document.querySelector('[role="alertdialog"]') as HTMLElement);
+  await act(async () => dialog.querySelector<HTMLElement>(".button-bad")?.click());
+  await vi.waitFor(() => expect(tools()).toEqual(["tool_b", "tool_a", "tool_c"]));
+  expect(asked).toContain("DELETE /v1/standing-approvals/c");
+  expect(place.textContent).toContain("revoked");
+});
