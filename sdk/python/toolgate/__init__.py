@@ -1,0 +1,31 @@
+"""Tools for agents in Python, as WebAssembly components for toolgate.
+
+A plugin is a module ``plugin.py`` with decorated functions; ``toolgate build`` makes a component of it. The parameters and
+the docstring of a function are what the model sees; see the README for what annotations mean.
+"""
+
+from . import config, http, keyvalue
+from .call import Call, Scope, current_call
+from .failure import DeclarationError, Failed, InvalidArguments, ToolError, Unavailable
+from .field import Field
+from .tool import client_tool, human_tool, provider_tool, tool
+
+__all__ = [
+    "Call",
+    "DeclarationError",
+    "Failed",
+    "Field",
+    "InvalidArguments",
+    "Scope",
+    "ToolError",
+    "Unavailable",
+    "client_tool",
+    "config",
+    "current_call",
+    "http",
+    "human_tool",
+    "keyvalue",
+    "provider_tool",
+    "tool",
+]
+__version__ = "0.1.0"

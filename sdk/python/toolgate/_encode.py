@@ -1,0 +1,83 @@
+"""From Python values to JSON: results, progress, what is stored and sent."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import uuid
+from typing import Any
+
+from ._shape import step
+from .failure import Failed
+
+MAX_DEPTH = 100
+"""Levels of a value, a little fewer than readers of JSON take: what is deeper, or contains itself, is a mistake."""
+
+
+class NoJson(Failed):
+    """A value that has no form in JSON. It is the tool's own mistake, so the call fails."""
+
+
+def to_json(value: Any) -> str:
+    """The JSON text of a value: compact, in UTF-8, with exact integers of any size.
+
+    Dataclasses become objects, enums their values, sets and tuples arrays, dates ISO 8601, ``Decimal`` and ``UUID`` strings.
+    Whatever else JSON has no form for, NaN and infinity included, raises ``NoJson`` with its place.
+    """
+    text = json.dumps(encode(value), ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise NoJson(f"a text has a lone surrogate ({error.object[error.start]!a}), which is no UTF-8") from None
+    return text
+
+
+def encode(value: Any, at: str = "", depth: int = 0) -> Any:
+    """The value in terms of dict, list, str, int, float, bool and None."""
+    if depth > MAX_DEPTH:
+        raise NoJson(f"{at[:60]}…: is nested deeper than {MAX_DEPTH} levels")
+    depth += 1
+    if value is None or isinstance(value, (str, bool, int)) and not isinstance(value, enum.Enum):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NoJson(f"{at or '/'}: {value} has no form in JSON; give `None` where there is no number")
+        return value
+    if isinstance(value, enum.Enum):
+        return encode(value.value, at, depth)
+    if isinstance(value, dict):
+        return {_key(name, at): encode(member, step(at, name), depth) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item, step(at, index), depth) for index, item in enumerate(value)]
+    if isinstance(value, (set, frozenset)):
+        return [encode(item, step(at, index), depth) for index, item in enumerate(_ordered(value))]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: encode(getattr(value, field.name), step(at, field.name), depth) for field in fields}
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (decimal.Decimal, uuid.UUID)):
+        return str(value)
+    raise NoJson(f"{at or '/'}: {type(value).__name__} has no form in JSON")
+
+
+def _key(name: Any, at: str) -> str:
+    if isinstance(name, enum.Enum):
+        name = name.value
+    if isinstance(name, str):
+        return name
+    if isinstance(name, int) and not isinstance(name, bool):
+        return str(name)
+    raise NoJson(f"{at or '/'}: a dict has the key {name!r}; names in JSON are strings")
+
+
+def _ordered(items: Any) -> list[Any]:
+    """A set in an order of its own, so that the same call gives the same text."""
+    try:
+        return sorted(items)
+    except TypeError:
+        return sorted(items, key=repr)

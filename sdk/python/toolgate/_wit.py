@@ -1,0 +1,107 @@
+"""The host of a component: the bindings that componentize-py makes of the world. Only ``component`` imports this."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from componentize_py_types import Err
+from wit_world.imports import host, tool_types
+
+from . import _host, _wit_http, _wit_keyvalue
+from .config import ConfigUnavailable
+
+
+def optional(*names: str, having: str) -> Any:
+    """The bindings of an interface, if the component's world has it.
+
+    Two interfaces of one name, both of them ``store``, are told apart by their package, and are not where there is only one.
+    """
+    for name in names:
+        try:
+            module = importlib.import_module(f"wit_world.imports.{name}")
+        except ImportError:
+            continue
+        if hasattr(module, having):
+            return module
+    return None
+
+
+_config = optional("wasi_config_store", "store", having="get_all")
+_store = optional("wasi_keyvalue_store", "store", having="Bucket")
+_atomics = optional("atomics", having="Cas")
+_http = optional("types", having="OutgoingRequest")
+_handler = optional("outgoing_handler", having="handle")
+_streams = optional("streams", having="InputStream")
+# Not in the world of a component that was built against 0.1.0.
+_stop_requested = getattr(host, "stop_requested", None)
+
+_LEVELS = {"debug": host.Level.DEBUG, "info": host.Level.INFO, "warn": host.Level.WARN, "error": host.Level.ERROR}
+_EXECUTORS = {name.lower(): member for name, member in tool_types.Executor.__members__.items()}
+
+
+def _missing(what: str, table: str) -> RuntimeError:
+    return RuntimeError(
+        f"this component was built without {what}: say `[wants.{table}]` in toolgate-plugin.toml and build it again"
+    )
+
+
+class ComponentHost:
+    """What the host offers, over the interface."""
+
+    def progress(self, message: str, fraction: float | None, data: str | None) -> None:
+        host.progress(host.Update(message, fraction, data))
+
+    def log(self, level: str, message: str) -> None:
+        host.log(_LEVELS[level], message)
+
+    def stop_requested(self) -> bool:
+        return bool(_stop_requested()) if _stop_requested else False
+
+    def open_bucket(self, name: str) -> Any:
+        if _store is None:
+            raise _missing("the key-value store", "keyvalue")
+        return _wit_keyvalue.Bucket(_store, _atomics, name)
+
+    def send(self, request: Any) -> Any:
+        if _http is None:
+            raise _missing("HTTP", "http")
+        return _wit_http.send(_http, _handler, _streams, request)
+
+    def config(self, name: str) -> str | None:
+        return self._config("get", name)
+
+    def config_all(self) -> dict[str, str]:
+        return dict(self._config("get_all"))
+
+    def _config(self, function: str, *arguments: str) -> Any:
+        if _config is None:
+            raise _missing("configuration", "config")
+        try:
+            return getattr(_config, function)(*arguments)
+        except Err as error:
+            raise ConfigUnavailable(f"the configuration cannot be read now: {error.value.value}") from None
+
+
+def install() -> None:
+    """Makes the interface the host of every call."""
+    _host.install(ComponentHost())
+
+
+def to_tool(declared: dict[str, Any]) -> tool_types.Tool:
+    """A declaration as the interface's record."""
+    gated = declared["approval"] == "requires-approval"
+    return tool_types.Tool(
+        name=declared["name"],
+        description=declared["description"],
+        parameters=declared["parameters"],
+        executor=_EXECUTORS[declared["executor"]],
+        approval=tool_types.Approval.REQUIRES_APPROVAL if gated else tool_types.Approval.AUTO,
+        streaming=declared["streaming"],
+        options=declared["options"],
+    )
+
+
+def failure(case: str, error: Exception) -> Err[Any]:
+    """A failure as the interface has it."""
+    return Err(getattr(tool_types, f"Failure_{case}")(_host.clean(str(error))))

@@ -1,0 +1,271 @@
+"""Running tools natively, without a host: ``check()`` what is declared, ``run()`` what is written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Iterator
+
+from . import _host
+from ._declaration import Tool, all_findings
+from ._encode import to_json
+from ._host import Killed
+from ._run import CallLog, run as _run
+from .call import Call, Scope, read_scope
+from .failure import DeclarationError, Failed, ToolError
+from .http import Request, RequestDenied, Response
+from .keyvalue import StoreUnavailable
+from .tool import registered
+
+__all__ = ["Attempt", "Killed", "Memory", "Run", "Update", "check", "declarations", "run"]
+
+
+def check() -> None:
+    """Raises ``DeclarationError`` with everything that is wrong in the declarations of the loaded modules.
+
+    The host's own check is ``toolgate check FILE``, over the built component.
+    """
+    findings = all_findings(registered())
+    if findings:
+        raise DeclarationError(findings)
+
+
+def declarations() -> list[dict[str, Any]]:
+    """The declarations as a host sees them, with schemas and options as dicts."""
+    wire = [tool.to_wire() for tool in registered()]
+    return [{**one, "parameters": json.loads(one["parameters"]), "options": json.loads(one["options"])} for one in wire]
+
+
+def run(tool: str | Callable[..., Any], arguments: dict[str, Any] | None = None, **options: Any) -> Run:
+    """Runs a server tool once, by its name or its function, with everything about the call made up.
+
+    The options are those of ``Attempt``: ``run(fetch, {...}, answers=lambda request: Response(200))``.
+    """
+    return Attempt(tool, arguments or {}, **options).run()
+
+
+@dataclass(frozen=True)
+class Update:
+    """One report of progress."""
+
+    message: str
+    fraction: float | None = None
+    data: Any = None
+
+
+@dataclass
+class Run:
+    """What came of an attempt: ``result``, or ``failure`` with the reason why there is none."""
+
+    failure: ToolError | None = None
+    updates: list[Update] = field(default_factory=list)
+    logs: list[tuple[str, str]] = field(default_factory=list)
+    """Level and line, in order: of ``Call.log``, ``logging`` and ``print``."""
+    _result: Any = None
+
+    @property
+    def result(self) -> Any:
+        """The result, as it comes out of its JSON; raises the failure where there is none."""
+        if self.failure is not None:
+            raise self.failure
+        return self._result
+
+
+class Memory:
+    """A key-value store of a test. It outlasts attempts, as a host's does, and can kill one at a write."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[str, bytes] = {}
+        self._left: int | None = None
+        self.interfere: Callable[[str], None] | None = None
+        """Called before each swap, with the key: a test writes here what another call would."""
+
+    def kill_after(self, writes: int | None) -> None:
+        """Lets so many writes happen and kills the attempt at the next; ``None`` kills no more."""
+        self._left = writes
+
+    def write(self, key: str, value: bytes | None) -> None:
+        if self._left is not None:
+            if self._left == 0:
+                raise Killed(f"killed at the write of {key}")
+            self._left -= 1
+        if value is None:
+            self.pairs.pop(key, None)
+        else:
+            self.pairs[key] = value
+
+    def values(self) -> dict[str, Any]:
+        """Everything that is stored, decoded."""
+        return {key: json.loads(value) for key, value in self.pairs.items()}
+
+
+@dataclass
+class Attempt:
+    """One attempt at a call of a server tool."""
+
+    tool: str | Callable[..., Any]
+    arguments: Any = field(default_factory=dict)
+    id: str = "call-1"
+    idempotency_key: str = "key-1"
+    attempt: int = 1
+    scope: Scope | dict[str, Any] = field(default_factory=lambda: Scope("c", "t", "tester"))
+    memory: Memory = field(default_factory=Memory)
+    answers: Callable[[Request], Response] | None = None
+    """Answers the requests that it sends; without it, all of them are denied."""
+    config: dict[str, str] = field(default_factory=dict)
+    stop_after: int | None = None
+    """``stop_requested`` says no so many times, then yes; without it, always no."""
+
+    def again(self) -> Attempt:
+        """The next attempt at the same call, with the same store."""
+        return replace(self, attempt=self.attempt + 1)
+
+    def run(self) -> Run:
+        """Runs it to its end. What it gives is what a host would give, the check of arguments and result included."""
+        tool = _find(self.tool)
+        scope = read_scope(to_json(self.scope))
+        call = Call(self.id, tool.name, self.idempotency_key, self.attempt, scope)
+        outcome = Run()
+        host = _TestHost(self, outcome)
+        with _installed(host):
+            try:
+                text = _run(lambda name: tool if name == tool.name else None, call, to_json(self.arguments))
+            except ToolError as failure:
+                outcome.failure = failure
+                return outcome
+        outcome._result = json.loads(text)
+        wrong = tool.result_problems(outcome._result)
+        if wrong:
+            outcome.failure = Failed("the result breaks the tool's own annotation: " + "; ".join(wrong))
+        return outcome
+
+
+def _find(tool: str | Callable[..., Any]) -> Tool:
+    if isinstance(tool, str):
+        known = {one.name: one for one in registered()}
+        if tool not in known:
+            raise LookupError(f"no tool `{tool}` is declared; there are: " + (", ".join(known) or "none"))
+        return known[tool]
+    declared = getattr(tool, "__toolgate__", None)
+    if declared is None:
+        raise LookupError(f"{tool!r} is not declared as a tool")
+    return declared
+
+
+class _Printed(io.TextIOBase):
+    """Standard output as the host takes it: a line of the call's log for each line."""
+
+    def __init__(self, level: str):
+        self.level, self.rest = level, ""
+
+    def write(self, text: str) -> int:
+        *lines, self.rest = (self.rest + text).split("\n")
+        for line in lines:
+            _host.current().log(self.level, line)
+        return len(text)
+
+    def close_line(self) -> None:
+        if self.rest:
+            self.write("\n")
+
+
+@contextlib.contextmanager
+def _installed(host: _host.Host) -> Iterator[None]:
+    before, handler, root = _host.install(host), CallLog(), logging.getLogger()
+    level, out, err = root.level, _Printed("info"), _Printed("warn")
+    root.addHandler(handler)
+    root.setLevel(min(level, logging.INFO))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):  # type: ignore[type-var]
+            yield
+    finally:
+        out.close_line()
+        err.close_line()
+        root.removeHandler(handler)
+        root.setLevel(level)
+        _host.install(before)
+
+
+class _TestHost:
+    """A host that collects what a call says."""
+
+    def __init__(self, attempt: Attempt, outcome: Run):
+        self.attempt, self.outcome = attempt, outcome
+        self.asked = 0
+
+    def progress(self, message: str, fraction: float | None, data: str | None) -> None:
+        known = fraction if fraction is not None and 0.0 <= fraction <= 1.0 else None
+        self.outcome.updates.append(Update(message, known, None if data is None else json.loads(data)))
+
+    def log(self, level: str, message: str) -> None:
+        self.outcome.logs.append((level, message))
+
+    def stop_requested(self) -> bool:
+        self.asked += 1
+        return self.attempt.stop_after is not None and self.asked > self.attempt.stop_after
+
+    def open_bucket(self, name: str) -> Any:
+        return _MemoryBucket(self.attempt.memory, name)
+
+    def send(self, request: Request) -> Response:
+        if self.attempt.answers is None:
+            raise RequestDenied("the host does not allow the request; the call's log says what is missing")
+        return self.attempt.answers(request)
+
+    def config(self, name: str) -> str | None:
+        return self.attempt.config.get(name)
+
+    def config_all(self) -> dict[str, str]:
+        return dict(self.attempt.config)
+
+
+class _MemoryBucket:
+    def __init__(self, memory: Memory, name: str):
+        self.memory, self.prefix = memory, "" if name == "default" else f"{name}/"
+
+    def get(self, key: str) -> bytes | None:
+        return self.memory.pairs.get(self.prefix + key)
+
+    def set(self, key: str, value: bytes) -> None:
+        self.memory.write(self.prefix + key, value)
+
+    def delete(self, key: str) -> None:
+        self.memory.write(self.prefix + key, None)
+
+    def exists(self, key: str) -> bool:
+        return self.prefix + key in self.memory.pairs
+
+    def increment(self, key: str, by: int) -> int:
+        try:
+            total = int(self.get(key) or b"0") + by
+        except ValueError:
+            raise StoreUnavailable("the value is not a number") from None
+        self.set(key, str(total).encode())
+        return total
+
+    def list_keys(self, cursor: str | None) -> tuple[list[str], str | None]:
+        keys = sorted(key[len(self.prefix) :] for key in self.memory.pairs if key.startswith(self.prefix))
+        at = int(cursor or 0)
+        return keys[at : at + 256], str(at + 256) if at + 256 < len(keys) else None
+
+    def cas(self, key: str) -> _MemorySwap:
+        return _MemorySwap(self, key)
+
+
+class _MemorySwap:
+    def __init__(self, bucket: _MemoryBucket, key: str):
+        self.bucket, self.key, self.before = bucket, key, bucket.get(key)
+
+    def current(self) -> bytes | None:
+        return self.before
+
+    def swap(self, value: bytes) -> _MemorySwap | None:
+        if self.bucket.memory.interfere is not None:
+            self.bucket.memory.interfere(self.key)
+        if self.bucket.get(self.key) != self.before:
+            return _MemorySwap(self.bucket, self.key)
+        self.bucket.set(self.key, value)
+        return None
