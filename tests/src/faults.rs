@@ -63,6 +63,10 @@ impl MortalStore {
 
 #[async_trait]
 impl Store for MortalStore {
+    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+        self.inner.forget(denied, ended).await
+    }
+
     async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
         match self.fate() {
             None => self.inner.append(commit).await,

@@ -96,12 +96,46 @@ fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
     dan.post(&path, &json!({"to": "ann"})).problem(403, "not-allowed");
     ann.post(&path, &json!({"to": "agent"})).problem(403, "not-allowed");
     ann.post(&path, &json!({"to": "d n"})).problem(422, "invalid");
+    let unknown = ann.post(&path, &json!({"to": "dna"})).problem(422, "invalid");
+    assert_eq!(unknown["errors"][0], json!({"pointer": "/to", "message": "nobody here is called dna"}));
+    dan.post(&path, &json!({"to": "dna"})).problem(403, "not-allowed");
+    ann.post(&path, &json!({"to": "bob"})).problem(403, "not-allowed");
+    let _ = host.token("eve", &["caller"], None);
+    let useless = ann.post(&path, &json!({"to": "eve"})).problem(403, "not-allowed");
+    assert!(useless["detail"].as_str().unwrap().contains("needs the role approver"), "{useless:#}");
     assert_eq!(ann.post(&path, &json!({"to": "dan", "comment": "on leave"})).ok(200)["ok"], true);
     ann.resolve(&waits(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
     dan.post(&path, &json!({"to": "eve"})).problem(403, "not-allowed");
     assert_eq!(approve(&dan, &turn)["state"], "open");
     assert_eq!(approve(&bob, &turn)["state"], "approve");
     assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+}
+
+#[test]
+fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
+    let host = host("");
+    let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
+    let open = echo(&host, "gated_echo", json!("x"));
+    let turn = echo(&host, "echo", json!(1000));
+    let mine = |by: &Client| {
+        let listed = by.get("/v1/pending?mine=true").ok(200);
+        let counted = by.get("/v1/pending/counts?mine=true").ok(200)["open"].as_u64().unwrap();
+        let listed = listed["suspensions"].as_array().unwrap().len();
+        assert_eq!(listed as u64, counted, "lists and counts agree");
+        counted
+    };
+    let all = |who: [&Client; 4]| who.map(mine);
+    let everybody = [&ann, &bob, &dan, &host.approver];
+    assert_eq!(all(everybody), [2, 2, 1, 1], "two of three named, and anybody");
+    let _ = approve(&ann, &turn);
+    assert_eq!(all(everybody), [2, 2, 1, 1], "who has voted may think again until enough have");
+    let path = format!("/v1/suspensions/{}/delegate", waits(&turn));
+    let _ = bob.post(&path, &json!({"to": "dan"})).ok(200);
+    assert_eq!(all(everybody), [2, 1, 2, 1]);
+    let _ = approve(&dan, &turn);
+    assert_eq!(all(everybody), [1; 4]);
+    let _ = approve(&host.approver, &open);
+    assert_eq!(all(everybody), [0; 4]);
 }
 
 #[test]
@@ -177,6 +211,42 @@ fn an_approval_that_takes_several_people_stands_for_nothing_else() {
     ann.resolve(&waits(&turn), answer.clone()).problem(403, "not-allowed");
     let _ = approve(&ann, &turn);
     bob.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+}
+
+#[test]
+fn a_caller_has_so_many_standing_approvals_and_no_more() {
+    let host = host("\n[approvals]\nstanding_max_active = 1\n");
+    let answer = json!({"decision": "approve", "standing": {"ttl_ms": 600_000, "uses": 1, "pin": "all"}});
+    let [a, b] = ["a", "b"].map(|value| echo(&host, "gated_echo", json!(value)));
+    let _ = host.approver.resolve(&waits(&a), answer.clone()).ok(200);
+    let refused = host.approver.resolve(&waits(&b), answer.clone()).problem(403, "not-allowed");
+    assert!(refused["detail"].as_str().unwrap().contains("standing_max_active"), "{refused:#}");
+    let other = host.token("agent-2", &["caller"], None);
+    let of_another = other.call("d", "gated_echo", json!({"value": "b"}));
+    let _ = host.approver.resolve(&waits(&of_another), answer.clone()).ok(200);
+    // It is used up, and makes room.
+    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"]);
+    let _ = host.approver.resolve(&waits(&b), answer).ok(200);
+}
+
+#[test]
+fn of_a_question_the_first_answer_is_the_result_however_many_must_approve_other_calls() {
+    let two = |tools: &str| {
+        format!("[[policy]]\nname = \"two\"\ntools = \"{tools}\"\nrule = \"allow\"\nneeds = [{{ quorum = 2 }}]\n")
+    };
+    let host = Setup::with(&["lab", "ask"]).tables(&two("*")).start();
+    let question = host.agent.call("c", "ask_user", json!({"question": "Which one?"}));
+    let answer = json!({"decision": "answer", "data": {"answer": "this"}});
+    assert_eq!(host.approver.resolve(&waits(&question), answer).ok(200)["state"], "answer");
+    let gated = echo(&host, "gated_echo", json!("x"));
+    assert_eq!(approve(&host.approver, &gated)["state"], "open", "an approval takes two");
+
+    let host = Setup::with(&["ask"]).tables(&two("ask_user")).start();
+    let plugin = &host.admin.get("/v1/plugins").ok(200)["plugins"][0];
+    assert_eq!((&plugin["state"], &plugin["findings"][0]["rule"]), (&json!("rejected"), &json!("policy-human")));
+    let message = plugin["findings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("the operator's rule two (") && message.contains("toolgate.toml:"), "{message}");
+    assert!(message.contains("the first answer to a question is its result"), "{message}");
 }
 
 #[test]

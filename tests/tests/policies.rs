@@ -161,6 +161,12 @@ fn a_policy_that_misbehaves_has_a_person_asked_and_harms_nobody() {
         assert!(reason.contains(why), "{reason}");
         assert_eq!(asked(&turn)["asked_by"], name);
         assert_eq!(told(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
+        // Nobody knows what it would say of the next call, so this approval is not for that.
+        assert_eq!(asked(&turn)["standing"], Value::Null);
+        let standing = json!({"ttl_ms": 60_000, "uses": 1, "pin": "all"});
+        let answer = json!({"decision": "approve", "standing": standing});
+        let refused = host.approver.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+        assert!(refused["detail"].as_str().unwrap().contains("a policy could not be asked"), "{refused:#}");
         approve(&host, &turn);
         assert_eq!(told(&caller.settled(&turn)), ["ok"]);
     }

@@ -17,7 +17,7 @@ use crate::quota::Quotas;
 use crate::request::Bounds;
 use crate::standing::{self, Standings};
 use crate::turns::{Entered, Slot, Turns};
-use crate::{expiry, index, outbox};
+use crate::{expiry, forget, index, outbox};
 
 /// How often a decision is made anew because another process appended first. More often than this is a fault.
 const CONFLICTS: usize = 16;
@@ -51,7 +51,7 @@ pub struct Parts {
 /// A running host. Dropping it stops what it does by itself; calls that run are recovered by the next one.
 pub struct Host {
     inner: Arc<Inner>,
-    watching: JoinHandle<()>,
+    watching: [JoinHandle<()>; 2],
 }
 
 impl Host {
@@ -69,10 +69,10 @@ impl Host {
             presence: Presence::default(),
             alarm: expiry::Alarm::default(),
             ledger,
-            standings: Standings::default(),
+            standings: Arc::default(),
             parts,
         });
-        let watching = tokio::spawn(expiry::watch(inner.clone()));
+        let watching = [tokio::spawn(expiry::watch(inner.clone())), tokio::spawn(forget::watch(inner.clone()))];
         Self { inner, watching }
     }
 
@@ -85,7 +85,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.watching.abort();
+        self.watching.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Inner {
     pub(crate) presence: Presence,
     pub(crate) alarm: expiry::Alarm,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) standings: Standings,
+    pub(crate) standings: Arc<Standings>,
 }
 
 impl Inner {

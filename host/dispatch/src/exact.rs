@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Deeper than this nothing is compared: such texts count as different. Schema checks refuse them anyway.
@@ -27,30 +26,9 @@ impl Exact {
     /// Reads a JSON text. `None` if it is none, or too deep.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::read(serde_json::from_str(text).ok()?, DEEPEST)
-    }
-
-    fn read(raw: &RawValue, deepest: usize) -> Option<Self> {
-        let (text, deeper) = (raw.get(), deepest.checked_sub(1)?);
-        Some(match text.as_bytes().first()? {
-            b'"' => Self::Text(serde_json::from_str(text).ok()?),
-            b'[' => {
-                let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-                Self::Array(items.into_iter().map(|item| Self::read(item, deeper)).collect::<Option<_>>()?)
-            }
-            b'{' => {
-                let members: Members<'_> = serde_json::from_str(text).ok()?;
-                let mut object = BTreeMap::new();
-                for (name, value) in members.0 {
-                    // A member that stands there twice is read in two ways by two readers.
-                    if object.insert(name, Self::read(value, deeper)?).is_some() {
-                        return None;
-                    }
-                }
-                Self::Object(object)
-            }
-            _ => Self::Literal(text.to_owned()),
-        })
+        // One look at the whole says that it is JSON, whatever its depth; then each byte of it is read once more.
+        let whole: &RawValue = serde_json::from_str(text).ok()?;
+        Reader { rest: whole.get() }.value(DEEPEST)
     }
 
     /// What a JSON Pointer (RFC 6901) leads to.
@@ -81,30 +59,87 @@ impl Exact {
     }
 }
 
-/// The members of an object as they stand there.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+/// Reads a text that is known to be JSON, from its beginning to its end and never back.
+struct Reader<'a> {
+    rest: &'a str,
+}
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
+impl<'a> Reader<'a> {
+    /// The value that begins here, if nothing in it is deeper than this.
+    fn value(&mut self, deepest: usize) -> Option<Exact> {
+        let deeper = deepest.checked_sub(1)?;
+        match self.peek()? {
+            b'"' => self.text().map(Exact::Text),
+            b'[' => self.array(deeper),
+            b'{' => self.object(deeper),
+            _ => {
+                let is_end = |c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace();
+                let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+                Some(Exact::Literal(self.take(end)?.to_owned()))
             }
         }
+    }
 
-        deserializer.deserialize_map(Each)
+    fn array(&mut self, deepest: usize) -> Option<Exact> {
+        let mut items = Vec::new();
+        self.skip(b'[')?;
+        while self.goes_on(b']')? {
+            items.push(self.value(deepest)?);
+        }
+        Some(Exact::Array(items))
+    }
+
+    fn object(&mut self, deepest: usize) -> Option<Exact> {
+        let mut members = BTreeMap::new();
+        self.skip(b'{')?;
+        while self.goes_on(b'}')? {
+            self.peek()?;
+            let name = self.text()?;
+            self.skip(b':')?;
+            // A member that stands there twice is read in two ways by two readers.
+            if members.insert(name, self.value(deepest)?).is_some() {
+                return None;
+            }
+        }
+        Some(Exact::Object(members))
+    }
+
+    /// Whether another item comes before this end. Takes the end, and the comma before another item.
+    fn goes_on(&mut self, end: u8) -> Option<bool> {
+        match self.peek()? {
+            found if found == end => self.skip(end).map(|()| false),
+            b',' => self.skip(b',').map(|()| true),
+            _ => Some(true),
+        }
+    }
+
+    /// The string that begins here, decoded.
+    fn text(&mut self) -> Option<String> {
+        let mut bytes = self.rest.bytes().enumerate().skip(1);
+        let end = loop {
+            match bytes.next()? {
+                (_, b'\\') => drop(bytes.next()?),
+                (at, b'"') => break at + 1,
+                _ => {}
+            }
+        };
+        serde_json::from_str(self.take(end)?).ok()
+    }
+
+    /// What comes next that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        self.rest = self.rest.trim_ascii_start();
+        self.rest.bytes().next()
+    }
+
+    fn skip(&mut self, expected: u8) -> Option<()> {
+        (self.peek()? == expected).then(|| self.take(1)).flatten().map(drop)
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a str> {
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
     }
 }
 
@@ -158,8 +193,44 @@ mod tests {
 
     #[test]
     fn what_is_too_deep_is_the_same_as_nothing() {
-        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert!(Exact::parse(&deep(100)).is_some());
-        assert_eq!(Exact::parse(&deep(200)), None);
+        let deep = |n: usize, open: &str, close: &str| format!("{}0{}", open.repeat(n), close.repeat(n));
+        for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ ", " ]")] {
+            assert!(Exact::parse(&deep(127, open, close)).is_some(), "{open}");
+            assert_eq!(Exact::parse(&deep(128, open, close)), None, "{open}");
+            assert_eq!(Exact::parse(&deep(100_000, open, close)), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_stands_there() {
+        for (text, read) in [
+            ("null", "null"),
+            (" [ ] ", "[]"),
+            ("{ }", "{}"),
+            ("[1 ,2,\t-0.0e+5\n]", "[1,2,-0.0e+5]"),
+            (r#"["a\\","\"]","",{"\u0022,":"[{"}]"#, r#"["a\\","\"]","",{"\",":"[{"}]"#),
+            (r#"{"b":[{}],"a":{"x":[[],[0]],"\ud83d\ude00":"ü"}}"#, r#"{"a":{"x":[[],[0]],"😀":"ü"},"b":[{}]}"#),
+            (r#"[true,false,null,"true"]"#, r#"[true,false,null,"true"]"#),
+        ] {
+            assert_eq!(Exact::parse(text).map(|value| value.to_json()).as_deref(), Some(read), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "[1,]",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{\"a\":1,}",
+            "\"",
+            "\"\\\"",
+            "nul",
+            "01",
+            "1 1",
+            "[",
+            "\"\\ud800\"",
+            "{1:2}",
+        ] {
+            assert_eq!(Exact::parse(text), None, "{text}");
+        }
     }
 }

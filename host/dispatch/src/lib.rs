@@ -18,6 +18,7 @@ mod error;
 mod exact;
 mod expiry;
 mod feed;
+mod forget;
 mod handle;
 mod idempotency;
 mod inbox;

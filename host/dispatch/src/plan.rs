@@ -134,6 +134,7 @@ fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
         context_keys: live.tool.options.context_keys.clone(),
         needs: verdict.needs.clone(),
         standing: None,
+        policy_failed: verdict.policy_failed,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::{Asked, Json, Pin, PrincipalId, StandingId, StandingRow, StandingState, StandingUse, Timestamp};
 use tokio::sync::OnceCell;
 
-use crate::exact::{self, Exact};
+use crate::exact::Exact;
 use crate::ports::{Index, LiveTool, Store, StoreFault};
 
 /// How many rows are read at a time.
@@ -19,13 +19,39 @@ type Key = (PrincipalId, Arc<str>);
 /// The standing approvals that may still be used.
 #[derive(Default)]
 pub(crate) struct Standings {
-    rows: Mutex<HashMap<Key, Vec<StandingRow>>>,
+    state: Mutex<State>,
     read: OnceCell<()>,
 }
 
+#[derive(Default)]
+struct State {
+    rows: HashMap<Key, Vec<Arc<Known>>>,
+    /// How many are about to be given, for whose calls.
+    coming: HashMap<PrincipalId, u32>,
+}
+
+/// A row, and its arguments as they are compared.
+#[derive(Clone)]
+struct Known {
+    row: StandingRow,
+    approved: Arc<Arguments>,
+}
+
+/// Arguments, read once.
+struct Arguments {
+    text: Json,
+    value: Option<Exact>,
+}
+
+impl Arguments {
+    fn read(text: &Json) -> Self {
+        Self { text: text.clone(), value: Exact::parse(text.as_str()) }
+    }
+}
+
 impl Standings {
-    fn rows(&self) -> MutexGuard<'_, HashMap<Key, Vec<StandingRow>>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what there is, once.
@@ -44,10 +70,12 @@ impl Standings {
     }
 
     fn insert(&self, row: StandingRow) {
-        let mut rows = self.rows();
-        let known = rows.entry((row.caller.clone(), row.tool.clone())).or_default();
-        known.retain(|known| known.standing.id != row.standing.id);
-        known.push(row);
+        // Read before the lock is taken: arguments may have a megabyte.
+        let approved = Arc::new(Arguments::read(&row.arguments));
+        let mut state = self.state();
+        let known = state.rows.entry((row.caller.clone(), row.tool.clone())).or_default();
+        known.retain(|known| known.row.standing.id != row.standing.id);
+        known.push(Arc::new(Known { row, approved }));
     }
 
     /// Takes in what a commit changes of them.
@@ -56,9 +84,9 @@ impl Standings {
             match change {
                 Index::Standing(row) => self.insert(row.as_ref().clone()),
                 Index::StandingUse(id) => {
-                    let mut rows = self.rows();
-                    let used = rows.values_mut().flatten().filter(|row| row.standing.id == *id);
-                    used.for_each(|row| row.used += 1);
+                    let mut state = self.state();
+                    let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
+                    used.for_each(|known| Arc::make_mut(known).row.used += 1);
                 }
                 _ => {}
             }
@@ -67,12 +95,23 @@ impl Standings {
 
     /// Takes in how a row is by now: it was used or revoked elsewhere. Absent: it is gone.
     pub(crate) fn corrected(&self, id: StandingId, row: Option<StandingRow>) {
-        for known in self.rows().values_mut() {
-            known.retain(|known| known.standing.id != id);
+        for known in self.state().rows.values_mut() {
+            known.retain(|known| known.row.standing.id != id);
         }
         if let Some(row) = row {
             self.insert(row);
         }
+    }
+
+    /// Announces that an approval is about to be given for the calls of this caller.
+    pub(crate) fn coming(self: &Arc<Self>, caller: &PrincipalId, now: Timestamp) -> Coming {
+        let mut state = self.state();
+        let of_caller = state.rows.iter().filter(|((whose, _), _)| whose == caller).flat_map(|(_, known)| known);
+        let active = of_caller.filter(|known| known.row.state(now) == StandingState::Active).count();
+        let others = state.coming.entry(caller.clone()).or_default();
+        let active = u32::try_from(active).unwrap_or(u32::MAX).saturating_add(*others);
+        *others = others.saturating_add(1);
+        Coming { standings: self.clone(), caller: caller.clone(), active }
     }
 
     /// An approval that covers a call, if there is one with a use left beside those that other calls of the turn `take`. The
@@ -86,21 +125,49 @@ impl Standings {
         now: Timestamp,
         take: &[StandingId],
     ) -> Option<StandingUse> {
-        let mut rows = self.rows();
-        let known = rows.get_mut(&(caller.clone(), live.tool.name.as_str().into()))?;
-        known.retain(|row| row.state(now) == StandingState::Active);
         let ground = asked.ground();
-        let covers = |row: &StandingRow| {
+        let fits = |row: &StandingRow| {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
             taken < left
                 && row.component == live.tool.component
                 && row.declaration == live.tool.declaration
                 && row.ground == ground
-                && pins(&row.standing.pin, &row.arguments, arguments)
         };
-        let row = known.iter().find(|row| covers(row))?;
+        let candidates: Vec<Arc<Known>> = {
+            let mut state = self.state();
+            let known = state.rows.get_mut(&(caller.clone(), live.tool.name.as_str().into()))?;
+            known.retain(|known| known.row.state(now) == StandingState::Active);
+            known.iter().filter(|known| fits(&known.row)).cloned().collect()
+        };
+        if candidates.is_empty() {
+            return None;
+        }
+        let arguments = Arguments::read(arguments);
+        let covers = |known: &&Arc<Known>| pins(&known.row.standing.pin, &known.approved, &arguments);
+        let row = &candidates.iter().find(covers)?.row;
         Some(StandingUse { id: row.standing.id, by: row.by.clone() })
+    }
+}
+
+/// That an approval is about to be given. It counts for others until this is dropped, which is after its commit: of many that
+/// are given at once, no more come through than there may be.
+pub(crate) struct Coming {
+    standings: Arc<Standings>,
+    caller: PrincipalId,
+    /// How many the caller has besides, those included that are about to be given.
+    pub(crate) active: u32,
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        let mut state = self.standings.state();
+        if let Some(coming) = state.coming.get_mut(&self.caller) {
+            *coming = coming.saturating_sub(1);
+            if *coming == 0 {
+                state.coming.remove(&self.caller);
+            }
+        }
     }
 }
 
@@ -111,20 +178,18 @@ pub(crate) fn of(index: &[Index]) -> Vec<Index> {
 }
 
 /// Whether the pinned arguments are the ones that were approved.
-fn pins(pin: &Pin, approved: &Json, arguments: &Json) -> bool {
-    match pin {
-        Pin::All => exact::same(approved.as_str(), arguments.as_str()),
-        Pin::Fields(pointers) => {
-            let (Some(approved), Some(arguments)) = (Exact::parse(approved.as_str()), Exact::parse(arguments.as_str()))
-            else {
-                return false;
-            };
+fn pins(pin: &Pin, approved: &Arguments, arguments: &Arguments) -> bool {
+    match (pin, &approved.value, &arguments.value) {
+        (Pin::All, _, _) if approved.text == arguments.text => true,
+        (Pin::All, Some(approved), Some(arguments)) => approved == arguments,
+        (Pin::Fields(pointers), Some(approved), Some(arguments)) => {
             !pointers.is_empty()
                 && pointers.iter().all(|pointer| {
                     let value = approved.pointer(pointer);
                     value.is_some() && value == arguments.pointer(pointer)
                 })
         }
+        _ => false,
     }
 }
 
@@ -148,7 +213,8 @@ mod tests {
             (fields(&[]), approved, false),
             (fields(&["/to"]), r#"{"to":"a","to":"b"}"#, false),
         ] {
-            assert_eq!(pins(&pin, &Json::new(approved), &Json::new(arguments)), covered, "{pin:?} {arguments}");
+            let read = |text: &str| Arguments::read(&Json::new(text));
+            assert_eq!(pins(&pin, &read(approved), &read(arguments)), covered, "{pin:?} {arguments}");
         }
     }
 }

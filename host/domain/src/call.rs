@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    Approval, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName, PrincipalId,
-    Receipt, Recovery, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
+    Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName,
+    PrincipalId, Receipt, Recovery, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
 };
 
 /// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
@@ -54,6 +54,20 @@ impl Pinned {
     #[must_use]
     pub fn phases(&self) -> &'static [Phase] {
         gate::phases(self.executor, self.approval).unwrap_or(&[])
+    }
+
+    /// Whether what somebody approved beforehand can take the place of asking about this call. Not where a policy could not be
+    /// asked, since nobody knows what it would say; and not where a run that a kill leaves in doubt is asked about of people
+    /// whom a rule names: they are asked first as well.
+    #[must_use]
+    pub fn may_be_covered(&self, asked: &Asked) -> bool {
+        !asked.policy_failed && !self.asks_again(asked)
+    }
+
+    /// Whether people whom a rule names are asked once more after a kill.
+    #[must_use]
+    pub fn asks_again(&self, asked: &Asked) -> bool {
+        self.recovery == Recovery::Ask && !asked.needs.is_empty()
     }
 
     /// Digest over the arguments, the component and the declaration: what an approval is bound to.

@@ -116,6 +116,8 @@ pub struct Verdict {
     pub risk: Option<Risk>,
     /// Who must approve; all of them. Empty: any one approver.
     pub needs: Arc<[Need]>,
+    /// Whether a policy that had to be asked gave no answer, so that a person is asked in its stead.
+    pub policy_failed: bool,
 }
 
 impl Verdict {

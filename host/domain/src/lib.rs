@@ -47,7 +47,7 @@ pub use ids::{
 pub use limits::Limits;
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
-pub use principal::{Principal, PrincipalId, Role, Roles};
+pub use principal::{Named, Principal, PrincipalId, Role, Roles};
 pub use receipt::Receipt;
 pub use standing::{
     Pin, Standing, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms, StandingUse,

@@ -132,6 +132,26 @@ pub struct Principal {
     pub conversation: Option<ConversationId>,
 }
 
+/// Whom a name in a body means. The name is a stranger's word; who that is was looked up by whoever keeps the tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// This principal.
+    Somebody(Principal),
+    /// No principal is called so.
+    Nobody(PrincipalId),
+}
+
+impl Named {
+    /// The name.
+    #[must_use]
+    pub fn id(&self) -> &PrincipalId {
+        match self {
+            Self::Somebody(principal) => &principal.id,
+            Self::Nobody(name) => name,
+        }
+    }
+}
+
 impl Principal {
     /// A principal with these roles, no groups and no bound conversation.
     pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {

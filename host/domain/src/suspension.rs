@@ -89,6 +89,8 @@ pub struct Asked {
     pub needs: Arc<[Need]>,
     /// What may be allowed beforehand together with the answer.
     pub standing: Option<StandingBounds>,
+    /// Whether a policy gave no answer, and a person is asked in its stead: nothing is known then of any other call.
+    pub policy_failed: bool,
 }
 
 impl Asked {

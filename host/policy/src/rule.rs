@@ -15,6 +15,8 @@ use crate::pattern::{CallerPattern, Pattern};
 pub struct OperatorRule {
     /// Its name, unique among the rules: shown to approvers and in the audit.
     pub name: Arc<str>,
+    /// Where it is written, as `file:line:column`, for whoever has to change it.
+    pub place: Option<Arc<str>>,
     /// Which tools it is about.
     pub tools: Pattern,
     /// Of which plugins; of every one if absent.
@@ -96,6 +98,7 @@ impl OperatorRule {
     pub fn new(name: &str, tools: Pattern, rule: Rule) -> Self {
         Self {
             name: name.into(),
+            place: None,
             tools,
             plugin: None,
             caller: None,
@@ -166,6 +169,7 @@ impl OperatorRule {
             reason: self.reason.clone(),
             risk: self.risk,
             needs: self.needs.as_slice().into(),
+            policy_failed: false,
         }
     }
 

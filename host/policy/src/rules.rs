@@ -70,6 +70,15 @@ impl Rules {
         }
         self.iter().find(|rule| rule.rule == Rule::Ask && rule.concerns(Some(plugin), tool))
     }
+
+    /// A rule that names this tool in full and wants several people, without asking for an approval of it itself. Of a rule over
+    /// a pattern that is no mistake: it may be about other tools, too.
+    #[must_use]
+    pub fn wants_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
+        let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
+        let names = |rule: &OperatorRule| rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
+        self.iter().find(|rule| rule.rule == Rule::Allow && several(rule) && names(rule))
+    }
 }
 
 #[async_trait]
@@ -103,6 +112,8 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
             reasons.push(reason);
         }
     }
+    // Who could not be asked may have had more to say than all the others.
+    let policy_failed = verdicts.iter().any(|verdict| verdict.policy_failed);
     let reason = (!reasons.is_empty()).then(|| reasons.join("; ").into());
     let mut needs: Vec<Need> = Vec::new();
     for need in verdicts.iter().filter(|_| rule != Rule::Deny).flat_map(|verdict| verdict.needs.iter()) {
@@ -110,5 +121,5 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
             needs.push(need.clone());
         }
     }
-    Verdict { rule, ungated, by, reason, risk, needs: needs.into() }
+    Verdict { rule, ungated, by, reason, risk, needs: needs.into(), policy_failed }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
-use policy::Rules;
+use policy::{OperatorRule, Rules};
 use sandbox::Grants;
 
 use crate::finding::Findings;
@@ -109,14 +109,32 @@ impl Settings {
     /// first call that it fits could neither be asked about nor made.
     pub(crate) fn check_policy(&self, plugin: &PluginName, name: &str, executor: Executor, findings: &mut Findings) {
         let Err(cell) = Rule::Ask.check(executor) else { return };
-        let Some(asks) = self.rules.asks(plugin.as_str(), name) else { return };
-        let rule = if executor == Executor::Provider { LoadRule::PolicyProvider } else { LoadRule::PolicyHuman };
-        findings.add(
-            rule,
-            format!("the operator's rule {}, for `{}`, asks for an approval, and {cell}", asks.name, asks.tools),
-            "narrow the rule in the configuration, or deny the tool with it",
-        );
+        let kind = if executor == Executor::Provider { LoadRule::PolicyProvider } else { LoadRule::PolicyHuman };
+        if let Some(rule) = self.rules.asks(plugin.as_str(), name) {
+            findings.add(
+                kind,
+                format!("{} asks for an approval, and {cell}", written(rule)),
+                "narrow the rule in the configuration, or deny the tool with it",
+            );
+        }
+        if let Some(rule) = self.rules.wants_several(plugin.as_str(), name) {
+            let what = match executor {
+                Executor::Provider => "nobody is asked about what a provider does",
+                _ => "the first answer to a question is its result",
+            };
+            findings.add(
+                kind,
+                format!("{} wants several people (`quorum`), and {what}", written(rule)),
+                "remove `quorum` from the rule, or name another tool",
+            );
+        }
     }
+}
+
+/// A rule, and where it is written.
+fn written(rule: &OperatorRule) -> String {
+    let place = rule.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    format!("the operator's rule {}{place}, for `{}`,", rule.name, rule.tools)
 }
 
 #[cfg(test)]

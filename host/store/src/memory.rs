@@ -365,6 +365,15 @@ impl Store for MemoryStore {
         Ok(self.state().denied.get(&(conversation.clone(), alike)).copied())
     }
 
+    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+        let mut state = self.state();
+        let rows = |state: &State| state.denied.len() + state.standings.len();
+        let before = rows(&state);
+        state.denied.retain(|_, at| *at >= denied);
+        state.standings.retain(|_, row| row.standing.expires_at >= ended);
+        Ok(before - rows(&state))
+    }
+
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         let state = self.state();
         let audited = |&(head, source, _): &(Head, Source, Digest)| {

@@ -8,6 +8,7 @@ mod deliveries;
 mod disk;
 mod export;
 mod folder;
+mod forgetting;
 mod keys;
 mod plan;
 mod reader;
@@ -232,6 +233,10 @@ impl Store for SledStore {
 
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         self.reader.denied(conversation, alike).await
+    }
+
+    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+        self.forget_rows(denied, ended).await
     }
 
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {

@@ -227,6 +227,7 @@ impl Config {
             max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             standing: self.approvals.standing(),
+            standing_active: self.approvals.standing_active(),
             denied_again: self.approvals.denied_again(),
             ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }

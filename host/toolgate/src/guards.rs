@@ -78,7 +78,8 @@ impl Dynamic for Guard {
             Err(NoAnswer { why, detail }) => {
                 let (policy, tool) = (&*self.name, question.live.tool.name.as_str());
                 tracing::warn!(policy, tool, why, detail, "a policy could not be asked, so a person is");
-                self.asks(Some(format!("the policy {policy} could not be asked: {why}")), None)
+                let reason = format!("the policy {policy} could not be asked: {why}");
+                Verdict { policy_failed: true, ..self.asks(Some(reason), None) }
             }
         }
     }

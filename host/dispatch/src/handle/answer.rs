@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, Checked, ClosedAs, Input, Json, Kind, Pin, Principal, PrincipalId, Refusal, Resolution, Resolve, Suspension,
-    SuspensionId, Turn, Verdict, Violation,
+    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Pin, Principal, Refusal, Resolution, Resolve,
+    Suspension, SuspensionId, Turn, Verdict, Violation,
 };
 
 use super::{Handle, to_the_end};
@@ -37,7 +37,21 @@ impl Handle {
             // arguments are those of the answer.
             let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
             let verdict = handle.judged(&by, &answer, &turn).await;
-            let resolve = |turn: &Turn| Some(Input::Resolve(Box::new(handle.checked(&by, &answer, turn, &verdict))));
+            let (inner, now) = (&handle.inner, handle.now());
+            // Held until the answer is committed, so that many at once do not give more than there may be.
+            let coming = match &answer.standing {
+                None => None,
+                Some(_) => {
+                    inner.standings.ready(inner.parts.store.as_ref(), now).await?;
+                    Some(inner.standings.coming(&turn.caller, now))
+                }
+            };
+            let active = coming.as_ref().map_or(0, |coming| coming.active);
+            let resolve = |turn: &Turn| {
+                let mut resolve = handle.checked(&by, &answer, turn, &verdict);
+                resolve.checked.standing_active = active;
+                Some(Input::Resolve(Box::new(resolve)))
+            };
             let replayed = match handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await {
                 Ok(_) => false,
                 Err(Error::Refused(Refusal::Replayed)) => true,
@@ -52,7 +66,7 @@ impl Handle {
         .await
     }
 
-    /// Hands the principal's say in an approval on to somebody who has none in it.
+    /// Hands the principal's say in an approval on to somebody who has none in it. Whoever keeps the tokens says who that is.
     ///
     /// # Errors
     /// As [`Handle::resolve`].
@@ -60,7 +74,7 @@ impl Handle {
         &self,
         by: &Principal,
         suspension: SuspensionId,
-        to: PrincipalId,
+        to: Named,
         comment: Option<String>,
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
@@ -77,12 +91,14 @@ impl Handle {
         .await
     }
 
-    /// What the policy says of edited arguments; of others it was asked before.
+    /// What the policy says of edited arguments; of others it was asked before. A guest's call is judged again when it is run;
+    /// what a client carries out is judged here once more, since there is no later moment.
     async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Verdict {
         let about = turn.suspension(answer.suspension).filter(|(.., closed)| closed.is_none());
-        let (Some((_, call, suspension, _)), Some(arguments)) = (about, &answer.arguments) else {
-            return Verdict::default();
-        };
+        let Some((_, call, suspension, _)) = about else { return Verdict::default() };
+        let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
+        let unedited = Some(&call.arguments).filter(|_| for_client && suspension.kind == Kind::Approval);
+        let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Verdict::default() };
         // A policy costs something. It is not asked by those whose answer is refused anyway.
         let counts = by.may_see(&turn.conversation, &turn.caller)
             && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
@@ -106,7 +122,7 @@ impl Handle {
         let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn, verdict));
         let (arguments, checked) = match edit {
             Some((arguments, checked)) => (Some(arguments), checked),
-            None => (None, Checked::default()),
+            None => (None, Checked { rule: verdict.rule, ..Checked::default() }),
         };
         let data = about.map_or_else(Vec::new, |(_, call, suspension, _)| self.data(answer, call, suspension));
         Resolve {

@@ -2,8 +2,7 @@
 //! asked about.
 
 use domain::{
-    Json, Outcome, Pinned, Plan, Principal, Recovery, Refusal, Requested, Role, Span, StandingId, StandingRevoked,
-    StandingRow,
+    Json, Outcome, Pinned, Plan, Principal, Refusal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow,
 };
 
 use super::Handle;
@@ -36,9 +35,7 @@ impl Handle {
                 } else {
                     self.inner.standings.ready(parts.store.as_ref(), now).await?;
                     let standings = &self.inner.standings;
-                    // A run that a kill leaves in doubt is asked about again, of the same people; so they are asked at first.
-                    let may_ask_again = pinned.recovery == Recovery::Ask && !requested.asked.needs.is_empty();
-                    if !may_ask_again {
+                    if pinned.may_be_covered(&requested.asked) {
                         requested.standing =
                             standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
                     }

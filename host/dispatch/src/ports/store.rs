@@ -102,6 +102,7 @@ pub trait Store: Send + Sync {
 
     /// The names of the webhooks to which something is still to be delivered, each once.
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
+
     /// One standing approval, as often used as the commits say that used it.
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault>;
 
@@ -117,6 +118,14 @@ pub trait Store: Send + Sync {
 
     /// When a person last denied a call of a conversation that is the same to people as the one of this digest.
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault>;
+
+    /// Forgets the denials of before a time, and the standing approvals whose time was over before another: nobody asks for
+    /// them any more. A row that changes meanwhile stays. The logs and the audit keep what happened. Returns how many rows
+    /// are gone.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; some may be gone.
+    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault>;
 
     /// Every commit after a position with what it says, oldest first, at most `limit`.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;

@@ -57,7 +57,7 @@ impl Turn {
             match (requested.plan, requested.result) {
                 (Plan::Settle(outcome), _) | (Plan::Go(_), Some(outcome)) => draft.settle(index, outcome, cx),
                 (Plan::Go(pinned), None) => match (pinned.phases().first(), requested.standing) {
-                    (Some(Phase::Approve), Some(standing)) => {
+                    (Some(Phase::Approve), Some(standing)) if pinned.may_be_covered(&requested.asked) => {
                         let approved = pinned.binding(&requested.arguments);
                         draft.push(Event::CallApproved { call: index, standing, approved, at: cx.now });
                         draft.proceed(index, cx);
@@ -180,8 +180,8 @@ impl Draft {
     fn suspend(&mut self, index: CallIndex, kind: Kind, prompt: Option<String>, asked: Asked, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let Some(wait) = &pinned.wait else { return self.settle(index, Outcome::Invalidated, cx) };
-        let one_decides = matches!(asked.needs.as_ref(), [] | [crate::Need { quorum: 1, .. }]);
-        let standing = asked.standing.or(cx.rules.standing).filter(|_| kind == Kind::Approval && one_decides);
+        let can_stand = kind == Kind::Approval && super::votes::can_stand(call, &asked);
+        let standing = asked.standing.or(cx.rules.standing).filter(|_| can_stand);
         let suspension = Suspension {
             id: SuspensionId::from_bits((cx.mint)()),
             kind,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Asked, CallId, CallIndex, ConversationId, Digest, Json, Need, Outcome, OwnerId, Plan, Principal, PrincipalId,
-    Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp, TurnId, Violation,
+    Asked, CallId, CallIndex, ConversationId, Digest, Json, Named, Need, Outcome, OwnerId, Plan, Principal,
+    PrincipalId, Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp, TurnId,
+    Violation,
 };
 
 /// What a denial does to the other calls of the turn.
@@ -49,6 +50,8 @@ pub struct Rules {
     pub max_attempts: u32,
     /// What an approver may allow beforehand; `None`: nothing.
     pub standing: Option<StandingBounds>,
+    /// The most standing approvals that one caller has which can still be used.
+    pub standing_active: u32,
     /// How long an identical call is not asked about again after a person denied one.
     pub denied_again: Span,
     /// Whether a turn may be carried out without being written down. What is not written down is not in the audit.
@@ -64,6 +67,7 @@ impl Default for Rules {
             max_calls: 128,
             max_attempts: 5,
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
+            standing_active: 1_000,
             denied_again: Span::from_secs(10 * 60),
             ephemeral: true,
         }
@@ -161,6 +165,8 @@ pub struct Checked {
     pub needs: Arc<[Need]>,
     /// What is wrong with the arguments that a standing approval is to pin.
     pub pin: Vec<Violation>,
+    /// How many standing approvals the caller has that can still be used.
+    pub standing_active: u32,
 }
 
 /// Something that happens to a turn.
@@ -175,7 +181,7 @@ pub enum Input {
         /// Who.
         by: Principal,
         /// To whom.
-        to: PrincipalId,
+        to: Named,
         /// Why.
         comment: Option<String>,
     },

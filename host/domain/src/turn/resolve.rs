@@ -25,9 +25,10 @@ impl Draft {
         })?;
         check_data(&answer, &decision)?;
         check_edit(&answer, suspension, &decision)?;
+        check_policy(&answer, &decision)?;
 
         let (suspension, call) = (suspension.clone(), call.clone());
-        let standing = votes::standing(&answer, &suspension, cx)?;
+        let standing = votes::standing(&answer, &call, &suspension, cx)?;
         if decision == Decision::Approve {
             let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
             let binding = call.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
@@ -200,14 +201,20 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
     if !answer.checked.arguments.is_empty() {
         return Err(Refusal::Invalid(under("/arguments", &answer.checked.arguments)));
     }
-    if answer.checked.rule == Rule::Deny {
-        return Err(Refusal::NotAllowed("the policy denies the call with these arguments".into()));
-    }
     let met = |need: &Need| suspension.needs().iter().any(|had| need.is_met_by(had));
     if !answer.checked.needs.iter().all(met) {
         return Err(Refusal::NotAllowed(
             "with these arguments, others have to approve the call; deny it, and let it be made again with them".into(),
         ));
+    }
+    Ok(())
+}
+
+/// What the policy says of the arguments that would be approved, where it was asked: of edited ones, and of those of a client's
+/// call, which no policy looks at again once it is approved.
+fn check_policy(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
+    if *decision == Decision::Approve && answer.checked.rule == Rule::Deny {
+        return Err(Refusal::NotAllowed("the policy denies the call with these arguments".into()));
     }
     Ok(())
 }

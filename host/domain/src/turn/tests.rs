@@ -1,6 +1,7 @@
 //! The world of the turn's tests: calls in short words, things that happen in short words, and the facts that follow.
 
 mod answers;
+mod approvals;
 mod life;
 
 use std::sync::Arc;
@@ -86,13 +87,18 @@ fn requested(index: usize, words: &str) -> Requested {
 
 impl World {
     fn submit(calls: &str, rejection: Rejection) -> Result<Self, Refusal> {
+        let calls = calls.split_whitespace().enumerate().map(|(index, words)| requested(index, words));
+        Self::submit_all(calls.collect(), rejection)
+    }
+
+    fn submit_all(calls: Vec<Requested>, rejection: Rejection) -> Result<Self, Refusal> {
         let submission = Submission {
             turn: TurnId::from_bits(1),
             conversation: ConversationId::new("talk").unwrap(),
             caller: PrincipalId::new("agent").unwrap(),
             rejection,
             context: None,
-            calls: calls.split_whitespace().enumerate().map(|(index, words)| requested(index, words)).collect(),
+            calls,
         };
         let rules = Rules::default();
         let mut minted = 0;

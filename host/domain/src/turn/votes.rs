@@ -2,10 +2,10 @@
 //! [`super::resolve`] commits.
 
 use super::decide::Draft;
-use super::{Context, Refusal, Resolve};
+use super::{Context, Refusal, Resolve, Turn};
 use crate::{
-    CallIndex, Delegation, Digest, Event, Kind, Principal, PrincipalId, Standing, StandingId, Suspension, SuspensionId,
-    Vote,
+    Call, CallIndex, Delegation, Digest, Event, Kind, Named, Principal, PrincipalId, Standing, StandingId, Suspension,
+    SuspensionId, Vote,
 };
 
 /// What an approval amounts to.
@@ -51,6 +51,7 @@ pub(super) fn count(
 /// What an approver allows beforehand, checked against what the operator lets them.
 pub(super) fn standing(
     answer: &Resolve,
+    call: &Call,
     suspension: &Suspension,
     cx: &mut Context<'_>,
 ) -> Result<Option<Standing>, Refusal> {
@@ -62,7 +63,7 @@ pub(super) fn standing(
         return Err(wrong("", "only an approval can stand for later calls".into()));
     }
     let Some(bounds) = suspension.asked.standing else {
-        return Err(Refusal::NotAllowed("an approval of this call cannot stand for later ones".into()));
+        return Err(Refusal::NotAllowed(why_none_stands(call, suspension).into()));
     };
     if answer.by.conversation.is_some() {
         return Err(Refusal::NotAllowed("one who sees a single conversation allows nothing beyond it".into()));
@@ -79,12 +80,42 @@ pub(super) fn standing(
     if !answer.checked.pin.is_empty() {
         return Err(Refusal::Invalid(answer.checked.pin.clone()));
     }
+    let (active, most) = (answer.checked.standing_active, cx.rules.standing_active);
+    if active >= most {
+        return Err(Refusal::NotAllowed(format!(
+            "the caller has {active} standing approvals in use, and may have {most} (approvals.standing_max_active): \
+             approve without one, or take others back"
+        )));
+    }
     Ok(Some(Standing {
         id: StandingId::from_bits((cx.mint)()),
         expires_at: cx.now + terms.time,
         uses: terms.uses,
         pin: terms.pin.clone(),
     }))
+}
+
+/// Whether an approval of a call may stand for later ones as far as the call itself goes: one person decides about it, and
+/// what was asked for was asked by whoever had to be.
+pub(super) fn can_stand(call: &Call, asked: &crate::Asked) -> bool {
+    let one_decides = matches!(asked.needs.as_ref(), [] | [crate::Need { quorum: 1, .. }]);
+    one_decides && call.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
+}
+
+fn why_none_stands(call: &Call, suspension: &Suspension) -> &'static str {
+    let asked = &suspension.asked;
+    if suspension.in_doubt.is_some() {
+        "whether this run is repeated says nothing of later calls"
+    } else if asked.policy_failed {
+        "a policy could not be asked about this call, so nobody knows what it would say of others: this approval covers this \
+         call alone"
+    } else if call.pinned.as_ref().is_some_and(|pinned| pinned.asks_again(asked)) {
+        "the tool asks again after a kill, and a rule names who must answer then: they are asked about every call"
+    } else if !can_stand(call, asked) {
+        "an approval that takes several people cannot be allowed beforehand by one of them"
+    } else {
+        "an approval of this call cannot stand for later ones"
+    }
 }
 
 impl Draft {
@@ -97,7 +128,7 @@ impl Draft {
         &mut self,
         id: SuspensionId,
         by: &Principal,
-        to: PrincipalId,
+        to: Named,
         comment: Option<String>,
         cx: &Context<'_>,
     ) -> Result<(), Refusal> {
@@ -109,26 +140,56 @@ impl Draft {
         if suspension.kind != Kind::Approval {
             return refused("only an approval can be handed on");
         }
-        if to == self.turn.caller || to == by.id || to == PrincipalId::system() {
+        // Before anything is said of the one who is named: who has no say learns nothing of others.
+        let needs = suspension.counts_for(by).map_err(Refusal::NotAllowed)?;
+        let name = to.id();
+        if *name == self.turn.caller || *name == by.id || *name == PrincipalId::system() {
             return refused("it can be handed on to others, but neither to its caller nor to yourself");
         }
-        let known = |handed: &Delegation| handed.to == to || handed.from == to;
-        if suspension.delegations.iter().any(known) || suspension.votes.iter().any(|vote| vote.by == to) {
+        let known = |handed: &Delegation| handed.to == *name || handed.from == *name;
+        if suspension.delegations.iter().any(known) || suspension.votes.iter().any(|vote| vote.by == *name) {
             return refused("that principal has, had or handed on a say in this already");
         }
         if suspension.delegations.iter().any(|handed| handed.to == by.id) {
             return refused("what was handed on to you is yours to decide, and cannot be handed on again");
         }
-        let named = crate::Who::Principal(to.clone());
-        if suspension.needs().iter().any(|need| need.who.contains(&named)) {
-            return refused("that principal has a say in this already");
-        }
         if suspension.needs().iter().any(|need| need.who.is_empty()) {
             return refused("every approver may answer this already");
         }
-        let needs = suspension.counts_for(by).map_err(Refusal::NotAllowed)?;
-        let delegation = Delegation { from: by.id.clone(), to, needs, comment, at: cx.now };
+        let to = match to {
+            Named::Somebody(to) => to,
+            Named::Nobody(name) => {
+                let message = format!("nobody here is called {name}");
+                return Err(Refusal::Invalid(vec![crate::Violation { pointer: "/to".into(), message }]));
+            }
+        };
+        takes_over(&to, suspension, &needs, &self.turn, cx)?;
+        let delegation = Delegation { from: by.id.clone(), to: to.id, needs, comment, at: cx.now };
         self.push(Event::SuspensionDelegated { call: index, suspension: id, delegation: Box::new(delegation) });
         Ok(())
     }
+}
+
+/// Whether a say in these needs can be handed to a principal: one who could use it, and has none of their own. Who has one by a
+/// group or a role keeps that and would get no second, so what is handed to them would be lost.
+fn takes_over(
+    to: &Principal,
+    suspension: &Suspension,
+    needs: &[u16],
+    turn: &Turn,
+    cx: &Context<'_>,
+) -> Result<(), Refusal> {
+    let refused = |why: &str| Err(Refusal::NotAllowed(why.into()));
+    if super::resolve::may(to, suspension, turn, cx).is_err() {
+        return refused("that principal answers no approvals of this conversation: it needs the role approver");
+    }
+    if suspension.counts_for(to).is_ok() {
+        return refused("that principal has a say in this already");
+    }
+    let with_time = (0..).zip(suspension.needs()).filter(|(_, need)| need.fits(to, true));
+    let with_time: Vec<u16> = with_time.map(|(position, _)| position).collect();
+    if !with_time.is_empty() && with_time != needs {
+        return refused("that principal gets a say of their own in this by escalation, and could not use yours then");
+    }
+    Ok(())
 }

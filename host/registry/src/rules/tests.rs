@@ -1,6 +1,7 @@
 //! Every rule about declarations, as rows: what is declared, and the exact findings.
 
-use domain::Rule;
+use domain::{Need, Rule};
+use policy::OperatorRule;
 use serde_json::{Value, json};
 
 use super::{Subject, judge};
@@ -15,7 +16,15 @@ mod schemas;
 fn settings() -> Settings {
     let mut settings = Settings::new("unused");
     settings.approve_on_expiry.insert(domain::ToolName::new("patient").expect("a name"));
-    settings.rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
+    let rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
+    // Two must approve what the tool itself declares to need that; nobody is asked who was not before.
+    let two = |(n, tools): (usize, &str)| OperatorRule {
+        place: Some(format!("toolgate.toml:{n}:1").into()),
+        needs: vec![Need { who: [].into(), quorum: 2, escalate: None }],
+        ..OperatorRule::new(&format!("two-{n}"), policy::Pattern::new(tools).expect("a pattern"), Rule::Allow)
+    };
+    let two = ["panel", "jury*"].into_iter().enumerate().map(two);
+    settings.rules = policy::Rules::new(rules.iter().cloned().chain(two).collect());
     settings
 }
 
@@ -56,6 +65,9 @@ fn a_legal_tool_of_every_cell_has_no_finding() {
         (json!({"executor": "provider"}), &[]),
         (json!({"name": "denied_question", "executor": "human"}), &[]),
         (json!({"name": "strict_pay"}), &[]),
+        (json!({"name": "panel", "gated": true}), &[]),
+        (json!({"name": "panel"}), &[]),
+        (json!({"name": "jury", "executor": "human"}), &[]),
     ]);
 }
 
@@ -106,6 +118,12 @@ fn rules_about_the_tool_itself() {
             json!({"executor": "provider", "streaming": true}),
             &["streaming: a provider tool reports no progress and cannot be streaming; declare it without `streaming`"],
         ),
+    ]);
+}
+
+#[test]
+fn rules_of_the_operator_about_what_cannot_be_gated() {
+    check(&[
         (
             json!({"name": "strict_question", "executor": "human"}),
             &[
@@ -113,6 +131,19 @@ fn rules_about_the_tool_itself() {
                requires-approval: approving a question is circular; narrow the rule in the configuration, or deny the tool \
                with it",
             ],
+        ),
+        (
+            json!({"name": "panel", "executor": "human"}),
+            &[
+                "policy-human: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, wants several people (`quorum`), \
+               and the first answer to a question is its result; remove `quorum` from the rule, or name another tool",
+            ],
+        ),
+        (
+            json!({"name": "panel", "executor": "provider"}),
+            &["policy-provider: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, wants several people \
+               (`quorum`), and nobody is asked about what a provider does; remove `quorum` from the rule, or name another \
+               tool"],
         ),
         (
             json!({"name": "strict_search", "executor": "provider"}),

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, PendingItem};
-use domain::{ConversationId, InvalidId, Principal, PrincipalId, Refusal, SuspensionId};
+use domain::{ConversationId, InvalidId, Named, Principal, PrincipalId, Refusal, SuspensionId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -245,7 +245,9 @@ pub(crate) async fn delegate(
     let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let wire::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
+    let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
     let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
-    to_the_end(async move { handle.delegate(&by, suspension.0, name, comment).await }).await??;
+    let whom = known.map_or(Named::Nobody(name), Named::Somebody);
+    to_the_end(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
     answer(StatusCode::OK, &wire::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

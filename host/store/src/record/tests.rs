@@ -182,10 +182,19 @@ fn governed(kind: Kind, prompt_by: PromptBy, risk: Risk) -> Event {
             Need { who: Arc::new([]), quorum: 1, escalate: None },
         ]),
         standing: Some(StandingBounds { time: Span::from_secs(60), uses: 5 }),
+        policy_failed: false,
     };
     suspension.escalated_at = Some(at(1_700));
     suspension.votes = vec![vote("ann", true), vote("bob@x", false)];
     suspension.delegations = vec![delegation(Some("on leave".into())), delegation(None)];
+    Event::CallSuspended { call, suspension }
+}
+
+/// A suspension that asks because a policy could not be asked.
+fn policy_failed() -> Event {
+    let Event::CallSuspended { call, mut suspension } = suspended(Kind::Approval, false) else { unreachable!() };
+    let (by, reason) = (Some("limits".into()), Some("the policy limits could not be asked: it crashed".into()));
+    suspension.asked = Asked { by, reason, policy_failed: true, ..Asked::default() };
     Event::CallSuspended { call, suspension }
 }
 
@@ -208,6 +217,7 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
     vec![
         ("call_requested_ruled", vec![ruled]),
         ("call_suspended_governed", asked.map(|(by, risk)| governed(Kind::Approval, by, risk)).collect()),
+        ("call_suspended_policy_failed", vec![policy_failed()]),
         ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
         (
             "call_approved",
@@ -311,6 +321,7 @@ fn file_of(event: &Event) -> &'static str {
         Event::CallVoted { .. } => "call_voted",
         Event::SuspensionDelegated { .. } => "suspension_delegated",
         Event::SuspensionEscalated { .. } => "suspension_escalated",
+        Event::CallSuspended { suspension, .. } if suspension.asked.policy_failed => "call_suspended_policy_failed",
         Event::CallSuspended { suspension, .. } if !suspension.asked.is_plain() => "call_suspended_governed",
         Event::CallSuspended { .. } => "call_suspended",
         Event::CallResolved { resolution, .. } if resolution.standing.is_some() => "call_resolved_standing",

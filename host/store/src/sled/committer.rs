@@ -29,6 +29,8 @@ pub(super) enum Work {
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
     /// How far a delivery has come, and the key that it had among what is still to be delivered. It is no link of the chain.
     Delivery(Entries, Option<Vec<u8>>, oneshot::Sender<Result<(), StoreFault>>),
+    /// To remove rows, each of one entry or several, that are still as they were read.
+    Forget(Vec<Vec<Entry>>, oneshot::Sender<Result<usize, StoreFault>>),
     /// That everything before it is on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
 }
@@ -71,7 +73,7 @@ impl<D: Disk> Committer<D> {
 
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
-        let (mut commits, mut syncs) = (Vec::new(), Vec::new());
+        let (mut commits, mut syncs, mut forgotten) = (Vec::new(), Vec::new(), Vec::new());
         let (before, mut delivered) = (self.last.position, false);
         for work in drained {
             match work {
@@ -81,6 +83,7 @@ impl<D: Disk> Committer<D> {
                     delivered = true;
                     syncs.push(reply);
                 }
+                Work::Forget(rows, reply) => forgotten.push((rows, reply)),
                 Work::Sync(reply) => syncs.push(reply),
             }
         }
@@ -100,6 +103,29 @@ impl<D: Disk> Committer<D> {
         for reply in syncs {
             let _ = reply.send(self.failed.clone().map_or(Ok(()), Err));
         }
+        // Last, so that what the commits wrote is seen.
+        for (rows, reply) in forgotten {
+            let _ = reply.send(self.forget(rows));
+        }
+    }
+
+    /// Removes rows that are still as they were read, and says how many.
+    fn forget(&mut self, rows: Vec<Vec<Entry>>) -> Result<usize, StoreFault> {
+        let (mut batch, mut removed) = (sled::Batch::default(), 0);
+        for entries in rows {
+            let mut unchanged = true;
+            for (key, value) in &entries {
+                unchanged &= self.disk.get(key)?.is_some_and(|held| held == *value);
+            }
+            if unchanged {
+                entries.into_iter().for_each(|(key, _)| batch.remove(key));
+                removed += 1;
+            }
+        }
+        if removed > 0 && self.failed.is_none() {
+            self.make_durable(batch, true);
+        }
+        self.failed.clone().map_or(Ok(removed), Err)
     }
 
     fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {

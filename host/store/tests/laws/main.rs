@@ -41,7 +41,9 @@ laws! {
         of_many_uses_at_once_only_as_many_count_as_there_are
         nothing_is_used_after_it_was_taken_back_and_that_is_in_the_audit
         standing_approvals_come_in_pages
-        a_denial_is_remembered_for_its_conversation;
+        a_denial_is_remembered_for_its_conversation
+        what_is_over_is_forgotten_and_nothing_else
+        what_is_written_anew_meanwhile_is_not_forgotten;
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook
         a_delivery_moves_until_it_is_over_and_its_row_stays

@@ -115,3 +115,61 @@ pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) 
     assert_eq!(store.denied(&conversation("d"), alike).await.unwrap(), None);
     assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
 }
+
+pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
+    let alike = |name: &str| Digest::of(name);
+    for number in 1..=3 {
+        let mut given = row(number, 5);
+        given.standing.expires_at = time(10 * u64::try_from(number).unwrap());
+        if number == 1 {
+            // So large that it does not lie where the others do.
+            given.arguments = Json::new(format!("\"{}\"", "x".repeat(200_000)));
+        }
+        let commit = commit(1_000 + u64::try_from(number).unwrap(), 0, 1);
+        store.append(with(commit, [Index::Standing(Box::new(given))])).await.unwrap();
+    }
+    store.append(with(commit(1, 0, 1), [Index::Denied(alike("early"), time(5))])).await.unwrap();
+    store.append(with(commit(2, 0, 2), [Index::Denied(alike("again"), time(5))])).await.unwrap();
+    store.append(with(commit(3, 0, 3), [Index::Denied(alike("again"), time(9))])).await.unwrap();
+    store.append(with(commit(4, 0, 4), [Index::Denied(alike("late"), time(7))])).await.unwrap();
+    let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
+
+    assert_eq!(store.forget(time(0), time(0)).await.unwrap(), 0);
+    assert_eq!(store.forget(time(7), time(20)).await.unwrap(), 2);
+    let c = conversation("c");
+    let denied = async |name: &str| store.denied(&c, alike(name)).await.unwrap();
+    assert_eq!(
+        (denied("early").await, denied("again").await, denied("late").await),
+        (None, Some(time(9)), Some(time(7)))
+    );
+    assert_eq!(store.standing(id(1)).await.unwrap(), None);
+    let left = store.standings(None, 9).await.unwrap();
+    assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
+    assert_eq!(store.forget(time(7), time(20)).await.unwrap(), 0, "once");
+    // What is gone counts for nothing and can come anew; what is left can be used.
+    assert!(spent(store.append(with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
+    store
+        .append(with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(alike("early"), time(30))]))
+        .await
+        .unwrap();
+    assert_eq!((used(&store, 2).await, denied("early").await), (1, Some(time(30))));
+    let after = store.audit(Position(0), 99).await.unwrap();
+    assert_eq!(
+        (&after[..audit.len()], audit.last().unwrap().head),
+        (&audit[..], head),
+        "what happened is not forgotten"
+    );
+}
+
+pub(crate) async fn what_is_written_anew_meanwhile_is_not_forgotten(store: Subject) {
+    for round in 1..=30 {
+        let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
+        store.append(with(commit(turn, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
+        let again = store.append(with(commit(turn + 1, 0, 2), [Index::Denied(alike, time(9))]));
+        let forget = || store.forget(time(7), time(0));
+        let (again, one, two) = tokio::join!(again, forget(), forget());
+        again.unwrap();
+        assert!(one.unwrap() + two.unwrap() <= 1);
+        assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)), "round {round}");
+    }
+}

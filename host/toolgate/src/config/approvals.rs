@@ -17,6 +17,8 @@ pub struct ApprovalsTable {
     pub standing_max_ms: Option<NonZeroU64>,
     /// How often at most. Default: 100.
     pub standing_max_uses: Option<NonZeroU32>,
+    /// How many of those that can still be used one caller's calls have at once, at most. Default: 1000.
+    pub standing_max_active: Option<NonZeroU32>,
     /// How long after a person denied a call an identical one of the same conversation ends denied without anybody being asked
     /// again, in milliseconds. 0: people are asked again at once, unless both are of one turn. Default: 600000, ten minutes.
     pub denied_again_ms: Option<u64>,
@@ -30,6 +32,12 @@ impl ApprovalsTable {
         let time = self.standing_max_ms.map_or(others.time, |most| Span::from_millis(most.get()));
         let uses = self.standing_max_uses.map_or(others.uses, NonZeroU32::get);
         self.standing.unwrap_or(true).then_some(StandingBounds { time, uses })
+    }
+
+    /// How many one caller's calls have at once.
+    #[must_use]
+    pub fn standing_active(&self) -> u32 {
+        self.standing_max_active.map_or(Rules::default().standing_active, NonZeroU32::get)
     }
 
     /// How long a no is remembered.

@@ -40,9 +40,7 @@ impl ConfigError {
 
     /// What is wrong at a place in the text.
     pub(super) fn found(file: &Path, text: &str, offset: usize, message: String, hint: Option<String>) -> Self {
-        let before = text.get(..offset).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        let (line, column) = line_and_column(text, offset);
         Self::Meaningless { file: file.to_owned(), line, column, message, hint }
     }
 
@@ -54,6 +52,14 @@ impl ConfigError {
             Self::Meaningless { hint, .. } => hint.as_deref(),
         }
     }
+}
+
+/// The line of a place in a text and the character in it, both from 1.
+pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    (line, column)
 }
 
 /// Messages about unknown names quote the name first and then those that exist: "unknown field `a`, expected `b` or `c`".

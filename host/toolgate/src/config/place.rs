@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
+use super::error::line_and_column;
 
 /// The file that a configuration was read from.
 #[derive(Clone, Default)]
@@ -21,6 +22,12 @@ impl Source {
     /// The folder that paths in it are relative to.
     pub(super) fn beside(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
+    }
+
+    /// Where what stands at the end of these keys begins: `file:line:column`.
+    pub(super) fn place(&self, keys: &[&str]) -> String {
+        let (line, column) = line_and_column(&self.text, offset(&self.text, keys).unwrap_or_default());
+        format!("{}:{line}:{column}", self.file.display())
     }
 
     /// What is wrong with what stands at the end of these keys.

@@ -88,6 +88,8 @@ struct AskedV1 {
     needs: Arc<[Need]>,
     #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
     standing: Option<StandingBounds>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    policy_failed: bool,
 }
 
 fn none() -> Arc<[Need]> {

@@ -78,7 +78,8 @@ impl Collected {
                 let keys = [&["policy", position.as_str()], keys].concat();
                 source.error(&keys, message, Some(hint.to_owned()))
             };
-            let rule = reading::rule(table, format!("{file}[{n}]"), &fail)?;
+            let mut rule = reading::rule(table, format!("{file}[{n}]"), &fail)?;
+            rule.place = Some(source.place(&["policy", position.as_str()]).into());
             if !self.names.insert(rule.name.to_string()) {
                 let message = format!("there are two rules with the name {}", rule.name);
                 return Err(fail(

@@ -42,6 +42,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
     };
     Ok(OperatorRule {
         name: table.name.clone().unwrap_or(default_name).into(),
+        place: None,
         tools: table.tools.0.clone(),
         plugin: table.plugin.as_ref().map(|pattern| pattern.0.clone()),
         caller: table.caller.as_ref().map(|pattern| pattern.0.clone()),

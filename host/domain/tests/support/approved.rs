@@ -1,0 +1,284 @@
+//! Who must have approved what before a call was started, worked out from the facts, the calls as they were asked for, and a
+//! table of who is who.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::domain::{
+    Approval, CallIndex, Decision, Digest, Editable, Event, Executor, Json, Kind, Need, OnExpiry, Pinned, PluginName,
+    PrincipalId, Recovery, Resolution, Role, Span, Suspension, Wait, Who,
+};
+
+/// Who there is, with their groups and roles. The first is the caller.
+pub(crate) const PEOPLE: [(&str, &[&str], &[Role]); 8] = [
+    ("agent", &["finance", "security"], &[Role::Caller, Role::Approver]),
+    ("ann", &["finance"], &[Role::Approver]),
+    ("bob", &["finance"], &[Role::Approver]),
+    ("cid", &["security"], &[Role::Approver]),
+    ("dan", &[], &[Role::Approver]),
+    ("eve", &["finance"], &[Role::Caller]),
+    ("root", &[], &[Role::Admin]),
+    ("gus", &["finance", "security"], &[Role::Approver]),
+];
+
+/// A call as it was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) arguments: Json,
+    pub(crate) declaration: Digest,
+    /// What the policy makes of arguments that an edit can put in place: who must approve them as well; `None`: they are denied.
+    pub(crate) judged: BTreeMap<String, Option<Vec<Need>>>,
+    pub(crate) needs: Vec<Need>,
+    /// Whether a rule asks, and not the tool itself.
+    pub(crate) by_rule: bool,
+    pub(crate) policy_failed: bool,
+    pub(crate) gated: bool,
+    /// Whether somebody approved it beforehand.
+    pub(crate) beforehand: bool,
+    pub(crate) on_expiry: OnExpiry,
+    pub(crate) recovery: Recovery,
+}
+
+pub(crate) fn parsed(who: &[&str]) -> Arc<[Who]> {
+    who.iter().map(|who| who.parse().unwrap()).collect()
+}
+
+/// What a call is pinned to.
+pub(crate) fn pinned(call: &Call) -> Pinned {
+    Pinned {
+        plugin: PluginName::new("p").unwrap(),
+        component: Digest::of("component"),
+        declaration: call.declaration,
+        executor: Executor::Server,
+        approval: if call.gated { Approval::RequiresApproval } else { Approval::Auto },
+        streaming: false,
+        timeout: Span::from_secs(30),
+        recovery: call.recovery,
+        wait: Some(Wait {
+            expires: Span::from_secs(100),
+            on_expiry: call.on_expiry.clone(),
+            responses: None,
+            response: None,
+            result: None,
+            editable: Editable::All,
+        }),
+    }
+}
+
+/// Panics if a call was started without everybody who must having approved exactly what was started.
+pub(crate) fn check(facts: &[Event], calls: &[Call]) {
+    let mut ledgers: Vec<Ledger<'_>> = calls.iter().map(Ledger::new).collect();
+    for fact in facts {
+        let Some(at) = about(fact).map(CallIndex::get) else { continue };
+        if let Some(denied) = ledgers[at].take(fact) {
+            // A person's no to one of several calls that are alike and wait for the same answer is a no to all of them.
+            for ledger in ledgers.iter_mut().filter(|ledger| ledger.waits_for == Some(denied)) {
+                ledger.denied = true;
+            }
+        }
+    }
+}
+
+fn about(fact: &Event) -> Option<CallIndex> {
+    match fact {
+        Event::CallSuspended { call, .. }
+        | Event::CallApproved { call, .. }
+        | Event::CallVoted { call, .. }
+        | Event::CallResolved { call, .. }
+        | Event::SuspensionDelegated { call, .. }
+        | Event::SuspensionEscalated { call, .. }
+        | Event::SuspensionExpired { call, .. }
+        | Event::CallStarted { call, .. }
+        | Event::CallSettled { call, .. } => Some(*call),
+        _ => None,
+    }
+}
+
+/// What is known of a call.
+struct Ledger<'a> {
+    call: &'a Call,
+    /// What the suspension that is open needs.
+    needs: Vec<Need>,
+    votes: BTreeMap<PrincipalId, (Digest, BTreeSet<usize>)>,
+    handed: BTreeMap<PrincipalId, PrincipalId>,
+    /// When its escalation was last noted, and when it began.
+    late: Option<u64>,
+    since: u64,
+    in_doubt: bool,
+    /// The digest that an approval is waited for.
+    waits_for: Option<Digest>,
+    arguments: Json,
+    /// Whether somebody, or what stands for somebody, said yes since it was last started.
+    approved: bool,
+    denied: bool,
+    settled: bool,
+    starts: u32,
+}
+
+impl<'a> Ledger<'a> {
+    fn new(call: &'a Call) -> Self {
+        Self {
+            call,
+            needs: Vec::new(),
+            votes: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            late: None,
+            since: 0,
+            in_doubt: false,
+            waits_for: None,
+            arguments: call.arguments.clone(),
+            approved: false,
+            denied: false,
+            settled: false,
+            starts: 0,
+        }
+    }
+
+    /// Takes a fact in. The digest of what a person denied with it.
+    fn take(&mut self, fact: &Event) -> Option<Digest> {
+        match fact {
+            Event::CallSuspended { suspension, .. } => self.suspended(suspension),
+            Event::SuspensionEscalated { at, .. } => self.late = Some(at.millis() - self.since),
+            Event::SuspensionDelegated { delegation, .. } => {
+                let (from, to) = (&delegation.from, &delegation.to);
+                assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is handed to the caller");
+                assert!(is_approver(to), "{to} could not use it");
+                assert!(!self.counts(from).is_empty(), "{from} has no say to hand on");
+                assert!(self.counts(to).is_empty(), "{to} has a say already");
+                self.votes.remove(from);
+                self.handed.insert(from.clone(), to.clone());
+            }
+            Event::CallVoted { vote, .. } => self.voted(&vote.by, vote.binding),
+            Event::CallResolved { resolution, by, .. } => return self.resolved(resolution, by),
+            Event::SuspensionExpired { approved, .. } => {
+                self.waits_for = None;
+                if approved.is_some() {
+                    let silence = self.call.on_expiry == OnExpiry::Approve;
+                    assert!(silence && !self.in_doubt, "silence approves only where the tool says so");
+                    assert!(!self.call.by_rule && self.call.needs.is_empty(), "and no rule asks");
+                    self.approved = true;
+                }
+            }
+            Event::CallApproved { .. } => {
+                assert!(self.call.beforehand, "nobody allowed it beforehand");
+                assert!(!self.call.policy_failed, "nobody could, not knowing what a policy would say");
+                let asked_again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();
+                assert!(!asked_again, "after a kill anybody could answer");
+                self.approved = true;
+            }
+            Event::CallStarted { .. } => self.started(),
+            Event::CallSettled { .. } => self.settled = true,
+            _ => {}
+        }
+        None
+    }
+
+    fn suspended(&mut self, suspension: &Suspension) {
+        // A client runs what is handed to it.
+        if suspension.kind == Kind::ClientExec {
+            return self.started();
+        }
+        let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None }];
+        self.needs = if self.call.needs.is_empty() { anybody() } else { self.call.needs.clone() };
+        (self.votes, self.handed) = Default::default();
+        (self.late, self.since) = (None, suspension.created_at.millis());
+        self.in_doubt = suspension.in_doubt.is_some();
+        self.waits_for = Some(suspension.digest).filter(|_| !self.in_doubt);
+        self.approved = false;
+    }
+
+    fn voted(&mut self, by: &PrincipalId, binding: Digest) {
+        assert!(!self.handed.contains_key(by), "who handed their say on has none");
+        assert!(is_approver(by) && by.as_str() != PEOPLE[0].0, "{by} has no vote");
+        self.votes.insert(by.clone(), (binding, self.counts(by)));
+    }
+
+    fn resolved(&mut self, resolution: &Resolution, by: &PrincipalId) -> Option<Digest> {
+        let waited_for = self.waits_for.take();
+        match resolution.decision {
+            Decision::Approve => {}
+            Decision::Deny => {
+                self.denied = true;
+                return waited_for;
+            }
+            _ => return None,
+        }
+        if let Some(arguments) = &resolution.arguments {
+            self.arguments = arguments.clone();
+        }
+        let binding = pinned(self.call).binding(&self.arguments);
+        self.voted(by, binding);
+        for (n, need) in self.needs.iter().enumerate() {
+            let votes = self.votes.values().filter(|(other, counts)| *other == binding && counts.contains(&n));
+            assert!(votes.count() >= need.quorum as usize, "{need:?} is not met by {:?}", self.votes);
+        }
+        if resolution.arguments.is_some() {
+            let judged = &self.call.judged[self.arguments.as_str()];
+            for need in judged.as_ref().expect("the policy denies what was put in place") {
+                let voters = self.votes.iter().filter(|(_, (other, _))| *other == binding).map(|(name, _)| name);
+                let counts = |name: &&PrincipalId| !self.counting(name, std::slice::from_ref(need)).is_empty();
+                assert!(voters.filter(counts).count() >= need.quorum as usize, "others must approve: {need:?}");
+            }
+        }
+        if resolution.standing.is_some() {
+            let one = matches!(self.needs.as_slice(), [Need { quorum: 1, .. }]);
+            assert!(one && !self.in_doubt && !self.call.policy_failed, "{by} decides for others");
+            assert!(!fitting(by, &self.needs, None).is_empty(), "{by} lends on what was lent");
+            let again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();
+            assert!(!again, "it would never be used");
+        }
+        self.approved = true;
+        None
+    }
+
+    fn started(&mut self) {
+        assert!(!self.denied, "a denied call does not run");
+        assert!(!self.settled, "nor one that has ended");
+        let judged = &self.call.judged[self.arguments.as_str()];
+        assert!(judged.is_some(), "the policy forbids {}", self.arguments);
+        self.starts += 1;
+        let needed = match (self.starts, self.call.recovery) {
+            (1, _) => self.call.gated,
+            (_, Recovery::Retry) => false,
+            (_, Recovery::Ask) => true,
+            (_, Recovery::Fail) => panic!("it must not run twice"),
+        };
+        assert!(self.approved || !needed, "only an approved call runs");
+        self.approved = false;
+    }
+
+    /// Which needs a person's word counts for.
+    fn counts(&self, name: &PrincipalId) -> BTreeSet<usize> {
+        self.counting(name, &self.needs)
+    }
+
+    /// Which of these it counts for.
+    fn counting(&self, name: &PrincipalId, needs: &[Need]) -> BTreeSet<usize> {
+        let own = fitting(name, needs, self.late);
+        if !own.is_empty() {
+            return own;
+        }
+        let lent = self.handed.iter().filter(|(_, to)| *to == name);
+        lent.flat_map(|(from, _)| fitting(from, needs, self.late)).collect()
+    }
+}
+
+fn is_approver(name: &PrincipalId) -> bool {
+    let known = PEOPLE.iter().find(|(known, ..)| *known == name.as_str());
+    known.is_some_and(|(.., roles)| roles.contains(&Role::Approver) || roles.contains(&Role::Admin))
+}
+
+/// Which needs name a person, from the table, when the wait has lasted so long in milliseconds.
+fn fitting(name: &PrincipalId, needs: &[Need], late: Option<u64>) -> BTreeSet<usize> {
+    let (_, groups, roles) = PEOPLE.iter().find(|(known, ..)| *known == name.as_str()).unwrap();
+    let is = |who: &Who| match who.to_string().split_once(':').unwrap() {
+        ("principal", other) => other == name.as_str(),
+        ("group", group) => groups.contains(&group),
+        (_, role) => roles.iter().any(|has| has.as_str() == role),
+    };
+    let fits = |need: &Need| {
+        let wider = need.escalate.as_ref().filter(|wider| late.is_some_and(|late| late >= wider.after.millis()));
+        need.who.is_empty() || need.who.iter().any(is) || wider.is_some_and(|wider| wider.to.iter().any(is))
+    };
+    (0..needs.len()).filter(|n| fits(&needs[*n])).collect()
+}

@@ -1,0 +1,231 @@
+//! Rules and dynamic policies as one: what each combination makes of a call, and who is asked at all.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use dispatch::ports::{Checks, LiveTool, Policy, Question};
+use domain::{
+    Approval, Digest, Executor, Json, Need, OnExpiry, Pinned, PluginName, Recovery, Risk, Rule, Span, Tool,
+    ToolOptions, Verdict, Violation, Wait,
+};
+use futures::FutureExt as _;
+use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, Pattern, Rules};
+
+/// A policy that says what its name says, and counts how often it is asked.
+struct Says(&'static str, AtomicUsize);
+
+#[async_trait]
+impl Dynamic for Says {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn concerns(&self, _question: &Question) -> bool {
+        self.0 != "elsewhere"
+    }
+
+    async fn judge(&self, _question: &Question) -> Verdict {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        let says = |rule| Verdict { rule, reason: Some(format!("{} said so", self.0).into()), ..Verdict::default() };
+        match self.0 {
+            "asks" => Verdict { risk: Some(Risk::High), ..says(Rule::Ask) },
+            "needs" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Ask) },
+            "denies" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Deny) },
+            "fails" => Verdict { policy_failed: true, ..says(Rule::Ask) },
+            // What no policy may say.
+            "lifts" => Verdict { ungated: true, risk: Some(Risk::Low), ..says(Rule::Allow) },
+            "asks and lifts" => Verdict { ungated: true, ..says(Rule::Ask) },
+            _ => Verdict::default(),
+        }
+    }
+}
+
+fn need(who: &str) -> Need {
+    Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None }
+}
+
+fn rule(words: &'static str) -> OperatorRule {
+    let (rule, ungate) = match words {
+        "allow" => (Rule::Allow, false),
+        "ungate" => (Rule::Allow, true),
+        "ask" => (Rule::Ask, false),
+        _ => (Rule::Deny, false),
+    };
+    OperatorRule { ungate, needs: Vec::new(), ..OperatorRule::new(words, Pattern::new("pay").unwrap(), rule) }
+}
+
+struct Anything;
+
+impl Checks for Anything {
+    fn arguments(&self, _value: &Json) -> Vec<Violation> {
+        Vec::new()
+    }
+
+    fn result(&self, _value: &Json) -> Vec<Violation> {
+        Vec::new()
+    }
+
+    fn response(&self, _value: &Json) -> Vec<Violation> {
+        Vec::new()
+    }
+}
+
+fn question(executor: Executor, approval: Approval) -> Question {
+    let (plugin, component, declaration) =
+        (PluginName::new("bank").unwrap(), Digest::of("component"), Digest::of("declaration"));
+    let wait = Wait {
+        expires: Span::from_secs(1),
+        on_expiry: OnExpiry::Error,
+        responses: None,
+        response: None,
+        result: None,
+        editable: domain::Editable::Nothing,
+    };
+    let pinned = Pinned {
+        plugin: plugin.clone(),
+        component,
+        declaration,
+        executor,
+        approval,
+        streaming: false,
+        timeout: Span::from_secs(1),
+        recovery: Recovery::Retry,
+        wait: None,
+    };
+    let tool = Tool {
+        name: domain::ToolName::new("pay").unwrap(),
+        description: String::new(),
+        parameters: Json::new("{}"),
+        executor,
+        approval,
+        streaming: false,
+        options: ToolOptions::default(),
+        plugin,
+        component,
+        declaration,
+    };
+    let live = LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
+    Question {
+        live: Arc::new(live),
+        caller: "agent".parse().unwrap(),
+        conversation: domain::ConversationId::new("talk").unwrap(),
+        context: None,
+        arguments: Json::new("{}"),
+    }
+}
+
+/// A tool in words: its executor, and `!` where it declares an approval.
+fn tool(words: &str) -> Question {
+    let approval = if words.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
+    let executor = Executor::ALL.into_iter().find(|each| each.as_str() == words.trim_end_matches('!'));
+    question(executor.unwrap(), approval)
+}
+
+/// What rules and policies make of a call of a tool, and how many of the policies were asked.
+fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
+    let each = |name: &&'static str| Arc::new(Says(name, AtomicUsize::new(0)));
+    let says: Vec<_> = policies.iter().map(each).collect();
+    let dynamic = says.iter().map(|says| says.clone() as Arc<dyn Dynamic>).collect();
+    let names =
+        ["allow", "ungate", "ask", "deny"].into_iter().filter(|name| rules.split(' ').any(|word| word == *name));
+    let combined = Combined::new(Rules::new(names.map(rule).collect()), dynamic);
+    let question = tool(words);
+    let verdict = combined.judge(question.clone()).now_or_never().unwrap();
+    let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
+    let explained = combined.explain(&question).now_or_never().unwrap();
+    assert_eq!(explained.verdict, verdict, "what is explained is what is done");
+    assert_eq!(explained.steps.len(), rules.split_whitespace().count() + policies.len());
+    let mut said = Effect::of(&verdict, &question.live.tool).as_str().to_owned();
+    said.extend(verdict.by.map(|by| format!(" by {by}")));
+    said.extend(verdict.reason.map(|reason| format!(" because {reason}")));
+    said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));
+    said.extend(verdict.needs.iter().map(|need| format!(" needs {}", need.who[0])));
+    said.extend(verdict.policy_failed.then_some(" (failed)"));
+    assert!(!verdict.ungated || verdict.rule == Rule::Allow, "a leave lifts nothing that is asked for");
+    (said, asked)
+}
+
+#[test]
+fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
+    for (words, rules, policies, said, asked) in [
+        ("server", "", &[][..], "run", 0),
+        ("server!", "", &[], "ask", 0),
+        ("server!", "ungate", &[], "run by ungate", 0),
+        ("server", "", &["proceeds"], "run", 1),
+        ("server!", "", &["proceeds"], "ask", 1),
+        ("server", "ask", &["proceeds"], "ask by ask", 1),
+        ("server", "", &["asks"], "ask by asks because asks said so at high", 1),
+        ("server!", "ungate", &["asks"], "ask by asks because asks said so at high", 1),
+        ("server", "ask", &["asks"], "ask by ask, asks because asks said so at high", 1),
+        (
+            "server",
+            "allow",
+            &["asks", "needs"],
+            "ask by asks, needs because asks said so; needs said so at high needs group:board",
+            2,
+        ),
+        // Whoever denies decides alone; who must approve is of no matter then.
+        ("server", "ask", &["asks", "denies"], "deny by denies because denies said so at high", 2),
+        ("server!", "ungate", &["denies"], "deny by denies because denies said so", 1),
+        ("server", "deny", &["asks", "proceeds", "denies"], "deny by deny", 0),
+        // A policy that says more than it may is heard as far as it may.
+        ("server!", "", &["lifts"], "ask", 1),
+        ("server!", "", &["asks and lifts"], "ask by asks and lifts because asks and lifts said so", 1),
+        ("server!", "ungate", &["lifts"], "run by ungate", 1),
+        // One that does not concern the call is not asked.
+        ("server", "", &["elsewhere", "asks"], "ask by asks because asks said so at high", 1),
+        // That one could not be asked is known whoever else asks.
+        ("server", "", &["fails"], "ask by fails because fails said so (failed)", 1),
+        (
+            "server",
+            "ask",
+            &["asks", "fails"],
+            "ask by ask, asks, fails because asks said so; fails said so at high (failed)",
+            2,
+        ),
+        ("client", "", &["asks"], "ask by asks because asks said so at high", 1),
+        // Of a question only a denial counts, and of what a provider did, nothing.
+        ("human", "", &["asks", "fails", "needs"], "ask", 3),
+        ("human", "", &["denies"], "deny by denies because denies said so", 1),
+        ("provider", "", &["asks", "denies"], "run", 0),
+    ] {
+        assert_eq!(judged(words, rules, policies), (said.to_owned(), asked), "{words} {rules} {policies:?}");
+    }
+}
+
+/// Says when it begins, and waits until all have.
+struct Meets(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Dynamic for Meets {
+    fn name(&self) -> &str {
+        "meets"
+    }
+
+    fn concerns(&self, _question: &Question) -> bool {
+        true
+    }
+
+    async fn judge(&self, _question: &Question) -> Verdict {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        while self.0.load(Ordering::Relaxed) < 3 {
+            futures::pending!();
+        }
+        Verdict::default()
+    }
+}
+
+#[test]
+fn policies_are_asked_at_once_and_not_one_after_the_other() {
+    let begun = Arc::default();
+    let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
+    let combined = Combined::new(Rules::default(), vec![meets(), meets(), meets()]);
+    let question = tool("server");
+    let mut judged = Box::pin(combined.judge(question));
+    let waker = futures::task::noop_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!((0..3).any(|_| judged.as_mut().poll(&mut context).is_ready()), "each waits for the others");
+}

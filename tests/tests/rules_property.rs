@@ -1,0 +1,416 @@
+//! The whole loop under random rules, policies, people, edits, clock jumps and restarts with stricter rules: nothing runs that
+//! the rules of that moment deny, or that not everybody approved who must. What rules say of a call is worked out here from the
+//! rules as they are drawn, and who approved what from the facts.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test is made of fails by panicking, as a test does"
+)]
+
+#[path = "../../host/domain/tests/support/approved.rs"]
+mod approved;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use approved::{Call, PEOPLE, check, parsed};
+use async_trait::async_trait;
+use dispatch::ports::{Clock as _, End, Filter, Question, Run, Store as _};
+use dispatch::{Answer, Bounds, CallRequest, Handle, Host, Parts, Quotas, TurnRequest};
+use domain::{
+    CallId, ConversationId, Digest, Escalate, Event, Json, Named, Need, OnExpiry, Outcome, OwnerId, Pin, Principal,
+    Recovery, Rejection, Role, Rule, Rules, Span, StandingId, StandingTerms, TurnId, Verdict,
+};
+use policy::{Combined, Condition, Dynamic, OperatorRule, Pattern, Test};
+use store::MemoryStore;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::domain;
+use toolgate_tests::random::Random;
+use toolgate_tests::tools::WordTools;
+
+const TOOLS: [&str; 5] = ["server", "server!", "server!:recovery=ask", "client!", "server:recovery=ask"];
+
+/// Values of the only argument. Of the last three a dynamic policy asks, denies, and fails.
+const VALUES: i64 = 7;
+const ASKED: i64 = 4;
+const DENIED: i64 = 5;
+const FAILED: i64 = 6;
+
+/// Who may be needed.
+const WHO: [&[&str]; 5] = [&[], &["group:finance"], &["group:security"], &["principal:ann"], &["role:admin"]];
+
+/// A rule as it is drawn.
+#[derive(Debug, Clone)]
+struct Drawn {
+    name: String,
+    tools: &'static str,
+    caller: Option<&'static str>,
+    between: Option<(i64, i64)>,
+    rule: Rule,
+    ungate: bool,
+    needs: Vec<Need>,
+}
+
+impl Drawn {
+    fn draw(name: String, random: &mut Random, rule: Rule) -> Self {
+        let tools = *random.pick(&["*", "tool_*", "tool_0", "tool_1", "tool_2", "tool_3"]);
+        let low = i64::try_from(random.below(5)).unwrap();
+        let need = |random: &mut Random| {
+            let wider = random.once_in(3).then(|| Escalate {
+                after: Span::from_secs(1 + random.bits() % 600),
+                to: parsed(WHO[random.below(WHO.len())]),
+            });
+            let quorum = if random.once_in(3) { 2 } else { 1 };
+            Need {
+                who: parsed(WHO[random.below(WHO.len())]),
+                quorum,
+                escalate: wider.filter(|wider| !wider.to.is_empty()),
+            }
+        };
+        let needs = if rule == Rule::Deny { 0 } else { random.below(2) };
+        Self {
+            name,
+            tools,
+            caller: *random.pick(&[None, None, Some("agent"), Some("b*")]),
+            between: random.once_in(2).then(|| (low, low + i64::try_from(random.below(4)).unwrap())),
+            rule,
+            ungate: rule == Rule::Allow && !tools.contains('*') && random.once_in(2),
+            needs: (0..needs).map(|_| need(random)).collect(),
+        }
+    }
+
+    fn rule(&self) -> OperatorRule {
+        let number = |n: i64| Some(n.to_string().parse().unwrap());
+        let condition = |(min, max)| Condition {
+            pointer: "/v".parse().unwrap(),
+            test: Test::Range { min: number(min), max: number(max) },
+            not: false,
+        };
+        OperatorRule {
+            caller: self.caller.map(|caller| caller.parse().unwrap()),
+            conditions: self.between.map(condition).into_iter().collect(),
+            ungate: self.ungate,
+            needs: if self.ungate { Vec::new() } else { self.needs.clone() },
+            ..OperatorRule::new(&self.name, Pattern::new(self.tools).unwrap(), self.rule)
+        }
+    }
+
+    fn is_about(&self, tool: usize, value: i64) -> bool {
+        (self.tools.ends_with('*') || self.tools == format!("tool_{tool}"))
+            && self.caller != Some("b*")
+            && self.between.is_none_or(|(low, high)| (low..=high).contains(&value))
+    }
+}
+
+/// What rules and the dynamic policy make of a call, in the plainest words.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Judged {
+    denied: bool,
+    asks: Vec<String>,
+    gated: bool,
+    needs: Vec<Need>,
+}
+
+fn judged(rules: &[Drawn], tool: usize, value: i64) -> Judged {
+    let fit: Vec<&Drawn> = rules.iter().filter(|rule| rule.is_about(tool, value)).collect();
+    let mut asks: Vec<String> =
+        fit.iter().filter(|rule| rule.rule == Rule::Ask).map(|rule| rule.name.clone()).collect();
+    if value == ASKED || value == FAILED {
+        asks.push("dynamic".into());
+    }
+    asks.sort();
+    let needs = fit.iter().filter(|rule| !rule.ungate).flat_map(|rule| rule.needs.iter().cloned());
+    let needs: BTreeSet<Need> = needs.collect();
+    let lifted = asks.is_empty() && fit.iter().any(|rule| rule.ungate);
+    Judged {
+        denied: value == DENIED || fit.iter().any(|rule| rule.rule == Rule::Deny),
+        gated: !asks.is_empty() || (TOOLS[tool].contains('!') && !lifted),
+        asks,
+        needs: needs.into_iter().collect(),
+    }
+}
+
+struct Dyn;
+
+#[async_trait]
+impl Dynamic for Dyn {
+    fn name(&self) -> &str {
+        "dynamic"
+    }
+
+    fn concerns(&self, _question: &Question) -> bool {
+        true
+    }
+
+    async fn judge(&self, question: &Question) -> Verdict {
+        match value(&question.arguments) {
+            ASKED => Verdict { rule: Rule::Ask, ..Verdict::default() },
+            DENIED => Verdict { rule: Rule::Deny, ..Verdict::default() },
+            FAILED => Verdict { rule: Rule::Ask, policy_failed: true, ..Verdict::default() },
+            _ => Verdict::default(),
+        }
+    }
+}
+
+fn arguments(value: i64) -> Json {
+    Json::new(format!("{{\"v\":{value}}}"))
+}
+
+fn value(arguments: &Json) -> i64 {
+    serde_json::from_str::<serde_json::Value>(arguments.as_str()).unwrap()["v"].as_i64().unwrap()
+}
+
+fn person(n: usize) -> Principal {
+    let (name, groups, roles) = PEOPLE[n];
+    let mut principal = Principal::new(name.parse().unwrap(), roles.iter().copied());
+    principal.groups = groups.iter().map(|group| group.parse().unwrap()).collect();
+    principal
+}
+
+/// A call as it was submitted, and what it was judged then.
+struct Submitted {
+    tool: usize,
+    judged: Judged,
+    call: Call,
+}
+
+/// What outlives every life of the host.
+struct World {
+    seed: u64,
+    random: Random,
+    rules: Vec<Drawn>,
+    store: Arc<MemoryStore>,
+    clock: Arc<SimClock>,
+    minted: Arc<Mutex<u128>>,
+    turns: BTreeMap<TurnId, Vec<Submitted>>,
+    /// What ran that must not, in words.
+    wrong: Arc<Mutex<Vec<String>>>,
+    starts: usize,
+    stood: usize,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let rules = (0..random.below(5)).map(|n| {
+            let rule = *random.pick(&[Rule::Allow, Rule::Allow, Rule::Ask, Rule::Ask, Rule::Deny]);
+            Drawn::draw(format!("rule-{n}"), &mut random, rule)
+        });
+        let rules = rules.collect();
+        Self {
+            seed,
+            random,
+            rules,
+            store: Arc::default(),
+            clock: Arc::default(),
+            minted: Arc::default(),
+            turns: BTreeMap::new(),
+            wrong: Arc::default(),
+            starts: 0,
+            stood: 0,
+        }
+    }
+
+    fn start(&mut self) -> Host {
+        let (clock, minted, wrong) = (self.clock.clone(), self.minted.clone(), self.wrong.clone());
+        let (rules, delays) = (self.rules.clone(), Mutex::new(Random::new(self.random.bits())));
+        let run = move |run: Run| {
+            let tool = run.tool.strip_prefix("tool_").unwrap().parse().unwrap();
+            if judged(&rules, tool, value(&run.arguments)).denied {
+                wrong.lock().unwrap().push(format!("{} ran with {}", run.tool, run.arguments));
+            }
+            let (clock, delay) = (clock.clone(), Span::from_millis(delays.lock().unwrap().bits() % 20_000));
+            async move {
+                clock.sleep_until(clock.now() + delay).await;
+                End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true })
+            }
+        };
+        let mint = Arc::new(move || {
+            let mut minted = minted.lock().unwrap();
+            *minted += 1;
+            *minted
+        });
+        // The order in which rules are written means nothing.
+        let mut rules: Vec<_> = self.rules.iter().map(Drawn::rule).collect();
+        let turned = self.random.below(rules.len().max(1));
+        rules.rotate_left(turned);
+        Host::start(Parts {
+            store: self.store.clone(),
+            tools: Arc::new(WordTools::new(&TOOLS, run)),
+            policy: Arc::new(Combined::new(policy::Rules::new(rules), vec![Arc::new(Dyn)])),
+            clock: self.clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            owner: OwnerId::from_bits(mint()),
+            mint,
+            rules: Rules { denied_again: Span::from_secs(60), ..Rules::default() },
+            bounds: Bounds::default(),
+            quotas: Quotas::default(),
+            subscribers: Arc::new(()),
+        })
+    }
+
+    async fn submit(&mut self, handle: &Handle) {
+        let n = self.turns.len();
+        let alike = self.random.once_in(3);
+        let mut drawn: Vec<(usize, i64)> = Vec::new();
+        for _ in 0..=self.random.below(3) {
+            let value = i64::try_from(self.random.below(usize::try_from(VALUES).unwrap())).unwrap();
+            let one = (self.random.below(TOOLS.len()), value);
+            drawn.push(if alike { *drawn.first().unwrap_or(&one) } else { one });
+        }
+        let call = |(index, (tool, value)): (usize, &(usize, i64))| CallRequest {
+            id: CallId::new(&format!("c{n}_{index}")).unwrap(),
+            tool: format!("tool_{tool}").into(),
+            arguments: arguments(*value),
+            result: None,
+        };
+        let request = TurnRequest {
+            conversation: ConversationId::new("talk").unwrap(),
+            calls: drawn.iter().enumerate().map(call).collect(),
+            context: None,
+            rejection: Rejection::ALL[self.random.below(3)].0,
+            ephemeral: false,
+        };
+        let agent = Principal::new(PEOPLE[0].0.parse().unwrap(), [Role::Caller]);
+        let turn = handle.submit(&agent, request).await.unwrap().turn;
+        let submitted = drawn.into_iter().map(|(tool, value)| self.submitted(tool, value)).collect();
+        self.turns.insert(turn.id, submitted);
+    }
+
+    fn submitted(&self, tool: usize, value: i64) -> Submitted {
+        let now = judged(&self.rules, tool, value);
+        let edited = |value| {
+            let judged = judged(&self.rules, tool, value);
+            (arguments(value).as_str().to_owned(), (!judged.denied).then_some(judged.needs))
+        };
+        let recovery = if TOOLS[tool].contains("ask") { Recovery::Ask } else { Recovery::Retry };
+        let failed = value == FAILED;
+        let call = Call {
+            arguments: arguments(value),
+            declaration: Digest::of(TOOLS[tool]),
+            judged: (0..VALUES).map(edited).collect(),
+            needs: if now.gated { now.needs.clone() } else { Vec::new() },
+            by_rule: !now.asks.is_empty(),
+            policy_failed: failed,
+            gated: now.gated,
+            beforehand: true,
+            on_expiry: OnExpiry::Error,
+            recovery,
+        };
+        Submitted { tool, judged: now, call }
+    }
+
+    async fn answer(&mut self, handle: &Handle) {
+        let open = Filter { open: Some(true), ..Filter::default() };
+        let (items, _) = handle.suspensions(&person(6), open, None, 50).await.unwrap();
+        if items.is_empty() {
+            return;
+        }
+        // A few are seen to, so that some of those that take several people come to an end.
+        let item = items[self.random.below(items.len().min(3))].clone();
+        let by = person(self.random.below(PEOPLE.len()));
+        let suspension = item.suspension.id;
+        if self.random.once_in(6) {
+            let to = self.random.below(PEOPLE.len() + 1);
+            let nobody = || Named::Nobody("nobody".parse().unwrap());
+            let to = if to < PEOPLE.len() { Named::Somebody(person(to)) } else { nobody() };
+            let _ = handle.delegate(&by, suspension, to, None).await;
+            return;
+        }
+        let approve = !self.random.once_in(10);
+        let edit = i64::try_from(self.random.below(7)).unwrap();
+        let terms = StandingTerms { time: Span::from_secs(300), uses: 2, pin: Pin::All };
+        let _ = handle
+            .resolve(
+                &by,
+                Answer {
+                    suspension,
+                    decision: if approve { "approve" } else { "deny" }.into(),
+                    data: None,
+                    arguments: (approve && self.random.once_in(6)).then(|| arguments(edit)),
+                    comment: None,
+                    expect_digest: None,
+                    standing: (approve && self.random.once_in(2)).then_some(terms),
+                },
+            )
+            .await;
+    }
+
+    /// One life of the host. What runs at its end is killed.
+    async fn live(&mut self) {
+        let host = self.start();
+        let handle = host.handle();
+        for _ in 0..30 + self.random.below(30) {
+            match self.random.below(10) {
+                0..2 => self.submit(&handle).await,
+                2..9 => self.answer(&handle).await,
+                _ => self.clock.advance(Span::from_millis(self.random.bits() % 120_000)),
+            }
+            settle().await;
+        }
+    }
+
+    async fn check(&mut self) {
+        let wrong = self.wrong.lock().unwrap().clone();
+        assert!(wrong.is_empty(), "seed {}: {wrong:?} under {:#?}", self.seed, self.rules);
+        let mut given: HashMap<StandingId, (usize, i64, Judged, u32)> = HashMap::new();
+        let mut used: Vec<(StandingId, usize, i64, Judged)> = Vec::new();
+        for (turn, submitted) in &self.turns {
+            let facts = self.store.load(*turn).await.unwrap().unwrap().events;
+            let calls: Vec<Call> = submitted.iter().map(|submitted| submitted.call.clone()).collect();
+            check(&facts, &calls);
+            for fact in &facts {
+                match fact {
+                    Event::CallStarted { .. } => self.starts += 1,
+                    Event::CallApproved { call, standing, .. } => {
+                        let Submitted { tool, judged, call } = &submitted[call.get()];
+                        used.push((standing.id, *tool, value(&call.arguments), judged.clone()));
+                    }
+                    Event::CallResolved { call, resolution, .. } => {
+                        let Submitted { tool, judged, call } = &submitted[call.get()];
+                        let approved = value(resolution.arguments.as_ref().unwrap_or(&call.arguments));
+                        let standing = resolution.standing.as_ref();
+                        let row = |uses| (*tool, approved, judged.clone(), uses);
+                        given.extend(standing.map(|standing| (standing.id, row(standing.uses))));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (id, tool, value, judged) in &used {
+            let (of, approved, asked, uses) = &given[id];
+            assert_eq!((of, approved, asked), (tool, value, judged), "seed {}", self.seed);
+            let times = used.iter().filter(|(other, ..)| other == id).count();
+            assert!(times <= *uses as usize, "seed {}: used {times} times", self.seed);
+        }
+        self.stood += used.len();
+    }
+}
+
+async fn settle() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
+    let (mut starts, mut stood) = (0, 0);
+    for seed in 0..120 {
+        let mut world = World::new(seed);
+        for life in 0..3 {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(world.live());
+            drop(runtime);
+            // The operator forbids more, and starts the host again.
+            if world.random.once_in(2) {
+                let more = Drawn::draw(format!("later-{life}"), &mut world.random, Rule::Deny);
+                world.rules.push(more);
+            }
+        }
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(world.check());
+        (starts, stood) = (starts + world.starts, stood + world.stood);
+    }
+    assert!(starts > 800 && stood > 15, "so little happened that it proves nothing: {starts} starts, {stood} stood");
+}
