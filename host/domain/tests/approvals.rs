@@ -230,7 +230,7 @@ fn submitted(calls: &[Call]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_runs_that_was_denied_or_is_undecided(
