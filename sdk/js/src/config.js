@@ -1,0 +1,34 @@
+// What the operator configured for the plugin: wasi:config of the host, or what a test gives.
+//
+// The value of a secret is a placeholder. In a request over `http` the host puts the secret in its place, where the operator
+// granted that; nothing else can be done with it.
+
+import { readAll, readOne } from "#config";
+import { Failed, Unavailable } from "./failure.js";
+
+/**
+ * @template T
+ * @param {() => T} step
+ */
+function told(step) {
+  try {
+    return step();
+  } catch (error) {
+    const { tag, val } = /** @type {{ tag?: string, val?: unknown }} */ (error ?? {});
+    if (tag === undefined) throw error;
+    throw new Unavailable(`the configuration cannot be read now: ${val}`);
+  }
+}
+
+/** @type {typeof import("./config.d.ts").get} */
+export const get = (name) => told(() => readOne(name));
+
+/** @type {typeof import("./config.d.ts").required} */
+export function required(name) {
+  const value = get(name);
+  if (value === undefined) throw new Failed(`the operator has not configured "${name}" for this plugin`);
+  return value;
+}
+
+/** @type {typeof import("./config.d.ts").all} */
+export const all = () => Object.fromEntries(told(() => readAll()));

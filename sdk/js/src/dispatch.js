@@ -1,0 +1,155 @@
+// One call of a server tool: from the texts of the interface to the author's function and back.
+
+import { Failed, failureOf, InvalidArguments } from "./failure.js";
+import { explain } from "./schema.js";
+import { describe } from "./text.js";
+
+/**
+ * @typedef {object} Request A call as the interface hands it over.
+ * @property {string} id
+ * @property {string} tool
+ * @property {string} arguments
+ * @property {string} idempotencyKey
+ * @property {number} attempt
+ * @property {string} scope
+ *
+ * @typedef {object} Host What a call may ask of its host.
+ * @property {(update: { message: string, fraction: number | undefined, data: string | undefined }) => void} progress
+ * @property {(level: import("./index.d.ts").Level, message: string) => void} log
+ * @property {() => boolean} stopRequested
+ * @property {boolean} waits Whether the engine can wait for a promise.
+ */
+
+/** A call while it runs; authors know it as `Call`. */
+class OpenCall {
+  #host;
+
+  /**
+   * @param {Request} request
+   * @param {Host} host
+   */
+  constructor(request, host) {
+    this.#host = host;
+    this.id = request.id;
+    this.tool = request.tool;
+    this.idempotencyKey = request.idempotencyKey;
+    this.attempt = Number(request.attempt);
+    /** @type {import("./index.d.ts").Scope} */
+    this.scope = JSON.parse(request.scope);
+  }
+
+  /**
+   * @param {string} message
+   * @param {number} [fraction]
+   * @param {unknown} [data]
+   */
+  progress(message, fraction, data) {
+    this.#host.progress({
+      message: String(message),
+      fraction,
+      data: data === undefined ? undefined : JSON.stringify(data),
+    });
+  }
+
+  /**
+   * @param {import("./index.d.ts").Level} level
+   * @param {string} message
+   */
+  log(level, message) {
+    this.#host.log(level, String(message));
+  }
+
+  stopRequested() {
+    return this.#host.stopRequested();
+  }
+}
+
+/**
+ * Carries out one call. The result is a JSON text, or a promise of one where the tool gave a promise.
+ * @param {import("./plugin.js").DeclaredPlugin} plugin
+ * @param {Request} request
+ * @param {Host} host
+ * @returns {string | Promise<string>}
+ * @throws `{ tag, val }`, as the engines' glue wants a failure.
+ */
+export function dispatch(plugin, request, host) {
+  try {
+    const server = plugin.servers.get(request.tool);
+    if (!server) throw new Failed(`the plugin runs no tool "${request.tool}"`);
+    const args = checked(server.parameters, JSON.parse(request.arguments));
+    const result = after(args, (/** @type {unknown} */ args) =>
+      server.run(args, new OpenCall(request, host)),
+    );
+    if (!isPromise(result)) return written(result);
+    if (!host.waits) {
+      throw new Failed(
+        `"${request.tool}" gave a promise, and QuickJS cannot wait for one: ` +
+          'let run return its result, or build the plugin with "toolgate": {"engine": "starlingmonkey"} in package.json',
+      );
+    }
+    return result.then(written).catch((error) => fail(error, host));
+  } catch (error) {
+    return fail(error, host);
+  }
+}
+
+/**
+ * @param {import("./schema.js").Schema | undefined} schema
+ * @param {unknown} args
+ */
+function checked(schema, args) {
+  if (!schema) return args;
+  return after(
+    schema["~standard"].validate(args),
+    (/** @type {import("./index.d.ts").Checked<unknown>} */ outcome) => {
+      if (outcome.issues) throw new InvalidArguments(explain(outcome.issues));
+      return outcome.value;
+    },
+  );
+}
+
+/** @param {unknown} result */
+function written(result) {
+  const text = JSON.stringify(result ?? null);
+  if (text === undefined) throw new Failed(`the tool returned a ${typeof result}, which has no JSON form`);
+  return text;
+}
+
+/**
+ * @param {unknown} error
+ * @param {Host} host
+ * @returns {never}
+ */
+function fail(error, host) {
+  const failure = failureOf(error);
+  // What the author did not throw on purpose is theirs to mend, and the place of it helps.
+  if (failure.tag === "failed" && !(error instanceof Failed)) logLines(host, "error", describe(error));
+  throw failure;
+}
+
+/**
+ * Logs a text of several lines, a stack for instance, as the lines that they are.
+ * @param {Pick<Host, "log">} host
+ * @param {import("./index.d.ts").Level} level
+ * @param {string} text
+ */
+export function logLines(host, level, text) {
+  for (const line of text.split("\n")) host.log(level, line);
+}
+
+/**
+ * @template T
+ * @param {T | Promise<T>} value
+ * @param {(value: T) => unknown} step
+ */
+function after(value, step) {
+  return isPromise(value) ? value.then(step) : step(value);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Promise<any>}
+ */
+function isPromise(value) {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

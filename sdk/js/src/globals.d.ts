@@ -1,0 +1,16 @@
+// What both engines have that is not of the language itself. The names are those of the web's own declarations and merge with them.
+
+interface Console {
+  /** Writes to the call's log, at level `debug`. */
+  debug(...values: unknown[]): void;
+  /** Writes to the call's log, at level `info`. */
+  log(...values: unknown[]): void;
+  /** Writes to the call's log, at level `info`. */
+  info(...values: unknown[]): void;
+  /** Writes to the call's log, at level `warn`. */
+  warn(...values: unknown[]): void;
+  /** Writes to the call's log, at level `error`. */
+  error(...values: unknown[]): void;
+}
+
+declare var console: Console;

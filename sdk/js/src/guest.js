@@ -1,0 +1,73 @@
+// What the component exports. The build writes an entry that hands over the author's plugin and the host's functions.
+
+import { dispatch, logLines } from "./dispatch.js";
+import { DeclaredPlugin } from "./plugin.js";
+import { format } from "./text.js";
+import { ENGINE, none } from "./wasi/engine.js";
+
+const AsyncFunction = (async () => {}).constructor;
+
+/**
+ * @param {unknown} plugin The default export of the author's module.
+ * @param {Record<string, any>} host The interface `host`; a host of 0.1.0 has no `stopRequested`.
+ */
+export function serve(plugin, host) {
+  if (!(plugin instanceof DeclaredPlugin))
+    throw new Error("the main module has no `export default plugin([…])`");
+  const waits = ENGINE !== "quickjs";
+  if (!waits) refuseAsync(plugin);
+
+  /** @type {import("./dispatch.js").Host} */
+  const open = {
+    progress: ({ message, fraction, data }) =>
+      host.progress({ message, fraction: none(fraction), data: none(data) }),
+    log: (level, message) => host.log(level, message),
+    stopRequested: () => host.stopRequested?.() ?? false,
+    waits,
+  };
+  let running = false;
+  globalThis.console = /** @type {Console} */ (
+    loggingConsole((level, text) => running && logLines(open, level, text))
+  );
+  return {
+    catalog: { tools: () => plugin.declarations },
+    server: {
+      run: (/** @type {import("./dispatch.js").Request} */ call) => {
+        running = true;
+        return dispatch(plugin, call, open);
+      },
+    },
+  };
+}
+
+/** @param {DeclaredPlugin} plugin */
+function refuseAsync(plugin) {
+  const names = [...plugin.servers]
+    .filter(([, { run }]) => run instanceof AsyncFunction)
+    .map(([name]) => name);
+  if (names.length === 0) return;
+  throw new Error(
+    `${names.join(", ")}: run is async, and QuickJS cannot wait for a promise: ` +
+      'take the async away, or put "toolgate": {"engine": "starlingmonkey"} into package.json',
+  );
+}
+
+/**
+ * A console that writes to the call's log. While the component is built there is no call, and what it says is dropped.
+ * @param {(level: import("./index.d.ts").Level, text: string) => void} log
+ */
+function loggingConsole(log) {
+  /** @param {import("./index.d.ts").Level} level */
+  const at =
+    (level) =>
+    (/** @type {unknown[]} */ ...values) =>
+      void log(level, format(values));
+  return {
+    debug: at("debug"),
+    trace: at("debug"),
+    log: at("info"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+  };
+}

@@ -1,0 +1,6 @@
+// What an author of tools imports.
+
+export { Failed, Failure, InvalidArguments, Unavailable } from "./failure.js";
+export { plugin } from "./plugin.js";
+export { jsonSchema } from "./schema.js";
+export { client, human, provider, tool } from "./tool.js";

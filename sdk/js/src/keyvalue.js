@@ -1,0 +1,154 @@
+// A key-value store that outlasts the call: wasi:keyvalue of the host, or the memory of a test.
+
+import { openBucket } from "#keyvalue";
+import { Failure } from "./failure.js";
+import { fromUtf8, toUtf8 } from "./text.js";
+
+/**
+ * So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is another
+ * call's progress.
+ */
+const MOST_SWAPS = 1000;
+
+export class KeyValueError extends Failure {
+  /**
+   * @param {"no-such-store" | "access-denied" | "other" | "malformed"} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+    /** @type {"failed" | "unavailable"} */
+    this.tag = code === "other" ? "unavailable" : "failed";
+  }
+}
+
+const SENTENCES = {
+  "no-such-store": "the host has no such key-value bucket",
+  "access-denied": "the key-value bucket may not be used by this plugin",
+};
+
+/**
+ * @template T
+ * @param {() => T} step
+ * @returns {T}
+ */
+function told(step) {
+  try {
+    return step();
+  } catch (error) {
+    const { tag, val } = /** @type {{ tag?: string, val?: unknown }} */ (error ?? {});
+    if (tag === "no-such-store" || tag === "access-denied") throw new KeyValueError(tag, SENTENCES[tag]);
+    if (tag === undefined) throw error;
+    throw new KeyValueError("other", `the key-value store cannot be used now: ${val}`);
+  }
+}
+
+export class Bucket {
+  #bucket;
+
+  /** @param {import("#keyvalue").RawBucket} bucket */
+  constructor(bucket) {
+    this.#bucket = bucket;
+  }
+
+  /** @param {string} key */
+  get(key) {
+    return decode(key, this.getBytes(key));
+  }
+
+  /**
+   * @param {string} key
+   * @param {unknown} value
+   */
+  set(key, value) {
+    this.setBytes(key, toUtf8(encode(key, value)));
+  }
+
+  /** @param {string} key */
+  getBytes(key) {
+    return told(() => this.#bucket.get(key));
+  }
+
+  /**
+   * @param {string} key
+   * @param {Uint8Array} value
+   */
+  setBytes(key, value) {
+    told(() => this.#bucket.set(key, value));
+  }
+
+  /** @param {string} key */
+  has(key) {
+    return told(() => this.#bucket.exists(key));
+  }
+
+  /** @param {string} key */
+  delete(key) {
+    told(() => this.#bucket.delete(key));
+  }
+
+  keys(prefix = "") {
+    const keys = new Set();
+    /** @type {string | undefined} */
+    let cursor;
+    do {
+      const page = told(() => this.#bucket.listKeys(cursor));
+      for (const key of page.keys) if (key.startsWith(prefix)) keys.add(key);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return [...keys].sort();
+  }
+
+  /** @param {string} key */
+  increment(key, by = 1) {
+    if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is no integer that can be added`);
+    return told(() => this.#bucket.increment(key, by));
+  }
+
+  /**
+   * @param {string} key
+   * @param {(value: any) => any} step
+   */
+  update(key, step) {
+    let cas = told(() => this.#bucket.cas(key));
+    for (let swaps = 0; swaps < MOST_SWAPS; swaps += 1) {
+      const before = told(() => cas.current());
+      const value = decode(key, before);
+      const was = before && encode(key, value);
+      const next = step(value);
+      if (next === undefined || encode(key, next) === was) return next ?? decode(key, before);
+      const again = told(() => cas.swap(toUtf8(encode(key, next))));
+      if (!again) return next;
+      cas = again;
+    }
+    throw new KeyValueError("other", `"${key}" is being changed by too many calls at once`);
+  }
+}
+
+/** @type {typeof import("./keyvalue.d.ts").open} */
+export const open = (name = "default") => /** @type {any} */ (new Bucket(told(() => openBucket(name))));
+
+/**
+ * @param {string} key
+ * @param {Uint8Array | undefined} bytes
+ */
+function decode(key, bytes) {
+  if (bytes === undefined) return undefined;
+  try {
+    return JSON.parse(fromUtf8(bytes));
+  } catch {
+    throw new KeyValueError("malformed", `what is stored under "${key}" is no JSON`);
+  }
+}
+
+/**
+ * @param {string} key
+ * @param {unknown} value
+ */
+function encode(key, value) {
+  const text = JSON.stringify(value);
+  if (text === undefined)
+    throw new KeyValueError("malformed", `a ${typeof value} for "${key}" has no JSON form`);
+  return text;
+}

@@ -1,0 +1,96 @@
+// Tests of a plugin under Node.js, without a host and without WebAssembly.
+
+import { dispatch, logLines } from "./dispatch.js";
+import { worlds } from "./native/world.js";
+import { DeclaredPlugin } from "./plugin.js";
+import { format } from "./text.js";
+
+/** @typedef {import("./testing.d.ts").Outcome} Outcome */
+
+/** The methods of `console`, and the level at which a call logs what they are given. */
+const LEVELS = /** @type {const} */ ({
+  debug: "debug",
+  log: "info",
+  info: "info",
+  warn: "warn",
+  error: "error",
+});
+
+// Within a call, the console writes to the call's log as well.
+for (const [method, level] of Object.entries(LEVELS)) {
+  const name = /** @type {keyof typeof LEVELS} */ (method);
+  const write = console[name].bind(console);
+  console[name] = (...values) => {
+    const call = worlds.getStore();
+    if (call) logLines(call, level, format(values));
+    write(...values);
+  };
+}
+
+/** @type {typeof import("./testing.d.ts").run} */
+export async function run(plugin, tool, args = {}, attempt = {}) {
+  const declared = known(plugin);
+  if (!declared.servers.has(tool))
+    throw new Error(`the plugin runs no tool "${tool}"; it runs ${[...declared.servers.keys()].join(", ")}`);
+  const { id = "call-1", stopRequested = false, keyvalue = new Map(), config = {} } = attempt;
+  /** @type {import("./testing.d.ts").Update[]} */
+  const progress = [];
+  /** @type {{ level: import("./index.d.ts").Level, message: string }[]} */
+  const log = [];
+  /** @type {import("./dispatch.js").Host} */
+  const host = {
+    progress: ({ message, fraction, data }) =>
+      progress.push({ message, fraction, data: data && JSON.parse(data) }),
+    log: (level, message) => log.push({ level, message }),
+    stopRequested: () => (typeof stopRequested === "function" ? stopRequested() : stopRequested),
+    waits: true,
+  };
+  const request = {
+    id,
+    tool,
+    arguments: JSON.stringify(args),
+    idempotencyKey: attempt.idempotencyKey ?? `key-of-${id}`,
+    attempt: attempt.attempt ?? 1,
+    scope: JSON.stringify({
+      conversation: "conversation-1",
+      turn: "turn-1",
+      caller: "test",
+      ...attempt.scope,
+    }),
+  };
+  const surroundings = { keyvalue, config, http: attempt.http ?? nobody, log: host.log };
+  return worlds.run(surroundings, async () => {
+    try {
+      return { ok: true, result: JSON.parse(await dispatch(declared, request, host)), progress, log };
+    } catch (failure) {
+      const { tag, val } = /** @type {{ tag?: "failed", val: string }} */ (failure);
+      if (!tag) throw failure;
+      return { ok: false, failure: tag, message: val, progress, log };
+    }
+  });
+}
+
+/** @type {typeof import("./testing.d.ts").declarations} */
+export function declarations(plugin) {
+  return known(plugin).declarations.map((one) => ({
+    ...one,
+    parameters: JSON.parse(one.parameters),
+    options: JSON.parse(one.options),
+  }));
+}
+
+/** @param {unknown} plugin */
+function known(plugin) {
+  if (plugin instanceof DeclaredPlugin) return plugin;
+  throw new TypeError(
+    "the first argument is what plugin([…]) gives: the default export of the plugin's main module",
+  );
+}
+
+/**
+ * @param {import("./http.d.ts").Sent} request
+ * @returns {never}
+ */
+function nobody({ method, url }) {
+  throw { refused: "unreachable", why: `the test has no answer to ${method} ${url}` };
+}

@@ -1,0 +1,31 @@
+// How the two engines differ. The build says which it is.
+
+/** @type {"quickjs" | "starlingmonkey"} */
+export const ENGINE = TOOLGATE_ENGINE;
+
+/**
+ * An absent value of an option: `null` for QuickJS, `undefined` for StarlingMonkey.
+ * @template T
+ * @param {T | undefined} value
+ */
+export function none(value) {
+  return value ?? (ENGINE === "quickjs" ? null : undefined);
+}
+
+/**
+ * A 64-bit integer: a number for QuickJS, a BigInt for StarlingMonkey.
+ * @param {number} value
+ */
+export function int64(value) {
+  return ENGINE === "quickjs" ? value : BigInt(value);
+}
+
+/**
+ * The error of a `result`, however the engine throws it.
+ * @param {any} thrown
+ * @returns {{ tag: string, val?: any }}
+ */
+export function payload(thrown) {
+  const error = thrown?.payload ?? thrown;
+  return typeof error === "string" ? { tag: error } : error?.tag ? error : { tag: "", val: String(thrown) };
+}

@@ -1,0 +1,115 @@
+// The store of a real call: wasi:keyvalue, interfaces `store` and `atomics`.
+
+import * as atomics from "wasi:keyvalue/atomics";
+import * as store from "wasi:keyvalue/store";
+import { int64, none, payload } from "./engine.js";
+
+/**
+ * @template T
+ * @param {() => T} step
+ * @returns {T}
+ */
+function told(step) {
+  try {
+    return step();
+  } catch (thrown) {
+    throw payload(thrown);
+  }
+}
+
+export class RawBucket {
+  #bucket;
+
+  /** @param {string} name */
+  constructor(name) {
+    this.#bucket = told(() => store.open(name));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {Uint8Array | undefined}
+   */
+  get(key) {
+    return bytes(told(() => this.#bucket.get(key)));
+  }
+
+  /**
+   * @param {string} key
+   * @param {Uint8Array} value
+   */
+  set(key, value) {
+    told(() => this.#bucket.set(key, value));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean}
+   */
+  exists(key) {
+    return told(() => this.#bucket.exists(key));
+  }
+
+  /** @param {string} key */
+  delete(key) {
+    told(() => this.#bucket.delete(key));
+  }
+
+  /**
+   * @param {string | undefined} cursor
+   * @returns {{ keys: string[], cursor: string | undefined }}
+   */
+  listKeys(cursor) {
+    const page = told(() => this.#bucket.listKeys(none(cursor)));
+    return { keys: page.keys, cursor: page.cursor ?? undefined };
+  }
+
+  /**
+   * @param {string} key
+   * @param {number} by
+   */
+  increment(key, by) {
+    return Number(told(() => atomics.increment(this.#bucket, key, int64(by))));
+  }
+
+  /** @param {string} key */
+  cas(key) {
+    return new Cas(told(() => atomics.Cas.new(this.#bucket, key)));
+  }
+}
+
+class Cas {
+  #cas;
+
+  /** @param {any} cas */
+  constructor(cas) {
+    this.#cas = cas;
+  }
+
+  /** @returns {Uint8Array | undefined} */
+  current() {
+    return bytes(told(() => this.#cas.current()));
+  }
+
+  /**
+   * @param {Uint8Array} value
+   * @returns {Cas | undefined} What to try again with, if somebody else was faster.
+   */
+  swap(value) {
+    try {
+      atomics.swap(this.#cas, value);
+      return undefined;
+    } catch (thrown) {
+      const { tag, val } = payload(thrown);
+      if (tag === "cas-failed") return new Cas(val);
+      throw tag === "store-error" ? payload(val) : payload(thrown);
+    }
+  }
+}
+
+/** @param {string} name */
+export const openBucket = (name) => new RawBucket(name);
+
+/** @param {any} value */
+function bytes(value) {
+  return value === null || value === undefined ? undefined : Uint8Array.from(value);
+}

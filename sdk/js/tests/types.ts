@@ -1,0 +1,74 @@
+// What the compiler knows of a plugin. Checked by `npm run typecheck`, and never run: a line that should not compile and does is
+// an error, because its `@ts-expect-error` is then not used.
+
+import * as z from "zod";
+import { client, human, jsonSchema, plugin, provider, type Tool, tool } from "../src/index.js";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+/** Compiles for values of exactly this type. */
+const is =
+  <Expected>() =>
+  <Actual>(_: Actual, ..._same: Same<Expected, Actual> extends true ? [] : [never]) => {};
+
+const base = { name: "t", description: "Does it." };
+const payment = z.object({ to: z.string(), cents: z.int().default(100), at: z.array(z.string()).optional() });
+
+export const tools: Tool[] = [
+  tool({
+    ...base,
+    parameters: payment,
+    result: z.object({ paid: z.int() }),
+    run(args, call) {
+      is<{ to: string; cents: number; at?: string[] | undefined }>()(args);
+      is<boolean>()(call.stopRequested());
+      return { paid: args.cents };
+    },
+  }),
+  tool({ ...base, parameters: payment, result: z.int(), run: async ({ cents }) => cents }),
+  tool({
+    ...base,
+    parameters: jsonSchema<{ a: 1 }>({ type: "object" }),
+    run: (args) => is<{ a: 1 }>()(args),
+  }),
+  tool({ ...base, run: (args) => args.anything ?? null }),
+  tool({
+    ...base,
+    parameters: payment,
+    approval: "requires-approval",
+    editable: ["cents"],
+    prompt: "{to}?",
+    run: () => 1,
+  }),
+  human({ ...base, parameters: payment, response: z.boolean(), onExpiry: { answer: false }, expiresMs: 5 }),
+  client({
+    ...base,
+    parameters: payment,
+    result: z.boolean(),
+    approval: "requires-approval",
+    onExpiry: "deny",
+  }),
+  client({ ...base, expiresMs: 5 }),
+  provider({ ...base, retention: { neverEvict: true } }),
+];
+
+// @ts-expect-error a result that is not what was declared
+tool({ ...base, result: z.int(), run: () => "one" });
+// @ts-expect-error an argument that there is none of
+tool({ ...base, parameters: payment, run: ({ dollars }) => dollars });
+// @ts-expect-error a prompt that nobody sees
+tool({ ...base, prompt: "?", run: () => 1 });
+// @ts-expect-error a wait where nothing waits
+tool({ ...base, expiresMs: 5, run: () => 1 });
+// @ts-expect-error an argument to edit that there is none of
+tool({ ...base, parameters: payment, approval: "requires-approval", editable: ["dollars"], run: () => 1 });
+// @ts-expect-error nothing to run
+tool({ ...base });
+// @ts-expect-error a gated question
+human({ ...base, approval: "requires-approval" });
+// @ts-expect-error a gated provider
+provider({ ...base, approval: "requires-approval" });
+// @ts-expect-error a bound on what does not run
+client({ ...base, timeoutMs: 5 });
+// @ts-expect-error no tool
+plugin([{ name: "t" }]);

@@ -1,0 +1,261 @@
+// From a plugin's folder to a component: packages, type check, bundle, engine. `toolgate build` runs it; by hand:
+//
+//   node build.mjs --project DIR --toolchain DIR --sdk DIR --wit DIR --world NAME --out FILE [--offline]
+//
+// The toolchain is a folder in which one of the lists beside this file is installed. Nothing of the plugin runs in Node.js: its
+// code is first run by the engine, in the sandbox in which the component is made.
+
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+
+/** What the author has to mend; said without a stack. */
+class Wrong extends Error {}
+
+const { values: options } = parseArgs({
+  options: {
+    project: { type: "string" },
+    toolchain: { type: "string" },
+    sdk: { type: "string" },
+    wit: { type: "string" },
+    world: { type: "string", default: "plugin" },
+    out: { type: "string" },
+    offline: { type: "boolean", default: false },
+  },
+});
+const { project, toolchain, sdk, wit, out } = Object.fromEntries(
+  ["project", "toolchain", "sdk", "wit", "out"].map((name) => {
+    if (!options[name]) fail(`--${name} is missing`);
+    return [name, resolve(options[name])];
+  }),
+);
+const tools = createRequire(join(toolchain, "package.json"));
+
+try {
+  await build();
+} catch (error) {
+  fail(error instanceof Wrong ? error.message : (error?.stack ?? String(error)));
+}
+
+async function build() {
+  const manifest = readManifest();
+  const main = resolve(project, manifest.main ?? "plugin.js");
+  if (!existsSync(main))
+    throw new Wrong(
+      `package.json names ${manifest.main ?? "no main, so plugin.js"} as the plugin's main module, which is not there`,
+    );
+  const typescript = /\.[mc]?ts$/.test(main);
+  const engine = manifest.toolgate?.engine ?? (typescript ? "starlingmonkey" : "quickjs");
+  if (engine !== "quickjs" && engine !== "starlingmonkey") {
+    throw new Wrong(
+      `package.json wants the engine ${JSON.stringify(engine)}; there are "quickjs" and "starlingmonkey"`,
+    );
+  }
+  const work = join(project, "build", "js");
+  mkdirSync(work, { recursive: true });
+  installPackages(manifest);
+  if (typescript) checkTypes(work, main);
+  const bundle = await bundled(work, main, engine);
+  const component = engine === "quickjs" ? await withQuickJs(bundle) : await withStarlingMonkey(bundle);
+  mkdirSync(dirname(out), { recursive: true });
+  writeFileSync(out, component);
+}
+
+function readManifest() {
+  const file = join(project, "package.json");
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new Wrong(`cannot read ${file}: ${error.message}`);
+  }
+}
+
+/** Installs what the plugin depends on, if it is not there. Scripts of packages do not run: nothing of them could run in a component. */
+function installPackages(manifest) {
+  const missing = Object.keys(manifest.dependencies ?? {}).filter(
+    (name) => name !== "@toolgate/sdk" && !installed(name),
+  );
+  if (missing.length === 0) return;
+  const locked = existsSync(join(project, "package-lock.json"));
+  const line = [
+    locked ? "ci" : "install",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    ...(options.offline ? ["--offline"] : []),
+  ];
+  console.log(`npm ${line.join(" ")}   (missing: ${missing.join(", ")})`);
+  const npm = spawnSync("npm", line, { cwd: project, encoding: "utf8", shell: process.platform === "win32" });
+  if (npm.status !== 0)
+    throw new Wrong(
+      `npm could not install what the plugin depends on:\n${npm.stdout ?? ""}${npm.stderr ?? npm.error}`,
+    );
+}
+
+function installed(name) {
+  for (let folder = project; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, "node_modules", name, "package.json"))) return true;
+    if (folder === dirname(folder)) return false;
+  }
+}
+
+/** `tsc --noEmit` over the main module and what it imports, under the author's own compiler options. */
+function checkTypes(work, main) {
+  const config = join(work, "tsconfig.json");
+  const own = join(project, "tsconfig.json");
+  const base = existsSync(own) ? { extends: own } : {};
+  const defaults = existsSync(own)
+    ? {}
+    : { strict: true, target: "ES2023", module: "ESNext", moduleResolution: "bundler", lib: ["ES2023"] };
+  const paths = Object.fromEntries(
+    ["", "/keyvalue", "/http", "/config"].map((part) => [
+      `@toolgate/sdk${part}`,
+      [join(sdk, "src", `${part.slice(1) || "index"}.d.ts`)],
+    ]),
+  );
+  const compilerOptions = {
+    ...defaults,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    types: [],
+    paths,
+  };
+  writeFileSync(config, JSON.stringify({ ...base, compilerOptions, files: [main], include: [] }, null, 2));
+  const tsc = spawnSync(
+    process.execPath,
+    [tools.resolve("typescript/bin/tsc"), "-p", config, "--pretty", "false"],
+    { cwd: project, encoding: "utf8" },
+  );
+  if (tsc.status !== 0) throw new Wrong(`the types do not fit:\n${tsc.stdout}${tsc.stderr}`);
+}
+
+/** One module with everything in it but what the host gives. */
+async function bundled(work, main, engine) {
+  const esbuild = tools("esbuild");
+  const entry = join(work, "entry.js");
+  const outfile = join(work, "bundle.js");
+  writeFileSync(
+    entry,
+    `import plugin from ${JSON.stringify(main)};\n` +
+      `import * as host from "toolgate:plugin/host";\n` +
+      `import { serve } from "@toolgate/sdk/guest";\n` +
+      `export const { catalog, server } = serve(plugin, host);\n`,
+  );
+  const result = await esbuild
+    .build({
+      entryPoints: [entry],
+      outfile,
+      bundle: true,
+      format: "esm",
+      target: "es2022",
+      platform: "neutral",
+      mainFields: ["module", "main"],
+      conditions: ["toolgate", "module", "import"],
+      define: { TOOLGATE_ENGINE: JSON.stringify(engine), "process.env.NODE_ENV": '"production"' },
+      legalComments: "none",
+      minifySyntax: true,
+      minifyWhitespace: true,
+      absWorkingDir: project,
+      logLevel: "silent",
+      plugins: [oneSdk(), versioned()],
+    })
+    .catch((error) => {
+      throw new Wrong(
+        `the plugin cannot be bundled:\n${esbuild.formatMessagesSync(error.errors ?? [], { kind: "error" }).join("") || error.message}`,
+      );
+    });
+  for (const warning of esbuild.formatMessagesSync(result.warnings, { kind: "warning" }))
+    console.log(warning);
+  return outfile;
+}
+
+/** The SDK is the one that `toolgate` found, from wherever it is imported: two copies would not know each other's tools. */
+function oneSdk() {
+  const exported = JSON.parse(readFileSync(join(sdk, "package.json"), "utf8")).exports;
+  return {
+    name: "one-sdk",
+    setup(build) {
+      build.onResolve({ filter: /^@toolgate\/sdk(\/|$)/ }, ({ path }) => {
+        const target = exported[path.replace("@toolgate/sdk", ".")];
+        if (!target) return { errors: [{ text: `the SDK has no ${path}` }] };
+        if (path.endsWith("/testing"))
+          return { errors: [{ text: "@toolgate/sdk/testing is for tests: a plugin cannot import it" }] };
+        return { path: join(sdk, target.default ?? target) };
+      });
+      build.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
+        errors: [{ text: `${path} is of Node.js, and a component has no Node.js`, detail: importer }],
+      }));
+    },
+  };
+}
+
+/** `toolgate:plugin/host` becomes `toolgate:plugin/host@0.1.1`: the engines want the version, which is the interface's. */
+function versioned() {
+  const versions = new Map();
+  const folders = [wit, ...subfolders(join(wit, "deps"))];
+  for (const file of folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))) {
+    const line =
+      file.endsWith(".wit") && /^package ([a-z-]+:[a-z-]+)@([^;\s]+);/m.exec(readFileSync(file, "utf8"));
+    if (line) versions.set(line[1], line[2]);
+  }
+  return {
+    name: "versioned",
+    setup(build) {
+      build.onResolve({ filter: /^(toolgate|wasi):/ }, ({ path }) => {
+        const [name, version] = path.split("@");
+        const known = version ?? versions.get(name.split("/")[0]);
+        return known
+          ? { path: `${name}@${known}`, external: true }
+          : { errors: [{ text: `the interface has no ${name}` }] };
+      });
+    },
+  };
+}
+
+function subfolders(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [join(folder, entry.name)] : [],
+  );
+}
+
+async function withQuickJs(bundle) {
+  const { componentize } = tools("componentize-qjs");
+  try {
+    const { component } = await componentize({
+      witPath: wit,
+      world: options.world,
+      jsSource: readFileSync(bundle, "utf8"),
+      sync: true,
+    });
+    return component;
+  } catch (error) {
+    throw new Wrong(`QuickJS could not make a component of the plugin:\n${error.message}`);
+  }
+}
+
+async function withStarlingMonkey(bundle) {
+  // Its package.json shows `import` a way in, and `require.resolve` none.
+  const path = join(toolchain, "node_modules/@bytecodealliance/componentize-js/src/componentize.js");
+  const { componentize } = await import(pathToFileURL(path).href);
+  try {
+    const { component } = await componentize({
+      sourcePath: bundle,
+      witPath: wit,
+      worldName: options.world,
+      disableFeatures: ["http", "fetch-event"],
+    });
+    return component;
+  } catch (error) {
+    throw new Wrong(`StarlingMonkey could not make a component of the plugin:\n${error.message}`);
+  }
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
