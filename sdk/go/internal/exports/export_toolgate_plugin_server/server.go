@@ -1,0 +1,20 @@
+//go:build wasip1
+
+// Package export_toolgate_plugin_server is what the generated exports call. Its name is the generator's.
+package export_toolgate_plugin_server
+
+import (
+	"toolgate/internal/bindings/imports/toolgate_plugin_tool_types"
+	types "toolgate/internal/wit/types"
+)
+
+// Result is what comes of a call.
+type Result = types.Result[string, toolgate_plugin_tool_types.Failure]
+
+// Carry carries out one call. The SDK sets it when it starts.
+var Carry func(call toolgate_plugin_tool_types.Call) Result
+
+// Run is the export of that name.
+func Run(call toolgate_plugin_tool_types.Call) Result {
+	return Carry(call)
+}

@@ -1,0 +1,269 @@
+package toolgate
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Schemer is for types that say their own JSON Schema, a draft 2020-12 one without remote references.
+type Schemer interface{ JSONSchema() json.RawMessage }
+
+// direction says which way values go. What Go writes may be null where what it reads need not be.
+type direction bool
+
+const (
+	input  direction = false
+	output direction = true
+)
+
+var (
+	schemerType   = reflect.TypeFor[Schemer]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	timeType      = reflect.TypeFor[time.Time]()
+	numberType    = reflect.TypeFor[json.Number]()
+	textType      = reflect.TypeFor[encoding.TextUnmarshaler]()
+	textWriteType = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonType      = reflect.TypeFor[json.Unmarshaler]()
+	jsonWriteType = reflect.TypeFor[json.Marshaler]()
+)
+
+// deriver derives the schema of one type. Types that contain themselves become definitions.
+type deriver struct {
+	direction direction
+	open      map[reflect.Type]bool
+	names     map[reflect.Type]string
+	taken     map[string]bool
+	defs      map[string]any
+}
+
+// schemaOf derives a JSON Schema (draft 2020-12) from a type; an empty one means any JSON.
+func schemaOf(t reflect.Type, direction direction) (map[string]any, error) {
+	d := &deriver{
+		direction: direction, open: map[reflect.Type]bool{}, names: map[reflect.Type]string{}, taken: map[string]bool{},
+		defs: map[string]any{},
+	}
+	schema, err := d.schema(t)
+	if err != nil {
+		return nil, err
+	}
+	if name, ok := d.names[t]; ok {
+		// The root contains itself: it is written out, and its definition stands beside it.
+		root := map[string]any{}
+		for key, value := range d.defs[name].(map[string]any) {
+			root[key] = value
+		}
+		schema = root
+	}
+	if len(d.defs) > 0 {
+		schema["$defs"] = d.defs
+	}
+	return schema, nil
+}
+
+func (d *deriver) schema(t reflect.Type) (map[string]any, error) {
+	if own, ok, err := own(t); ok || err != nil {
+		return own, err
+	}
+	switch {
+	case t == rawType:
+		return map[string]any{}, nil
+	case t == timeType:
+		return map[string]any{"type": "string", "format": "date-time"}, nil
+	case t == numberType:
+		return map[string]any{"type": "number"}, nil
+	case t.Kind() == reflect.Pointer:
+		schema, err := d.schema(t.Elem())
+		return d.nullable(schema), err
+	case implements(t, textType) || implements(t, textWriteType):
+		return map[string]any{"type": "string"}, nil
+	case implements(t, jsonType) || implements(t, jsonWriteType):
+		return nil, fmt.Errorf("type %s writes its own JSON, so it has to say its schema: give it a method JSONSchema() json.RawMessage", t)
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}, nil
+	case reflect.String:
+		return map[string]any{"type": "string"}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return integer(t), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return integer(t), nil
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}, nil
+	case reflect.Interface:
+		return map[string]any{}, nil
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return d.collection(t)
+	case reflect.Struct:
+		return d.structure(t)
+	default:
+		return nil, fmt.Errorf("type %s has no JSON form", t)
+	}
+}
+
+// own gives the schema that a type says itself.
+func own(t reflect.Type) (map[string]any, bool, error) {
+	if t.Kind() == reflect.Interface || !implements(t, schemerType) {
+		return nil, false, nil
+	}
+	text := reflect.New(t).Interface().(Schemer).JSONSchema()
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return nil, true, fmt.Errorf("the schema that %s says is no JSON object: %w", t, err)
+	}
+	return schema, true, nil
+}
+
+func implements(t, what reflect.Type) bool {
+	return t.Implements(what) || reflect.PointerTo(t).Implements(what)
+}
+
+// integer gives the bounds of the narrow types; int and int64 have none, since no model needs them.
+func integer(t reflect.Type) map[string]any {
+	schema := map[string]any{"type": "integer"}
+	bits := t.Bits()
+	switch t.Kind() {
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		schema["minimum"] = 0
+		if bits < 64 && t.Kind() != reflect.Uint {
+			schema["maximum"] = uint64(1)<<bits - 1
+		}
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		schema["minimum"], schema["maximum"] = -(int64(1) << (bits - 1)), int64(1)<<(bits-1)-1
+	}
+	return schema
+}
+
+// nullable lets a result be null where Go writes null.
+func (d *deriver) nullable(schema map[string]any) map[string]any {
+	if d.direction == input || len(schema) == 0 {
+		return schema
+	}
+	if kind, ok := schema["type"].(string); ok {
+		schema["type"] = []string{kind, "null"}
+		return schema
+	}
+	return map[string]any{"anyOf": []any{schema, map[string]any{"type": "null"}}}
+}
+
+func (d *deriver) collection(t reflect.Type) (map[string]any, error) {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return d.nullable(map[string]any{"type": "string", "contentEncoding": "base64"}), nil
+	}
+	items, err := d.schema(t.Elem())
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		return map[string]any{"type": "array", "items": items, "minItems": t.Len(), "maxItems": t.Len()}, nil
+	case reflect.Slice:
+		return d.nullable(map[string]any{"type": "array", "items": items}), nil
+	}
+	if t.Key().Kind() != reflect.String && !implements(t.Key(), textType) {
+		return nil, fmt.Errorf("type %s has keys that are no strings", t)
+	}
+	return d.nullable(map[string]any{"type": "object", "additionalProperties": items}), nil
+}
+
+func (d *deriver) structure(t reflect.Type) (map[string]any, error) {
+	if name, ok := d.names[t]; ok {
+		return map[string]any{"$ref": "#/$defs/" + name}, nil
+	}
+	if d.open[t] {
+		name := d.name(t)
+		d.names[t] = name
+		return map[string]any{"$ref": "#/$defs/" + name}, nil
+	}
+	d.open[t] = true
+	defer delete(d.open, t)
+	properties, required := map[string]any{}, []string{}
+	if err := d.fields(t, properties, &required); err != nil {
+		return nil, err
+	}
+	schema := map[string]any{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	if name, ok := d.names[t]; ok {
+		d.defs[name] = schema
+		return map[string]any{"$ref": "#/$defs/" + name}, nil
+	}
+	return schema, nil
+}
+
+// name gives a definition a name that no other has.
+func (d *deriver) name(t reflect.Type) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '[' || r == ']' || r == '/' || r == '.' || r == ',' || r == '*' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, t.Name())
+	if plain == "" {
+		plain = "anonymous"
+	}
+	name := plain
+	for n := 2; d.taken[name]; n++ {
+		name = fmt.Sprintf("%s_%d", plain, n)
+	}
+	d.taken[name] = true
+	return name
+}
+
+func (d *deriver) fields(t reflect.Type, properties map[string]any, required *[]string) error {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, optional, skip := jsonName(field)
+		if skip {
+			continue
+		}
+		if field.Anonymous && field.Tag.Get("json") == "" {
+			inner := field.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct {
+				if err := d.fields(inner, properties, required); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if !field.IsExported() {
+			continue
+		}
+		schema, err := d.schema(field.Type)
+		if err == nil {
+			schema, err = annotate(schema, field)
+		}
+		if err != nil {
+			return fmt.Errorf("field %s: %w", field.Name, err)
+		}
+		properties[name] = schema
+		if !optional && (d.direction == output || field.Type.Kind() != reflect.Pointer) {
+			*required = append(*required, name)
+		}
+	}
+	return nil
+}
+
+// jsonName gives what encoding/json calls a field, and whether it leaves it out when it is empty.
+func jsonName(field reflect.StructField) (name string, optional, skip bool) {
+	tag := field.Tag.Get("json")
+	if tag == "-" {
+		return "", false, true
+	}
+	name, rest, _ := strings.Cut(tag, ",")
+	if name == "" {
+		name = field.Name
+	}
+	for _, option := range strings.Split(rest, ",") {
+		optional = optional || option == "omitempty" || option == "omitzero"
+	}
+	return name, optional, false
+}

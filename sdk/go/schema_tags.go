@@ -1,0 +1,116 @@
+package toolgate
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// How the tags of a field become keywords of its schema: those of the schema itself, and those of the items of a list.
+var (
+	textTags = map[string]string{
+		"description": "description", "title": "title",
+	}
+	valueTags = map[string]string{
+		"minimum": "minimum", "maximum": "maximum", "exclusiveMinimum": "exclusiveMinimum",
+		"exclusiveMaximum": "exclusiveMaximum", "multipleOf": "multipleOf", "minLength": "minLength", "maxLength": "maxLength",
+	}
+	listTags = map[string]string{
+		"minItems": "minItems", "maxItems": "maxItems", "uniqueItems": "uniqueItems", "minProperties": "minProperties",
+		"maxProperties": "maxProperties",
+	}
+)
+
+// annotate puts what the tags of a field say into its schema. On a list, `enum`, `pattern`, `format` and bounds of values are
+// said of its items.
+func annotate(schema map[string]any, field reflect.StructField) (map[string]any, error) {
+	whole := schema
+	if _, ok := schema["$ref"]; ok {
+		// Keywords beside a $ref are legal in draft 2020-12; a copy keeps them from whoever else refers there.
+		whole = map[string]any{"$ref": schema["$ref"]}
+	}
+	each := whole
+	if items, ok := whole["items"].(map[string]any); ok {
+		each = items
+	}
+	for tag, keyword := range textTags {
+		if text, ok := field.Tag.Lookup(tag); ok {
+			whole[keyword] = text
+		}
+	}
+	for _, tag := range []string{"pattern", "format"} {
+		if text, ok := field.Tag.Lookup(tag); ok {
+			each[tag] = text
+		}
+	}
+	for tag, keyword := range valueTags {
+		if err := value(field, tag, each, keyword); err != nil {
+			return nil, err
+		}
+	}
+	for tag, keyword := range listTags {
+		if err := value(field, tag, whole, keyword); err != nil {
+			return nil, err
+		}
+	}
+	if text, ok := field.Tag.Lookup("enum"); ok {
+		choices := []any{}
+		for _, choice := range strings.Split(text, ",") {
+			value, err := literal(choice, each)
+			if err != nil {
+				return nil, fmt.Errorf("tag enum: %w", err)
+			}
+			choices = append(choices, value)
+		}
+		each["enum"] = choices
+	}
+	for _, tag := range []string{"default", "example"} {
+		if text, ok := field.Tag.Lookup(tag); ok {
+			value, err := literal(text, whole)
+			if err != nil {
+				return nil, fmt.Errorf("tag %s: %w", tag, err)
+			}
+			if tag == "example" {
+				whole["examples"] = []any{value}
+			} else {
+				whole[tag] = value
+			}
+		}
+	}
+	return whole, nil
+}
+
+// value puts a number, or true or false, where its tag says so.
+func value(field reflect.StructField, tag string, into map[string]any, keyword string) error {
+	text, ok := field.Tag.Lookup(tag)
+	if !ok {
+		return nil
+	}
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	err := decoder.Decode(&value)
+	switch value.(type) {
+	case json.Number, bool:
+		if err == nil && !decoder.More() {
+			into[keyword] = value
+			return nil
+		}
+	}
+	return fmt.Errorf("tag %s: %q is no number", tag, text)
+}
+
+// literal reads a value as a tag writes it: a string as it is, anything else as JSON.
+func literal(text string, schema map[string]any) (any, error) {
+	if schema["type"] == "string" {
+		return text, nil
+	}
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil || decoder.More() {
+		return nil, fmt.Errorf("%q is no JSON", text)
+	}
+	return value, nil
+}

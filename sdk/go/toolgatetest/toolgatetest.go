@@ -1,0 +1,205 @@
+//go:build !wasip1
+
+// Package toolgatetest runs tools natively: no host, no WebAssembly.
+//
+//	func TestIt(t *testing.T) {
+//		toolgatetest.Check(t)
+//		run := toolgatetest.Run(t, "word_count", map[string]any{"text": "to be or not"})
+//		run.WantResult(t, 4)
+//	}
+package toolgatetest
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"sync"
+	"testing"
+
+	"toolgate"
+	"toolgate/internal/fake"
+	"toolgate/internal/host"
+)
+
+// Store is a key-value store in memory, to be handed to several calls in turn. Its zero value is empty.
+type Store = fake.Store
+
+// Call is one call of a server tool. Only Tool must be there; the rest has values that make no difference.
+type Call struct {
+	// Tool is the tool's name.
+	Tool string
+	// Arguments is what becomes the JSON of the arguments; nil is {}. Nothing checks them against the tool's schema here.
+	Arguments any
+	// ID, IdempotencyKey and Attempt are what the call is known by.
+	ID, IdempotencyKey string
+	Attempt            uint32
+	// Scope is where the call belongs.
+	Scope toolgate.Scope
+	// StopAt makes StopRequested say yes from the time on that it is asked for the StopAt-th time; 0 means never.
+	StopAt int
+	// Store is what toolgate/keyvalue finds; nil is an empty one.
+	Store *Store
+	// Config is what toolgate/config finds.
+	Config map[string]string
+	// HTTP answers the requests that toolgate/httpclient sends; nil denies them.
+	HTTP http.Handler
+}
+
+// Update is one report of progress.
+type Update struct {
+	Message string
+	// Fraction is toolgate.Unknown where it was not known.
+	Fraction float64
+	// Data is a JSON text, or empty.
+	Data string
+}
+
+// Line is one line of the log.
+type Line struct {
+	Level   toolgate.Level
+	Message string
+}
+
+// Result is what came of a call.
+type Result struct {
+	// Text is the JSON text of the result; empty where there is none.
+	Text string
+	// Failed says that there is no result; Kind and Message then say why.
+	Failed  bool
+	Kind    toolgate.Kind
+	Message string
+	// Updates and Log are what was reported, in order.
+	Updates []Update
+	Log     []Line
+}
+
+// Run makes a call with these arguments.
+func Run(t testing.TB, tool string, arguments any) Result {
+	t.Helper()
+	return Call{Tool: tool, Arguments: arguments}.Run(t)
+}
+
+// Run makes the call.
+func (c Call) Run(t testing.TB) Result {
+	t.Helper()
+	if c.Arguments == nil {
+		c.Arguments = struct{}{}
+	}
+	arguments, err := json.Marshal(c.Arguments)
+	if err != nil {
+		t.Fatalf("the arguments have no JSON form: %v", err)
+	}
+	scope, err := json.Marshal(c.Scope)
+	if err != nil {
+		t.Fatalf("the scope has no JSON form: %v", err)
+	}
+	call := host.Call{
+		ID: or(c.ID, "call-1"), Tool: c.Tool, Arguments: string(arguments), Scope: string(scope),
+		IdempotencyKey: or(c.IdempotencyKey, "key-1"), Attempt: max(c.Attempt, 1),
+	}
+	notes := &notes{stopAt: c.StopAt}
+	var result Result
+	fake.During(fake.World{Config: c.Config, Store: c.Store, HTTP: c.HTTP}, func() {
+		text, failure := host.Run(notes, call)
+		result.Text = text
+		if failure != nil {
+			result.Failed, result.Kind, result.Message = true, toolgate.Kind(failure.Kind), failure.Message
+		}
+	})
+	result.Updates, result.Log = notes.updates, notes.lines
+	return result
+}
+
+// Decode reads the result into a value.
+func (r Result) Decode(t testing.TB, into any) {
+	t.Helper()
+	if r.Failed {
+		t.Fatalf("%s: %s", r.Kind, r.Message)
+	}
+	if err := json.Unmarshal([]byte(r.Text), into); err != nil {
+		t.Fatalf("the result %s: %v", r.Text, err)
+	}
+}
+
+// WantResult fails the test unless the result is the JSON of want.
+func (r Result) WantResult(t testing.TB, want any) {
+	t.Helper()
+	var got, expected any
+	r.Decode(t, &got)
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatalf("what is wanted has no JSON form: %v", err)
+	}
+	if err := json.Unmarshal(text, &expected); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, expected) {
+		t.Fatalf("the result is\n  %s\nand not\n  %s", r.Text, text)
+	}
+}
+
+// WantFailure fails the test unless the call failed in this way.
+func (r Result) WantFailure(t testing.TB, kind toolgate.Kind) {
+	t.Helper()
+	if !r.Failed {
+		t.Fatalf("the call succeeded with %s", r.Text)
+	}
+	if r.Kind != kind {
+		t.Fatalf("the failure is %s, not %s: %s", r.Kind, kind, r.Message)
+	}
+}
+
+// Check fails the test if anything is wrong with the declarations, as far as can be told without a host; `toolgate check`
+// tells everything.
+func Check(t testing.TB) {
+	t.Helper()
+	tools, findings := host.Declared()
+	if len(tools) == 0 {
+		t.Error("no tool is registered")
+	}
+	for _, finding := range findings {
+		t.Error(finding)
+	}
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// notes is the host of a test. Tools may report from several goroutines.
+type notes struct {
+	mutex   sync.Mutex
+	updates []Update
+	lines   []Line
+	asked   int
+	stopAt  int
+}
+
+func (n *notes) Progress(message string, fraction *float64, data *string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	update := Update{Message: message, Fraction: toolgate.Unknown}
+	if fraction != nil {
+		update.Fraction = *fraction
+	}
+	if data != nil {
+		update.Data = *data
+	}
+	n.updates = append(n.updates, update)
+}
+
+func (n *notes) Log(level uint8, message string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.lines = append(n.lines, Line{toolgate.Level(level), message})
+}
+
+func (n *notes) StopRequested() bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.asked++
+	return n.stopAt > 0 && n.asked >= n.stopAt
+}
