@@ -16,6 +16,7 @@ mod component;
 mod failed;
 mod language;
 mod project;
+mod segments;
 mod skeleton;
 mod toolchain;
 mod world;

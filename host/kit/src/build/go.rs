@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Made, read};
 use crate::command::Invocation;
-use crate::{Failed, Kit, Project, component, toolchain, world};
+use crate::{Failed, Kit, Project, component, segments, toolchain, world};
 
 /// The least that compiles reactors (`-buildmode=c-shared` for wasip1).
 const LEAST: (u32, u32) = (1, 24);
@@ -26,7 +26,9 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .arg(&module)
         .arg(".")
         .run("compiling the plugin")?;
-    Ok(Made { component: component::of(&read(&module)?, &wit)?, tools: vec![version] })
+    let module = read(&module)?;
+    let module = segments::join(&module).unwrap_or(module);
+    Ok(Made { component: component::of(&module, &wit)?, tools: vec![version] })
 }
 
 /// The compiler, and its version as in `go1.27.3`.
