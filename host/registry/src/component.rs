@@ -18,6 +18,9 @@ use crate::{Access, Settings};
 pub(crate) struct Component {
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
+    /// The version of our interface that it was built against; `None` for a component that is not live and only runs the
+    /// calls that wait for it.
+    pub(crate) built_against: Option<String>,
     /// In the order of their declaration.
     pub(crate) tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, Arc<LiveTool>>,
@@ -48,6 +51,7 @@ impl Component {
         Self {
             plugin: plugin.clone(),
             digest,
+            built_against: None,
             tools,
             by_name,
             grants: Arc::new(access.effective.clone()),

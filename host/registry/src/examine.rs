@@ -36,6 +36,8 @@ pub(crate) struct Question<'a> {
 
 /// What was found about a component.
 pub(crate) struct Examined {
+    /// The version of our interface that it was built against, if so much of it could be read.
+    pub(crate) built_against: Option<String>,
     /// Its tools, as far as they could be read.
     pub(crate) tools: Vec<Tool>,
     /// What is wrong with it.
@@ -56,16 +58,18 @@ pub(crate) struct Examined {
 /// When the host failed and not the component.
 pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Option<Known>) -> io::Result<Examined> {
     let mut findings = Findings::default();
-    let ended = |findings: Findings, tools, access, is_packed| {
-        Ok(Examined { tools, findings: findings.into_vec(), access, is_packed, guest: None, news: None })
+    let ended = |built_against, findings: Findings, tools, access, is_packed| {
+        let findings = findings.into_vec();
+        Ok(Examined { built_against, tools, findings, access, is_packed, guest: None, news: None })
     };
     let looked = match guests.look(question.bytes) {
         Ok(looked) => looked,
         Err(error) => {
             refuse(error, &mut findings)?;
-            return ended(findings, Vec::new(), question.access(None), false);
+            return ended(None, findings, Vec::new(), question.access(None), false);
         }
     };
+    let built_against = Some(looked.built_against.clone());
     let declaration = read(&looked, question.settings, &mut findings);
     // Without its declaration such a component is not gone into any further: what it wants is not known.
     let is_readable = findings.len() == 0;
@@ -76,7 +80,7 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     });
     let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
     if stop {
-        return ended(findings, tools.unwrap_or_default(), access, declaration.is_some());
+        return ended(built_against, findings, tools.unwrap_or_default(), access, declaration.is_some());
     }
     // Declarations are read without any capability whatever is granted, so a component that lacks only grants can still be
     // asked, and its author sees every finding at once.
@@ -96,7 +100,7 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
         rules::judge(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
     });
     let news = known.filter(|_| !is_known);
-    Ok(Examined { tools, findings: findings.into_vec(), access, is_packed, guest, news })
+    Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
 }
 
 /// What a component may use, and what keeps it from it: found without a sandbox.
@@ -308,8 +312,11 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         LoadError::TooLarge { .. } => {
             (LoadRule::ComponentFile, "make it smaller: strip it, leave out what it does not use")
         }
-        LoadError::NotAPlugin => (LoadRule::UnknownInterface, "build it against a world of toolgate:plugin"),
+        LoadError::NotAPlugin { .. } => (LoadRule::UnknownInterface, "build it against a world of toolgate:plugin"),
         LoadError::Version { .. } => (LoadRule::UnknownInterface, "build it against a version that this host speaks"),
+        LoadError::Newer(_) => {
+            (LoadRule::UnknownInterface, "use a newer host, or build it without what this one lacks")
+        }
         LoadError::Structure(_) => {
             (LoadRule::ComponentStructure, "leave out what it does not use, or make several plugins of it")
         }

@@ -37,6 +37,8 @@ impl dyn Guests {
 
 /// What a component says of itself.
 pub(crate) struct Looked {
+    /// The version of our interface that it was built against.
+    pub(crate) built_against: String,
     /// Its imports beyond what every guest has, with the capability that each needs.
     pub(crate) beyond: Vec<ForeignImport>,
     /// Whether it asks which folders there are.
@@ -51,6 +53,7 @@ impl Looked {
     /// What is known of a component with this interface.
     pub(crate) fn of(interface: &Interface, bytes: &[u8]) -> Result<Self, LoadError> {
         Ok(Self {
+            built_against: interface.built_against(),
             beyond: interface.foreign(Capabilities::default()),
             asks_for_folders: interface.asks_for_folders(),
             has_server: interface.has_server,

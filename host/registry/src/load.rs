@@ -101,8 +101,13 @@ impl Shared {
         let examined = examined.map_err(NotLoaded::Fault)?;
         if !examined.findings.is_empty() {
             let findings = examined.findings;
-            let access = Some(examined.access);
-            let refused = Refused { component: digest, findings: findings.clone(), access, found: origin.is_found() };
+            let refused = Refused {
+                component: digest,
+                findings: findings.clone(),
+                access: Some(examined.access),
+                built_against: examined.built_against,
+                found: origin.is_found(),
+            };
             self.reject(plugin, refused);
             return Err(NotLoaded::Rejected { component: digest, findings });
         }
@@ -115,7 +120,9 @@ impl Shared {
         // A component that was live before and is again may have its guest still.
         let guest = examined.guest.or_else(|| catalog.component(digest).and_then(|known| known.guest.get().cloned()));
         let places = self.places(plugin);
-        let component = Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
+        let mut component =
+            Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
+        component.built_against = examined.built_against;
         let component = Arc::new(component);
         self.catalog.rcu(|catalog| catalog.with(&component));
         loading.insert(digest);

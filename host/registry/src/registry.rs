@@ -41,6 +41,9 @@ pub struct PluginStatus {
     pub rejected: Option<(Digest, Vec<Finding>)>,
     /// What the live component may use, or would that was refused. `None` where nothing could be read.
     pub access: Option<Access>,
+    /// The version of our interface that the live component was built against, or that was refused, such as
+    /// `toolgate:plugin@0.1.1`. `None` where it could not be read.
+    pub built_against: Option<String>,
 }
 
 /// What was refused last under a name.
@@ -49,6 +52,7 @@ pub(crate) struct Refused {
     pub(crate) component: Digest,
     pub(crate) findings: Vec<Finding>,
     pub(crate) access: Option<Access>,
+    pub(crate) built_against: Option<String>,
     /// Whether it was found in the watched folder.
     pub(crate) found: bool,
 }
@@ -60,6 +64,9 @@ pub struct CheckReport {
     pub component: Digest,
     /// Its tools, as far as they could be read.
     pub tools: Vec<Tool>,
+    /// The version of our interface that it was built against, such as `toolgate:plugin@0.1.1`. `None` where it could not be
+    /// read.
+    pub built_against: Option<String>,
     /// Everything that is wrong. Empty: it would be loaded.
     pub findings: Vec<Finding>,
     /// What it may use.
@@ -197,18 +204,23 @@ impl Registry {
     #[must_use]
     pub fn plugins(&self) -> Vec<PluginStatus> {
         let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
-        let unknown = |name: &PluginName| PluginStatus { name: name.clone(), live: None, rejected: None, access: None };
+        let unknown = |name: &PluginName| {
+            let name = name.clone();
+            PluginStatus { name, live: None, rejected: None, access: None, built_against: None }
+        };
         for component in self.shared.catalog.load().plugins() {
             let tools = component.tools.iter().map(|tool| tool.tool.name.clone()).collect();
             let status = all.entry(component.plugin.clone()).or_insert_with_key(unknown);
             status.live = Some((component.digest, tools));
             status.access = Some(component.access.clone());
+            status.built_against.clone_from(&component.built_against);
         }
         for (name, rejected) in lock(&self.shared.rejected).iter() {
             let status = all.entry(name.clone()).or_insert_with_key(unknown);
             status.rejected = Some((rejected.component, rejected.findings.clone()));
             if status.live.is_none() {
                 status.access.clone_from(&rejected.access);
+                status.built_against.clone_from(&rejected.built_against);
             }
         }
         all.into_values().collect()
@@ -234,6 +246,7 @@ impl Registry {
         Ok(CheckReport {
             component,
             tools: examined.tools,
+            built_against: examined.built_against,
             findings: examined.findings,
             access: examined.access,
             is_packed: examined.is_packed,

@@ -65,6 +65,7 @@ impl Guests for Paper {
         let component = read(bytes)?;
         let imports = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
         Ok(Looked {
+            built_against: "toolgate:plugin@0.1.1".to_owned(),
             beyond: beyond(&component),
             asks_for_folders: imports.into_iter().any(|name| name.contains("filesystem")),
             has_server: component["server"].as_bool().unwrap_or(true),

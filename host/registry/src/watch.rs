@@ -268,7 +268,7 @@ impl Watch {
 
 /// A file in the folder that was not read.
 fn unread(finding: Finding) -> Refused {
-    Refused { component: Digest::of([]), findings: vec![finding], access: None, found: true }
+    Refused { component: Digest::of([]), findings: vec![finding], access: None, built_against: None, found: true }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The versions of the interface that plugins are built against. A plugin speaks one of them, known from the names of its
 //! exports before anything of it is compiled; everything outside of this module knows only the newest form.
 
+pub(crate) mod package;
 pub(crate) mod policy;
 pub(crate) mod v0_1;
 
@@ -10,6 +11,7 @@ use domain::{Approval, Executor, Failure};
 use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{Result, Store};
 
+use self::package::Package;
 use crate::call::Job;
 use crate::guest::Guest;
 
@@ -24,16 +26,20 @@ impl AbiVersion {
     /// The version that an export belongs to, such as `toolgate:plugin/catalog@0.1.3`. Within 0.x the second number
     /// counts, as everywhere in semantic versioning.
     pub(crate) fn of(version: &str) -> Option<Self> {
-        let mut numbers = version.split('.');
-        match (numbers.next(), numbers.next(), numbers.next()) {
-            (Some("0"), Some("1"), Some(_)) => Some(Self::V0_1),
-            _ => None,
-        }
+        PLUGIN.speaks(version).then_some(Self::V0_1)
     }
-
-    /// The versions that this host speaks, for messages.
-    pub(crate) const SPOKEN: &str = "0.1";
 }
+
+/// The interface of plugins, as far as they import it.
+pub(crate) static PLUGIN: Package = Package {
+    name: "toolgate:plugin",
+    spoken: "0.1",
+    newest: "0.1.1",
+    interfaces: &[("host", &["progress", "log", STOP_REQUESTED]), ("tool-types", &[])],
+};
+
+/// The function by which a call hears that it should stop.
+pub(crate) const STOP_REQUESTED: &str = "stop-requested";
 
 impl fmt::Display for AbiVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,23 +104,4 @@ impl Exports {
 /// Links the `host` interface in every version.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
     v0_1::link(linker)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_known_by_what_it_is_compatible_with() {
-        for (text, version) in [
-            ("0.1.0", Some(AbiVersion::V0_1)),
-            ("0.1.9", Some(AbiVersion::V0_1)),
-            ("0.2.0", None),
-            ("1.0.0", None),
-            ("0.1", None),
-            ("", None),
-        ] {
-            assert_eq!(AbiVersion::of(text), version, "{text}");
-        }
-    }
 }

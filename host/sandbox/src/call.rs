@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Failure, FailureCode, Json, Limits, Outcome, PluginName};
+use domain::{Failure, FailureCode, Json, Limits, Outcome, PluginName, Span};
 use futures::FutureExt as _;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
@@ -86,7 +86,8 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let Some(_place) = sandbox.place(Duration::from_millis(limits.time.millis())).await else {
         return refused(ending::busy());
     };
-    if !sink.begins(limits.stop_grace) {
+    let grace = if plugin.hears_of_stop() { limits.stop_grace } else { Span::ZERO };
+    if !sink.begins(grace) {
         let message = "the call ended before the tool began to run; nothing was carried out";
         return refused(Failure::new(FailureCode::ToolUnavailable, message));
     }

@@ -5,7 +5,7 @@
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
-use crate::abi::AbiVersion;
+use crate::abi::{AbiVersion, PLUGIN};
 use crate::capability::{Capabilities, Capability};
 use crate::ending::excerpt;
 use crate::load::{ForeignImport, LoadError};
@@ -18,8 +18,10 @@ pub struct Interface {
     pub imports: Vec<String>,
     /// The names of its exports. Toolchains add some of their own; they mean nothing here.
     pub exports: Vec<String>,
-    /// The version of our interface that it was built against.
+    /// The form of our interface that it speaks.
     pub speaks: AbiVersion,
+    /// The version of our interface that it was built against, such as `0.1.1`.
+    pub version: String,
     /// Whether it exports `server`, which a plugin with a server tool must.
     pub has_server: bool,
 }
@@ -46,22 +48,29 @@ impl Interface {
     /// Reads it.
     ///
     /// # Errors
-    /// When the bytes are not a component, or one that exports no `catalog` of a version that this host speaks.
+    /// When the bytes are not a component, or one that exports no `catalog` of a version that this host speaks, or one that
+    /// needs an interface of ours that this host does not have.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, LoadError> {
         let (imports, exports) = names(bytes)?;
         let ours = |interface: &str| {
-            let named = |name: &&Name<'_>| name.package == "toolgate:plugin" && name.interface == interface;
+            let named = |name: &&Name<'_>| name.package == PLUGIN.name && name.interface == interface;
             exports.iter().filter_map(|text| Name::parse(text)).find(|name| named(&name)).map(|name| name.version)
         };
-        let found = ours("catalog").ok_or(LoadError::NotAPlugin)?;
-        let unknown = |found: &str| LoadError::Version { found: excerpt(found) };
-        let speaks = AbiVersion::of(found).ok_or_else(|| unknown(found))?;
+        let found = ours("catalog").ok_or_else(|| LoadError::not_a_plugin(&exports))?;
+        let speaks = AbiVersion::of(found).ok_or_else(|| PLUGIN.unspoken(found))?;
         let server = ours("server");
         if let Some(version) = server.filter(|version| AbiVersion::of(version) != Some(speaks)) {
-            return Err(unknown(version));
+            return Err(PLUGIN.unspoken(version));
         }
-        let has_server = server.is_some();
-        Ok(Self { imports, exports, speaks, has_server })
+        PLUGIN.judge_names(&imports)?;
+        let (version, has_server) = (found.to_owned(), server.is_some());
+        Ok(Self { imports, exports, speaks, version, has_server })
+    }
+
+    /// The version of our interface that it was built against, with the name of the package: `toolgate:plugin@0.1.1`.
+    #[must_use]
+    pub fn built_against(&self) -> String {
+        format!("{}@{}", PLUGIN.name, self.version)
     }
 
     /// Whether it asks which folders there are. Most toolchains import that whether the source does anything with it or not.
@@ -92,8 +101,8 @@ impl Interface {
 
 /// Whether every guest may import this: the host's own interface and the inert WASI.
 fn is_everyones(name: &Name<'_>) -> bool {
-    let ours = name.package == "toolgate:plugin" && matches!(name.interface, "host" | "tool-types");
-    (ours && AbiVersion::of(name.version).is_some()) || wasi::is_inert(name.package, name.version)
+    // Which interfaces of it there are was judged when the names were read.
+    name.package == PLUGIN.name || wasi::is_inert(name.package, name.version)
 }
 
 /// The names of what the outermost component imports and exports.

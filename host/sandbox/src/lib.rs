@@ -40,6 +40,7 @@ mod spending;
 mod structure;
 mod wasi;
 
+pub use abi::package::Newer;
 pub use abi::{AbiVersion, Declared};
 pub use call::{End, Job, Spent};
 pub use capability::filesystem::{Folder, raise_open_files};

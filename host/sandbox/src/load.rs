@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::AbiVersion;
+use crate::abi::PLUGIN;
+use crate::abi::package::Newer;
 use crate::capability::Capability;
 use crate::compile::CompileCost;
+use crate::ending::excerpt;
 use crate::structure::StructureBound;
 
 /// Why a component was not loaded.
@@ -29,20 +31,32 @@ pub enum LoadError {
     },
     /// It exports no catalog.
     #[error(
-        "not a plugin: it does not export `toolgate:plugin/catalog@{}.x`, as everything built against wit/ does",
-        AbiVersion::SPOKEN
+        "not a plugin: it does not export `{}/catalog@{}.x`, as everything built against wit/ does; {exports}",
+        PLUGIN.name,
+        PLUGIN.spoken
     )]
-    NotAPlugin,
+    NotAPlugin {
+        /// What it exports instead, in words.
+        exports: String,
+    },
     /// It was built against a version of the interface that this host does not speak.
     #[error(
-        "built against version {found} of toolgate:plugin; this host speaks {}: build against that version, or use a newer \
-         host",
-        AbiVersion::SPOKEN
+        "built against version {found} of {package}; this host speaks {spoken}, up to {newest}: build it against {newest}, or \
+         use a host that speaks {found}"
     )]
     Version {
-        /// The version that it exports.
+        /// The package.
+        package: &'static str,
+        /// The version that it names.
         found: String,
+        /// What this host speaks.
+        spoken: &'static str,
+        /// The newest version of that.
+        newest: &'static str,
     },
+    /// It needs something of the interface that only a newer host has.
+    #[error("{0}")]
+    Newer(Newer),
     /// It imports what it was not granted.
     #[error("imports outside of its grants: {}", list(.0))]
     Imports(Vec<ForeignImport>),
@@ -64,6 +78,23 @@ pub enum LoadError {
     /// The host failed, not the plugin.
     #[error("the host could not load it")]
     Host(#[source] anyhow::Error),
+}
+
+/// Exports that a message names.
+const EXPORTS: usize = 3;
+
+impl LoadError {
+    /// That a component with these exports is no plugin.
+    pub(crate) fn not_a_plugin(exports: &[String]) -> Self {
+        let named: Vec<_> = exports.iter().take(EXPORTS).map(|name| format!("`{}`", excerpt(name))).collect();
+        Self::NotAPlugin {
+            exports: match exports.len() {
+                0 => "it exports nothing".to_owned(),
+                many if many > EXPORTS => format!("it exports {} and {} more", named.join(", "), many - EXPORTS),
+                _ => format!("it exports {}", named.join(", ")),
+            },
+        }
+    }
 }
 
 /// One import outside of a plugin's grants.

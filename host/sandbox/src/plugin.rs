@@ -21,6 +21,7 @@ pub struct Plugin(Arc<Loaded>);
 struct Loaded {
     digest: Digest,
     has_server: bool,
+    hears_of_stop: bool,
     exports: Exports,
     pre: InstancePre<Guest>,
     sandbox: Arc<Shared>,
@@ -64,11 +65,12 @@ impl Plugin {
     pub(crate) fn new(
         digest: Digest,
         has_server: bool,
+        hears_of_stop: bool,
         exports: Exports,
         pre: InstancePre<Guest>,
         sandbox: Arc<Shared>,
     ) -> Self {
-        Self(Arc::new(Loaded { digest, has_server, exports, pre, sandbox }))
+        Self(Arc::new(Loaded { digest, has_server, hears_of_stop, exports, pre, sandbox }))
     }
 
     /// The digest under which the component was loaded.
@@ -81,6 +83,11 @@ impl Plugin {
     #[must_use]
     pub fn has_server(&self) -> bool {
         self.0.has_server
+    }
+
+    /// Whether it can ask if a call should stop. If not, waiting for it to stop by itself would be in vain.
+    pub(crate) fn hears_of_stop(&self) -> bool {
+        self.0.hears_of_stop
     }
 
     /// What the plugin says that its tools are: its own words, to which no rule was applied yet.

@@ -11,7 +11,7 @@ use domain::{Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Ris
 use serde_json::{Map, Value};
 use wasmtime::component::{InstancePre, Linker};
 
-use crate::abi::policy::{self as abi, Indices};
+use crate::abi::policy::{self as abi, Indices, POLICY};
 use crate::call;
 use crate::clock::Stopwatch;
 use crate::ending::{self, excerpt, size};
@@ -21,9 +21,6 @@ use crate::load::LoadError;
 use crate::report::Sink;
 use crate::sandbox::{Sandbox, Shared, unfit};
 use crate::wasi;
-
-/// The package of the interface.
-const PACKAGE: &str = "toolgate:policy";
 
 /// The longest reason that a policy may give, in bytes.
 const MAX_REASON: usize = 4096;
@@ -127,20 +124,15 @@ pub enum PolicyError {
     /// It does not export what a policy exports.
     #[error(
         "not a policy: it does not export `{}/judge@{}.x`, as everything built against wit/policy does",
-        PACKAGE,
-        abi::SPOKEN
+        POLICY.name,
+        POLICY.spoken
     )]
     NotAPolicy,
-    /// It was built against a version of the interface that this host does not speak.
-    #[error("built against version {found} of {}; this host speaks {}", PACKAGE, abi::SPOKEN)]
-    Version {
-        /// The version that it exports.
-        found: String,
-    },
     /// It imports what no policy may have.
     #[error("a policy has no capability, and this one imports {}", .0.join(", "))]
     Imports(Vec<String>),
-    /// It is no component, cannot be compiled, or does not fit the interface.
+    /// It is no component, was built against another version of the interface, cannot be compiled, or does not fit the
+    /// interface.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -160,11 +152,12 @@ impl Sandbox {
     pub fn inspect_policy(bytes: &[u8]) -> Result<(), PolicyError> {
         let (imports, exports) = inspect::names(bytes)?;
         let mut exports = exports.iter().filter_map(|text| Name::parse(text));
-        let judge = exports.find(|name| name.package == PACKAGE && name.interface == "judge");
+        let judge = exports.find(|name| name.package == POLICY.name && name.interface == "judge");
         let version = judge.ok_or(PolicyError::NotAPolicy)?.version;
-        if !abi::speaks(version) {
-            return Err(PolicyError::Version { found: excerpt(version) });
+        if !POLICY.speaks(version) {
+            return Err(POLICY.unspoken(version).into());
         }
+        POLICY.judge_names(&imports)?;
         let foreign = |text: &&String| !Name::parse(text).is_some_and(|name| is_everyones(&name));
         let foreign: Vec<_> = imports.iter().filter(foreign).map(|text| format!("`{}`", excerpt(text))).collect();
         if foreign.is_empty() { Ok(()) } else { Err(PolicyError::Imports(foreign)) }
@@ -179,6 +172,7 @@ impl Sandbox {
         Self::inspect_policy(bytes)?;
         let component = self.component(digest, bytes)?;
         let shared = self.shared();
+        POLICY.judge_functions(&shared.engine, &component)?;
         let mut linker = Linker::new(&shared.engine);
         let host = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
         wasi::link(&mut linker).map_err(host)?;
@@ -192,8 +186,8 @@ impl Sandbox {
 
 /// Whether every policy may import this.
 fn is_everyones(name: &Name<'_>) -> bool {
-    let ours = name.package == PACKAGE && matches!(name.interface, "host" | "policy-types");
-    (ours && abi::speaks(name.version)) || wasi::is_inert(name.package, name.version)
+    // Which interfaces of it there are was judged when the names were read.
+    name.package == POLICY.name || wasi::is_inert(name.package, name.version)
 }
 
 impl Policy {

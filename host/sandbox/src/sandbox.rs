@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
-use crate::abi::{self, Exports};
+use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
 use crate::blocking::Places;
 use crate::cache::{Cache, code};
 use crate::capability::config;
@@ -184,9 +184,12 @@ impl Sandbox {
             return Err(LoadError::Imports(foreign));
         }
         let component = self.component(digest, bytes)?;
+        let engine = &self.0.engine;
+        PLUGIN.judge_functions(engine, &component)?;
+        let hears_of_stop = PLUGIN.is_imported(engine, &component, STOP_REQUESTED);
         let pre = self.link(&component, capabilities)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
-        Ok(Plugin::new(digest, interface.has_server, exports, pre, Arc::clone(&self.0)))
+        Ok(Plugin::new(digest, interface.has_server, hears_of_stop, exports, pre, Arc::clone(&self.0)))
     }
 
     /// Forgets the compiled code of every component that is neither in the set nor a policy that was loaded, and of other

@@ -157,6 +157,7 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
     Some(PluginView {
         name: status.name.to_string(),
         digest: digest.to_string(),
+        built_against: status.built_against.clone(),
         tools,
         state,
         needs_review: rejected.into_iter().any(|finding| finding.rule == LoadRule::NeedsReview),

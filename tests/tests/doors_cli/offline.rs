@@ -36,6 +36,7 @@ fn check_says_what_to_change() {
                   grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
               [import-not-granted] the component imports `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
                   grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
+              built against toolgate:plugin@0.1.1
         "#]],
     );
     check(
@@ -43,6 +44,7 @@ fn check_says_what_to_change() {
         0,
         &expect![[r#"
             fine store.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
+              built against toolgate:plugin@0.1.1
               may use
                 keyvalue: up to 16777216 bytes in 100000 keys
         "#]],

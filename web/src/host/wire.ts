@@ -15,6 +15,7 @@ export interface Want {
 export interface Plugin {
   name: string;
   digest: string;
+  built_against?: string;
   tools: string[];
   state: "live" | "rejected";
   findings: { tool?: string; rule: string; message: string; remedy: string }[];

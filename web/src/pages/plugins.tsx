@@ -59,6 +59,11 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
         {plugin.needs_review && <Badge tone="waiting">needs review</Badge>}
       </header>
       <Digest of={plugin.digest} label="digest of the component" />
+      {plugin.built_against && (
+        <p className="row-end">
+          built against <code>{plugin.built_against}</code>
+        </p>
+      )}
       {plugin.findings.length > 0 && <Findings findings={plugin.findings} />}
       {plugin.tools.length > 0 && (
         <section aria-label={`Tools of ${plugin.name}`}>

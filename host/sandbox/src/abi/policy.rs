@@ -6,6 +6,7 @@ use wasmtime::{Result, Store};
 
 use self::bindings::exports::toolgate::policy::judge;
 use self::bindings::toolgate::policy::{host, policy_types};
+use super::package::Package;
 use crate::guest::Guest;
 use crate::policy::{PolicyQuestion, Said};
 use crate::report::Level;
@@ -22,14 +23,13 @@ mod bindings {
     });
 }
 
-/// The versions that this host speaks, for messages.
-pub(crate) const SPOKEN: &str = "0.1";
-
-/// Whether this host speaks a version of the interface, such as `0.1.3`.
-pub(crate) fn speaks(version: &str) -> bool {
-    let mut numbers = version.split('.');
-    matches!((numbers.next(), numbers.next(), numbers.next()), (Some("0"), Some("1"), Some(_)))
-}
+/// The interface of policies, as far as they import it.
+pub(crate) static POLICY: Package = Package {
+    name: "toolgate:policy",
+    spoken: "0.1",
+    newest: "0.1.0",
+    interfaces: &[("host", &["log"]), ("policy-types", &[])],
+};
 
 /// Where the export of a policy is.
 pub(crate) struct Indices(judge::GuestIndices);
@@ -108,17 +108,5 @@ impl host::Host for Guest {
             host::Level::Error => Level::Error,
         };
         Self::log(self).line(level, &message);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_version_is_known_by_what_it_is_compatible_with() {
-        for (text, spoken) in
-            [("0.1.0", true), ("0.1.9", true), ("0.2.0", false), ("1.0.0", false), ("0.1", false), ("", false)]
-        {
-            assert_eq!(super::speaks(text), spoken, "{text}");
-        }
     }
 }

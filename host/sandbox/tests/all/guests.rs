@@ -95,6 +95,17 @@ impl Wat<'_> {
     }
 }
 
+/// The component with a text in its bytes replaced by one of the same length.
+pub(crate) fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    for at in 0..component.len() - from.len() {
+        if component[at..].starts_with(from.as_bytes()) {
+            component[at..at + from.len()].copy_from_slice(to.as_bytes());
+        }
+    }
+    component
+}
+
 /// Adds core modules to a component, each instantiated once: what no single module can have, such as several memories.
 pub(crate) fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Vec<u8> {
     let before = count_modules(&component);

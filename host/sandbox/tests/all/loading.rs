@@ -3,7 +3,7 @@
 use domain::Digest;
 use toolgate_sandbox::{AbiVersion, Capabilities, Capability, ForeignImport, LoadError, Sandbox, Settings};
 
-use crate::guests::{Wat, guest, with_modules};
+use crate::guests::{Wat, guest, replaced, with_modules};
 use crate::world::{outcome, sandbox};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
@@ -17,7 +17,7 @@ fn a_component_says_what_it_is() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
     assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
     assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
-    assert_eq!(interface.speaks, AbiVersion::V0_1);
+    assert_eq!((interface.speaks, interface.version.as_str()), (AbiVersion::V0_1, "0.1.1"));
     assert!(interface.has_server);
 }
 
@@ -54,24 +54,82 @@ fn every_foreign_import_is_named_with_the_grant_that_would_allow_it() {
 
 /// The same component, as if it had been built against another version.
 fn of_version(version: &str) -> Vec<u8> {
-    let mut component = guest(ECHO);
-    let (from, to) = (b"@0.1.1".as_slice(), format!("@{version}"));
-    assert_eq!(from.len(), to.len());
-    for at in 0..component.len() - from.len() {
-        if component[at..].starts_with(from) {
-            component[at..at + from.len()].copy_from_slice(to.as_bytes());
-        }
-    }
-    component
+    replaced(guest(ECHO), "@0.1.1", &format!("@{version}"))
+}
+
+/// A component that asks whether it should stop, as if it had been built against another version, in which that function has
+/// another name.
+fn of_the_future(version: &str, function: &str) -> Vec<u8> {
+    let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
+    let component = Wat { run: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
+    replaced(replaced(component, "@0.1.1", &format!("@{version}")), "stop-requested", function)
 }
 
 #[test]
 fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
     for version in ["0.2.0", "1.0.0"] {
         let refusal = refusal(&of_version(version), Capabilities::default());
-        assert!(matches!(&refusal, LoadError::Version { found } if found == version), "{refusal}");
-        assert!(refusal.to_string().contains("this host speaks 0.1"), "{refusal}");
+        assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
+        let said = format!(
+            "built against version {version} of toolgate:plugin; this host speaks 0.1, up to 0.1.1: build it against 0.1.1, or \
+             use a host that speaks {version}"
+        );
+        assert_eq!(refusal.to_string(), said);
     }
+}
+
+#[test]
+fn what_only_a_newer_host_has_is_named() {
+    assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "nothing newer is used");
+    let refused = refusal(&of_the_future("0.1.9", "stop-sometimes"), Capabilities::default());
+    assert_eq!(
+        refused.to_string(),
+        "it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built against version 0.1.9 \
+         of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1"
+    );
+    // An interface is seen by its name, before anything is compiled.
+    let component = wat::parse_str(
+        r#"(component
+          (import "toolgate:plugin/timers@0.1.9" (instance))
+          (import "toolgate:plugin/dreams@0.1.9" (instance))
+          (core module $m (func (export "f")))
+          (core instance $i (instantiate $m))
+          (func $f (canon lift (core func $i "f")))
+          (instance $catalog (export "tools" (func $f)))
+          (export "toolgate:plugin/catalog@0.1.9" (instance $catalog)))"#,
+    )
+    .expect("text");
+    let refused = Sandbox::inspect(&component).expect_err("refused").to_string();
+    assert!(refused.starts_with("it needs the interface `timers`, the interface `dreams`, which"), "{refused}");
+    // What it imports counts like what it exports.
+    let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.1", "toolgate:plugin/host@0.2.1");
+    assert!(matches!(refusal(&mixed, Capabilities::default()), LoadError::Version { found, .. } if found == "0.2.1"));
+}
+
+#[test]
+fn a_package_that_nobody_knows_is_no_plugin_and_says_what_it_is() {
+    let refused = refusal(&replaced(guest(ECHO), "toolgate:plugin/", "othergate:plugi/"), Capabilities::default());
+    assert!(matches!(refused, LoadError::NotAPlugin { .. }));
+    let said = refused.to_string();
+    let (what, exports) = said.split_once("; it exports ").expect("both");
+    assert_eq!(
+        what,
+        "not a plugin: it does not export `toolgate:plugin/catalog@0.1.x`, as everything built against wit/ does"
+    );
+    for export in ["`othergate:plugi/catalog@0.1.1`", "`othergate:plugi/server@0.1.1`"] {
+        assert!(exports.contains(export), "{exports}");
+    }
+}
+
+#[test]
+fn a_component_of_an_older_version_runs_as_it_always_did() {
+    let component = std::fs::read("../../tests/fixtures/wit-0.1.0.wasm").expect("it is kept");
+    let interface = Sandbox::inspect(&component).expect("a plugin");
+    assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
+    let plugin = crate::world::load(&component);
+    let tools = crate::world::RUNTIME.block_on(plugin.declarations()).expect("its tools");
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
 }
 
 #[test]
@@ -85,7 +143,7 @@ fn what_is_no_plugin_is_told_apart() {
     assert!(matches!(refuse(b""), LoadError::Malformed(_)));
     assert!(matches!(refuse(b"#!/bin/sh\n"), LoadError::Malformed(_)));
     assert!(matches!(refuse(&wat::parse_str("(module)").expect("text")), LoadError::Module));
-    assert!(matches!(refuse(&wat::parse_str("(component)").expect("text")), LoadError::NotAPlugin));
+    assert!(matches!(refuse(&wat::parse_str("(component)").expect("text")), LoadError::NotAPlugin { .. }));
     let whole = guest(ECHO);
     for end in (0..whole.len()).step_by(97) {
         let refused = refuse(&whole[..end]);

@@ -16,4 +16,5 @@ mod loading;
 mod policies;
 mod reports;
 mod secrets;
+mod stopping;
 mod world;

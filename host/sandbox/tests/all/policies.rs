@@ -9,7 +9,7 @@ use toolgate_sandbox::{
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-use crate::guests::guest;
+use crate::guests::{guest, replaced};
 use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
 
 /// A policy. `judge` is the body of the function; its local `$q` is the address of the question and it returns that of the
@@ -323,17 +323,31 @@ fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
     assert!(refusal(&plugin).starts_with("not a policy: it does not export `toolgate:policy/judge@0.1.x`"));
     let policy = policy(PROCEED);
     let refused = sandbox().load(Digest::of(&policy), &policy, Capabilities::EVERY);
-    assert!(matches!(refused, Err(LoadError::NotAPlugin)), "{refused:?}");
+    assert!(matches!(refused, Err(LoadError::NotAPlugin { .. })), "{refused:?}");
     assert!(refusal(b"\0asm\x01\0\0\0").starts_with("a core module"));
     assert!(refusal(b"").starts_with("not a WebAssembly component"));
-    let mut other = policy;
-    let (from, to) = (b"toolgate:policy/judge@0.1.0".as_slice(), b"toolgate:policy/judge@0.2.0".as_slice());
-    for at in 0..other.len() - from.len() {
-        if other[at..].starts_with(from) {
-            other[at..at + to.len()].copy_from_slice(to);
-        }
+}
+
+#[test]
+fn a_policy_of_another_version_is_refused_by_what_it_needs() {
+    let of = |version: &str| replaced(policy(PROCEED), "@0.1.0", &format!("@{version}"));
+    for version in ["0.2.0", "1.0.0"] {
+        let said = format!(
+            "built against version {version} of toolgate:policy; this host speaks 0.1, up to 0.1.0: build it against 0.1.0, or \
+             use a host that speaks {version}"
+        );
+        assert_eq!(refusal(&of(version)), said);
     }
-    assert_eq!(refusal(&other), "built against version 0.2.0 of toolgate:policy; this host speaks 0.1");
+    let component = of("0.1.9");
+    sandbox().load_policy(Digest::of(&component), &component).expect("it needs nothing that is newer");
+    let logs =
+        Wat { judge: "(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (call $proceed)", ..Wat::default() };
+    let newer = replaced(replaced(logs.build(), "@0.1.0", "@0.1.9"), "log", "lag");
+    assert_eq!(
+        refusal(&newer),
+        "it needs `lag` of the interface `host`, which this host does not have: it was built against version 0.1.9 of \
+         toolgate:policy, and this host has 0.1.0: use a newer host, or build it against 0.1.0"
+    );
 }
 
 #[test]

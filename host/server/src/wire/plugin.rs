@@ -17,6 +17,10 @@ pub struct PluginView {
     pub name: String,
     /// The digest of the component: of the live one, or of the one that was refused.
     pub digest: String,
+    /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent where
+    /// nothing of it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_against: Option<String>,
     /// The names of its live tools.
     pub tools: Vec<String>,
     /// What became of it.

@@ -135,6 +135,7 @@ fn view(name: &str, tools: &[&str]) -> PluginView {
         digest: domain::Digest::of(name).to_string(),
         tools: tools.iter().map(ToString::to_string).collect(),
         state: PluginState::Live,
+        built_against: None,
         findings: Vec::new(),
         needs_review: false,
         access: None,

@@ -79,6 +79,7 @@ fn as_json(file: &Path, report: &CheckReport) -> String {
         "file": file.to_string_lossy(),
         "component": report.component.to_string(),
         "ok": findings.is_empty(),
+        "built_against": report.built_against,
         "packed": report.is_packed,
         "wanted": grants::wanted_json(&report.access),
         "granted": words(&report.access.granted),
@@ -91,6 +92,7 @@ fn as_json(file: &Path, report: &CheckReport) -> String {
 
 fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
     let file = text::line(&file.to_string_lossy()).into_owned();
+    let against = report.built_against.as_ref().map_or_else(String::new, |built| format!("  built against {built}\n"));
     if report.findings.is_empty() {
         let tools: Vec<_> = report
             .tools
@@ -98,6 +100,7 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
             .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
             .collect();
         let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Good, "fine"), tools.join(", "));
+        text.push_str(&against);
         text.push_str(&grants::summary(&report.access, terminal));
         text.truncate(text.trim_end().len());
         return text;
@@ -109,6 +112,7 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
         text.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
         text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
+    text.push_str(&against);
     text.push_str(&grants::summary(&report.access, terminal));
     text.truncate(text.trim_end().len());
     text

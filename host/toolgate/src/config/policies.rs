@@ -97,7 +97,7 @@ impl Config {
         let hint = match error {
             PolicyError::NotAPolicy => "a plugin belongs into the folder of plugins; build a policy against wit/policy",
             PolicyError::Imports(_) => "let it do without them: what it shall know, write into its `settings`",
-            PolicyError::Version { .. } | PolicyError::Load(_) => "build it again, or name another file",
+            PolicyError::Load(_) => "build it again, or name another file",
         };
         fail(&self.source, position, &["file"], format!("the policy {name}: {error}"), hint)
     }

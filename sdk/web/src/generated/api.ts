@@ -1189,6 +1189,11 @@ export interface components {
         /** @description A plugin. */
         PluginView: {
             access?: null | components["schemas"]["AccessView"];
+            /**
+             * @description The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent where
+             *     nothing of it could be read.
+             */
+            built_against?: string | null;
             /** @description The digest of the component: of the live one, or of the one that was refused. */
             digest: string;
             /** @description What is wrong with the component that was last found under this name. */

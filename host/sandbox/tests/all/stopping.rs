@@ -1,0 +1,102 @@
+//! A call that should stop hears of it when it asks, and whoever cannot ask is given no time for it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use domain::{FailureCode, Limits, Span};
+use toolgate_sandbox::{End, Level, Sink, Update};
+
+use crate::guests::{Wat, guest};
+use crate::world::{RUNTIME, failed, job, load, tight, value};
+
+const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop_requested (result i32)))"#;
+
+/// Asks until it hears that it should stop, and says how often it asked in vain.
+const ASKS: &str = "(local $in_vain i64)
+  (block $stop
+    (loop $again
+      (br_if $stop (call $stop_requested))
+      (local.set $in_vain (i64.add (local.get $in_vain) (i64.const 1)))
+      (br $again)))
+  (call $ok_number (local.get $in_vain))";
+
+fn asking(run: &str) -> Vec<u8> {
+    Wat { run, imports: IMPORT, ..Wat::default() }.build()
+}
+
+/// Says that a call should stop when it has asked so often, and remembers the grace that was asked for.
+#[derive(Default)]
+struct Stopping {
+    in_vain: u32,
+    asked: AtomicU32,
+    begun: Mutex<Vec<Span>>,
+    over: bool,
+}
+
+impl Sink for Stopping {
+    fn begins(&self, grace: Span) -> bool {
+        self.begun.lock().expect("no panic").push(grace);
+        !self.over
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) >= self.in_vain
+    }
+
+    fn progress(&self, _update: Update) {}
+
+    fn log(&self, _level: Level, _line: &str) {}
+}
+
+fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> End {
+    RUNTIME.block_on(load(component).run(&job("test", "{}"), limits, sink.clone()))
+}
+
+#[test]
+fn a_call_hears_that_it_should_stop_when_it_asks() {
+    let sink = Arc::new(Stopping { in_vain: 3, ..Stopping::default() });
+    let end = run(&asking(ASKS), &tight(), &sink);
+    assert_eq!(end.spent.expect("it ran").host_calls, 4, "asking is a call of a host function like any other");
+    assert_eq!(value(end.outcome), "3");
+}
+
+#[test]
+fn asking_is_counted_and_limited() {
+    let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
+    let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
+    assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh did nothing");
+}
+
+#[test]
+fn a_call_hears_that_its_time_is_nearly_up_and_ends_in_time() {
+    let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
+    let limits = |grace| Limits {
+        time: Span::from_millis(400),
+        stop_grace: Span::from_millis(grace),
+        host_calls: u64::MAX,
+        ..tight()
+    };
+    assert_ne!(value(run(&asking(ASKS), &limits(300), &sink).outcome), "0", "not from its beginning");
+    // However long the grace is, half of the time is the call's own.
+    assert_ne!(value(run(&asking(ASKS), &limits(60_000), &sink).outcome), "0");
+    failed(run(&asking(ASKS), &limits(0), &sink).outcome, FailureCode::OutOfTime);
+}
+
+#[test]
+fn only_who_can_ask_is_given_a_grace() {
+    let limits = Limits { stop_grace: Span::from_millis(700), ..tight() };
+    let sink = Arc::new(Stopping::default());
+    value(run(&asking(ASKS), &limits, &sink).outcome);
+    let deaf = guest("(call $ok_number (i64.const 1))");
+    assert_eq!(value(run(&deaf, &limits, &sink).outcome), "1");
+    assert_eq!(*sink.begun.lock().expect("no panic"), [Span::from_millis(700), Span::ZERO]);
+}
+
+#[test]
+fn a_call_that_is_over_before_it_begins_never_runs() {
+    let sink = Arc::new(Stopping { over: true, ..Stopping::default() });
+    let end = run(&asking(ASKS), &tight(), &sink);
+    assert_eq!((end.spent, sink.asked.load(Ordering::Relaxed)), (None, 0));
+    assert!(failed(end.outcome, FailureCode::ToolUnavailable).contains("before the tool began"));
+}

@@ -1,0 +1,267 @@
+//! A call that nobody waits for any more has its outcome at once; its guest hears of it, has a moment to let go of what it
+//! holds, and is ended after that, whatever it does.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dispatch::ports::{End, Position, Progress, Report, Run};
+use dispatch::{CallRequest, Handle, Host, Item, Live, Parts, Quotas, TurnRequest};
+use domain::{
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Span, Turn,
+};
+use futures::FutureExt as _;
+use store::MemoryStore;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::yield_now;
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::tools::WordTools;
+
+const GRACE: Span = Span::from_millis(1_000);
+
+/// A host whose guests run until they are let go or ended, and what the test sees of them.
+struct World {
+    clock: Arc<SimClock>,
+    handle: Handle,
+    _host: Host,
+    caller: Principal,
+    conversation: ConversationId,
+    /// The reports of guests that were started.
+    started: mpsc::UnboundedReceiver<Arc<dyn Report>>,
+    /// Lets one guest return.
+    ends: Arc<Notify>,
+    /// Guests that are gone.
+    gone: Arc<AtomicU64>,
+}
+
+/// Counts a guest that is gone, however it went.
+struct Gone(Arc<AtomicU64>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl World {
+    /// `begins`: what the guests ask for before they run; `None` for those that wait for a place of their own.
+    fn new(begins: Option<Span>) -> Self {
+        let (tell, started) = mpsc::unbounded_channel();
+        let (clock, ends) = (Arc::<SimClock>::default(), Arc::<Notify>::default());
+        let gone = Arc::<AtomicU64>::default();
+        let (let_go, counted) = (ends.clone(), gone.clone());
+        let run = move |run: Run| {
+            let (tell, let_go, gone) = (tell.clone(), let_go.clone(), Gone(counted.clone()));
+            async move {
+                let _gone = gone;
+                assert!(begins.is_none_or(|grace| run.report.begins(grace)), "it was not stopped before");
+                tell.send(run.report).unwrap();
+                let_go.notified().await;
+                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+            }
+        };
+        let minted = AtomicU64::new(1);
+        let host = Host::start(Parts {
+            store: Arc::new(MemoryStore::default()),
+            tools: Arc::new(WordTools::new(&["server"], run)),
+            policy: Arc::new(dispatch::ports::AsDeclared),
+            clock: clock.clone(),
+            guests: tokio::runtime::Handle::current(),
+            owner: OwnerId::from_bits(7),
+            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
+            rules: Rules { ephemeral: true, ..Rules::default() },
+            bounds: dispatch::Bounds::default(),
+            quotas: Quotas::default(),
+            subscribers: Arc::new(()),
+        });
+        let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
+        let conversation = ConversationId::new("conversation").unwrap();
+        Self { clock, handle: host.handle(), _host: host, caller, conversation, started, ends, gone }
+    }
+
+    fn request(&self, ephemeral: bool) -> TurnRequest {
+        let call = CallRequest {
+            id: CallId::new("call").unwrap(),
+            tool: "tool_0".into(),
+            arguments: Json::new("{}"),
+            result: None,
+        };
+        TurnRequest {
+            conversation: self.conversation.clone(),
+            calls: vec![call],
+            context: None,
+            rejection: Rejection::default(),
+            ephemeral,
+        }
+    }
+
+    async fn started(&mut self) -> Arc<dyn Report> {
+        self.started.recv().await.unwrap()
+    }
+
+    async fn cancel(&self, turn: &Turn) -> Turn {
+        self.handle.cancel(&self.caller, &self.conversation, turn.id).await.unwrap()
+    }
+
+    fn gone(&self) -> u64 {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Calls that have a place.
+    fn running(&self) -> usize {
+        self.handle.counts().running_calls
+    }
+}
+
+/// Lets everything happen that can happen without time passing.
+async fn settle() {
+    for _ in 0..1_000 {
+        yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_guest_keeps_its_place_for_the_grace_and_no_longer() {
+    let mut world = World::new(Some(GRACE));
+    let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
+    let report = world.started().await;
+    assert!(!report.stop_requested());
+
+    let cancelled = world.cancel(&turn).await;
+    assert_eq!(cancelled.calls[0].outcome(), Some(&Outcome::Cancelled), "the outcome waits for nobody");
+    assert!(report.stop_requested());
+    settle().await;
+    assert_eq!((world.gone(), world.running()), (0, 1));
+    world.clock.advance(Span::from_millis(GRACE.millis() - 1));
+    settle().await;
+    assert_eq!((world.gone(), world.running()), (0, 1));
+    world.clock.advance(Span::from_millis(1));
+    settle().await;
+    assert_eq!((world.gone(), world.running()), (1, 0), "it does not listen, and is ended");
+}
+
+#[tokio::test]
+async fn a_guest_that_stops_is_not_heard_any_more() {
+    let mut world = World::new(Some(GRACE));
+    let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
+    let report = world.started().await;
+    let mut follower = world.handle.follow(&world.caller, &world.conversation, Position(0)).await.unwrap();
+    let says = |message: &str| {
+        report.progress(Progress { message: message.to_owned(), fraction: None, data: None });
+        report.log("info", message);
+    };
+    says("before");
+    let cancelled = world.cancel(&turn).await;
+    says("after");
+    world.ends.notify_one();
+    settle().await;
+    assert_eq!((world.gone(), world.running()), (1, 0), "it needs no grace that it does not use");
+    let turn = world.handle.turn(&world.caller, &world.conversation, turn.id).await.unwrap();
+    assert_eq!(turn, cancelled, "its result is nobody's");
+    let mut heard = Vec::new();
+    while let Some(item) = follower.next().now_or_never() {
+        if let Item::Live(Live::Log { line, .. }) = item.unwrap() {
+            heard.push(line);
+        }
+    }
+    assert_eq!(heard, ["before"]);
+}
+
+#[tokio::test]
+async fn what_has_not_begun_is_given_no_time() {
+    let mut world = World::new(None);
+    let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
+    let report = world.started().await;
+    world.cancel(&turn).await;
+    settle().await;
+    assert_eq!((world.gone(), world.running()), (1, 0));
+    assert!(!report.begins(GRACE), "nothing of it may run any more");
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_an_ephemeral_turn_leaves_the_same_moment_to_it() {
+    for begins in [Some(GRACE), None] {
+        let mut world = World::new(begins);
+        let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
+        let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
+        let report = world.started().await;
+        asking.abort();
+        assert!(asking.await.unwrap_err().is_cancelled());
+        settle().await;
+        assert!(report.stop_requested());
+        let holds = begins.is_some();
+        assert_eq!((world.gone(), world.running()), (u64::from(!holds), usize::from(holds)));
+        world.clock.advance(GRACE);
+        settle().await;
+        assert_eq!((world.gone(), world.running()), (1, 0));
+    }
+}
+
+mod real {
+    //! The same with real guests.
+
+    use serde_json::{Value, json};
+    use toolgate_tests::guests::illegal;
+    use toolgate_tests::host::{Host, Setup};
+    use toolgate_tests::http::{path, told};
+
+    use super::Duration;
+
+    const EVENTS: &str = "/v1/conversations/c/events";
+
+    /// A host with one place for the worker.
+    fn host(limits: &str) -> Host {
+        let tables = format!(
+            "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.worker.limits]\nconcurrency = 1\n{limits}"
+        );
+        let queue = Duration::from_secs(20).as_millis();
+        let setup = Setup::default().settings(&format!("queue_ms = {queue}")).tables(&tables);
+        setup.component("worker", illegal("worker")).start()
+    }
+
+    /// Starts a tool, cancels its turn once it works, and says how many calls let go of what they held by the time that its
+    /// place is free.
+    fn released_after_cancelling(host: &Host, tool: &str) -> Value {
+        let mut stream = host.agent.events(EVENTS);
+        let body = json!({"calls": [{"id": tool, "tool": tool, "arguments": {}}]});
+        let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
+        stream.named("call.progress");
+        let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
+        assert_eq!(told(&cancelled), ["cancelled"], "the outcome waits for nobody");
+        let released = host.agent.settled(&host.agent.call("c", "released", json!({})));
+        assert_eq!(told(&released), ["ok"], "{released:#}");
+        let last = released["calls"][0]["id"].clone();
+        let events = stream.until(|event| event.name == "call.settled" && event.data["call"] == last);
+        assert!(events.iter().all(|event| event.name != "call.progress"), "{events:#?}");
+        assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["cancelled"]);
+        released["calls"][0]["content"]["result"].clone()
+    }
+
+    #[test]
+    fn a_cancelled_tool_lets_go_of_what_it_holds() {
+        assert_eq!(released_after_cancelling(&host("stop_grace_ms = 10000"), "work"), 1);
+    }
+
+    #[test]
+    fn a_tool_that_does_not_listen_is_ended_at_the_end_of_the_grace() {
+        let host = host("stop_grace_ms = 200\ntime_ms = 600000");
+        assert_eq!(released_after_cancelling(&host, "ignore"), 0);
+    }
+
+    #[test]
+    fn without_a_grace_a_cancelled_tool_ends_as_it_stands() {
+        assert_eq!(released_after_cancelling(&host("stop_grace_ms = 0\ntime_ms = 600000"), "work"), 0);
+    }
+
+    #[test]
+    fn a_tool_whose_time_is_nearly_up_returns_what_it_has() {
+        let host = host("stop_grace_ms = 500\ntime_ms = 1500");
+        let turn = host.agent.settled(&host.agent.call("c", "work", json!({})));
+        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        assert!(turn["calls"][0]["content"]["result"].as_u64().is_some_and(|steps| steps > 0), "{turn:#}");
+        let turn = host.agent.settled(&host.agent.call("c", "ignore", json!({})));
+        assert_eq!(told(&turn), ["failed(out_of_time)"], "nobody has more time for hearing of its end");
+    }
+}
