@@ -74,7 +74,7 @@ fn one_turn_runs_components_of_two_versions() {
             Some("approval") => json!({"decision": "approve", "arguments": {"value": "edited"}}),
             _ => json!({"decision": "answer", "data": 42}),
         };
-        host.approver.resolve(waits["suspension"].as_str().unwrap(), answer).ok(200);
+        let _ = host.approver.resolve(waits["suspension"].as_str().unwrap(), answer).ok(200);
     }
     let turn = host.agent.settled(&turn);
     let ends =
