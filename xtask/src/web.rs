@@ -1,5 +1,5 @@
-//! The console and `sdk/web`, which npm builds. Without Node.js the host still builds, and says in the console's place what is
-//! missing; only the checks insist on it.
+//! The console, `sdk/web` and `sdk/js`, which npm checks and builds. Without Node.js the host still builds, and says in the
+//! console's place what is missing; only the checks insist on it.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -31,7 +31,7 @@ const SOURCES: [&str; 7] = [
 const CHECKS: [&str; 4] = [
     "npm run lint",
     "npm run typecheck --workspaces",
-    "npm test --workspace sdk/web --workspace web",
+    "npm test --workspace sdk/js --workspace sdk/web --workspace web",
     "npm run build --workspace sdk/web",
 ];
 

@@ -75,11 +75,6 @@ impl Installed {
         let code = if module.contains(':') { RUN_FUNCTION } else { RUN_MODULE };
         python3().args(["-I", "-B", "-c", code]).arg(self.path("site")).arg(module)
     }
-
-    /// Runs the program of an npm package by its name in `node_modules/.bin`.
-    pub(crate) fn npm(&self, program: &str) -> Invocation {
-        node().arg(self.path("node_modules/.bin").join(program))
-    }
 }
 
 impl Toolchain {

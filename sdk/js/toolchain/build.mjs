@@ -1,6 +1,6 @@
-// From a plugin's folder to a component: packages, type check, bundle, engine. `toolgate build` runs it; by hand:
+// From a plugin's folder to a component: type check, bundle, engine. `toolgate build` runs it; by hand:
 //
-//   node build.mjs --project DIR --toolchain DIR --sdk DIR --wit DIR --world NAME --out FILE [--offline]
+//   node build.mjs --engine NAME --project DIR --toolchain DIR --sdk DIR --wit DIR --world NAME --out FILE
 //
 // The toolchain is a folder in which one of the lists beside this file is installed. Nothing of the plugin runs in Node.js: its
 // code is first run by the engine, in the sandbox in which the component is made.
@@ -17,13 +17,13 @@ class Wrong extends Error {}
 
 const { values: options } = parseArgs({
   options: {
+    engine: { type: "string" },
     project: { type: "string" },
     toolchain: { type: "string" },
     sdk: { type: "string" },
     wit: { type: "string" },
     world: { type: "string", default: "plugin" },
     out: { type: "string" },
-    offline: { type: "boolean", default: false },
   },
 });
 const { project, toolchain, sdk, wit, out } = Object.fromEntries(
@@ -48,20 +48,19 @@ async function build() {
       `package.json names ${manifest.main ?? "no main, so plugin.js"} as the plugin's main module, which is not there`,
     );
   const typescript = /\.[mc]?ts$/.test(main);
-  const engine = manifest.toolgate?.engine ?? (typescript ? "starlingmonkey" : "quickjs");
-  if (engine !== "quickjs" && engine !== "starlingmonkey") {
-    throw new Wrong(
-      `package.json wants the engine ${JSON.stringify(engine)}; there are "quickjs" and "starlingmonkey"`,
-    );
-  }
+  const { engine } = options;
+  if (engine !== "quickjs" && engine !== "starlingmonkey")
+    throw new Wrong("--engine is quickjs or starlingmonkey");
   const work = join(project, "build", "js");
   mkdirSync(work, { recursive: true });
-  installPackages(manifest);
   if (typescript) checkTypes(work, main);
   const bundle = await bundled(work, main, engine);
   const component = engine === "quickjs" ? await withQuickJs(bundle) : await withStarlingMonkey(bundle);
   mkdirSync(dirname(out), { recursive: true });
   writeFileSync(out, component);
+  const made = engine === "quickjs" ? "componentize-qjs" : "@bytecodealliance/componentize-js";
+  for (const name of [...(typescript ? ["typescript"] : []), "esbuild", made])
+    console.log(`tool: ${name} ${versionOf(name)}`);
 }
 
 function readManifest() {
@@ -73,33 +72,8 @@ function readManifest() {
   }
 }
 
-/** Installs what the plugin depends on, if it is not there. Scripts of packages do not run: nothing of them could run in a component. */
-function installPackages(manifest) {
-  const missing = Object.keys(manifest.dependencies ?? {}).filter(
-    (name) => name !== "@toolgate/sdk" && !installed(name),
-  );
-  if (missing.length === 0) return;
-  const locked = existsSync(join(project, "package-lock.json"));
-  const line = [
-    locked ? "ci" : "install",
-    "--ignore-scripts",
-    "--no-audit",
-    "--no-fund",
-    ...(options.offline ? ["--offline"] : []),
-  ];
-  console.log(`npm ${line.join(" ")}   (missing: ${missing.join(", ")})`);
-  const npm = spawnSync("npm", line, { cwd: project, encoding: "utf8", shell: process.platform === "win32" });
-  if (npm.status !== 0)
-    throw new Wrong(
-      `npm could not install what the plugin depends on:\n${npm.stdout ?? ""}${npm.stderr ?? npm.error}`,
-    );
-}
-
-function installed(name) {
-  for (let folder = project; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, "node_modules", name, "package.json"))) return true;
-    if (folder === dirname(folder)) return false;
-  }
+function versionOf(name) {
+  return JSON.parse(readFileSync(join(toolchain, "node_modules", name, "package.json"), "utf8")).version;
 }
 
 /** `tsc --noEmit` over the main module and what it imports, under the author's own compiler options. */

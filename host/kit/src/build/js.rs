@@ -1,10 +1,20 @@
-//! JavaScript and TypeScript: esbuild makes one module of the author's and the SDK, and an engine with it becomes a component.
+//! JavaScript and TypeScript: `sdk/js/toolchain/build.mjs` checks types and makes one module of the author's and the SDK, and an
+//! engine with it becomes a component. Nothing of the plugin runs in Node.js, and no script of a package does.
 
+use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::{Made, read};
-use crate::toolchain::{self, npm_command};
+use crate::toolchain::{self, Toolchain, node, npm_command};
 use crate::{Failed, Kit, Language, Project, project, world};
+
+/// What carries out the steps, as the binary carries it: it fits the toolchain, whichever SDK the plugin has.
+const SCRIPT: &str = "sdk/js/toolchain/build.mjs";
+
+/// The SDK's own package, which is found without npm.
+const SDK: &str = "@toolgate/sdk";
 
 /// What runs the module inside of the component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,52 +28,62 @@ enum Engine {
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let package = project::json(&project.folder().join("package.json"))?;
     let engine = engine(&package, project.language())?;
-    let main = package["main"].as_str().unwrap_or("plugin.js");
     // Both engines import whatever the world names.
     let wit = world::write(project, project.wants())?;
-    let installed = match engine {
-        Engine::QuickJs => toolchain::QUICKJS,
-        Engine::StarlingMonkey => toolchain::STARLINGMONKEY,
-    };
-    let installed = installed.installed(kit)?;
-    packages(kit, project.folder())?;
-    if project.language() == Language::TypeScript && project.folder().join("tsconfig.json").is_file() {
-        (kit.say)("checking types");
-        installed.npm("tsc").in_folder(project.folder()).args(["--noEmit", "--project", "."]).run("checking types")?;
-    }
-    let (module, made) = (project.output().join("plugin.mjs"), project.output().join("component.wasm"));
-    installed
-        .npm("esbuild")
+    let sdk = project.sdk()?;
+    let installed = engine.toolchain().installed(kit)?;
+    packages(kit, project.folder(), &package)?;
+    let work = project.made_output()?.join("js");
+    fs::create_dir_all(&work).map_err(Failed::writing(&work))?;
+    let (script, made) = (work.join("build.mjs"), work.join("component.wasm"));
+    fs::write(&script, kit.carried(SCRIPT)?).map_err(Failed::writing(&script))?;
+    (kit.say)(&format!("building {} for {}", project.name(), engine.as_str()));
+    let said = node()
         .in_folder(project.folder())
-        .arg(main)
-        .args(["--bundle", "--format=esm", "--platform=neutral", "--main-fields=module,main", "--log-level=warning"])
-        .args(["--external:toolgate:*", "--external:wasi:*"])
-        .arg(format!("--outfile={}", module.display()))
-        .run("bundling")?;
-    (kit.say)(&format!("building {} with {}", project.name(), engine.tool()));
-    let tool = installed.npm(engine.tool()).in_folder(project.folder());
-    let tool = match engine {
-        Engine::QuickJs => tool.args(["--sync", "-n", world::WORLD, "--wit"]).arg(&wit).arg("--js").arg(&module),
-        Engine::StarlingMonkey => {
-            tool.arg(&module).arg("-w").arg(&wit).args(["-n", world::WORLD, "--disable", "http", "fetch-event"])
-        }
-    };
-    tool.arg("-o").arg(&made).run("building the component")?;
-    Ok(Made { component: read(&made)?, tools: vec![engine.tool().to_owned()] })
+        .arg(&script)
+        .args(["--engine", engine.as_str(), "--world", world::WORLD, "--project"])
+        .arg(project.folder())
+        .arg("--toolchain")
+        .arg(installed.path(""))
+        .arg("--sdk")
+        .arg(&sdk)
+        .arg("--wit")
+        .arg(&wit)
+        .arg("--out")
+        .arg(&made)
+        .run("building the plugin")?;
+    for line in said.lines().filter(|line| !line.starts_with(TOOL)) {
+        (kit.say)(line);
+    }
+    Ok(Made {
+        component: read(&made)?,
+        tools: said.lines().filter_map(|line| line.strip_prefix(TOOL)).map(str::to_owned).collect(),
+    })
 }
 
+/// How the script begins a line that names a tool and its version.
+const TOOL: &str = "tool: ";
+
 impl Engine {
-    /// The program that makes a component with it.
-    fn tool(self) -> &'static str {
+    /// Its name in `package.json`.
+    fn as_str(self) -> &'static str {
         match self {
-            Self::QuickJs => "componentize-qjs",
-            Self::StarlingMonkey => "componentize-js",
+            Self::QuickJs => "quickjs",
+            Self::StarlingMonkey => "starlingmonkey",
+        }
+    }
+
+    /// What makes components with it.
+    fn toolchain(self) -> Toolchain {
+        match self {
+            Self::QuickJs => toolchain::QUICKJS,
+            Self::StarlingMonkey => toolchain::STARLINGMONKEY,
         }
     }
 }
 
 /// The engine that the package names; the small one for JavaScript, the large one for TypeScript, if it names none.
-fn engine(package: &serde_json::Value, language: Language) -> Result<Engine, Failed> {
+fn engine(package: &Value, language: Language) -> Result<Engine, Failed> {
     match package["toolgate"]["engine"].as_str() {
         Some("quickjs") => Ok(Engine::QuickJs),
         Some("starlingmonkey") => Ok(Engine::StarlingMonkey),
@@ -78,7 +98,10 @@ fn engine(package: &serde_json::Value, language: Language) -> Result<Engine, Fai
 }
 
 /// Installs the plugin's own packages, if it has any and they are not those of its lock file.
-fn packages(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
+fn packages(kit: &Kit<'_>, folder: &Path, package: &Value) -> Result<(), Failed> {
+    if !has_packages(package) {
+        return Ok(());
+    }
     let modified = |path: &str| folder.join(path).metadata().and_then(|found| found.modified()).ok();
     let installed = modified("node_modules/.package-lock.json");
     let is_current =
@@ -91,6 +114,11 @@ fn packages(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
     npm_command(kit)?.arg(how).in_folder(folder).run("installing the plugin's packages").map(drop)
 }
 
+/// Whether the component needs any package but the SDK's. What only tests need is the author's to install.
+fn has_packages(package: &Value) -> bool {
+    package["dependencies"].as_object().is_some_and(|needed| needed.keys().any(|name| name != SDK))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,10 +129,24 @@ mod tests {
         let chosen = |package| engine(&package, Language::JavaScript).map_err(|error| error.to_string());
         assert_eq!(chosen(json!({})), Ok(Engine::QuickJs));
         assert_eq!(engine(&json!({}), Language::TypeScript).unwrap(), Engine::StarlingMonkey);
-        assert_eq!(chosen(json!({"toolgate": {"engine": "starlingmonkey"}})), Ok(Engine::StarlingMonkey));
+        for engine in [Engine::QuickJs, Engine::StarlingMonkey] {
+            assert_eq!(chosen(json!({"toolgate": {"engine": engine.as_str()}})), Ok(engine));
+        }
         for wrong in [json!("v8"), json!(1), json!({})] {
             let error = chosen(json!({"toolgate": {"engine": wrong}})).unwrap_err();
             assert!(error.starts_with("package.json names an engine that there is not"), "{error}");
+        }
+    }
+
+    #[test]
+    fn npm_is_needed_for_packages_of_others_alone() {
+        for (package, expected) in [
+            (json!({}), false),
+            (json!({"dependencies": {"@toolgate/sdk": "file:toolgate/sdk/js"}}), false),
+            (json!({"devDependencies": {"typescript": "*"}}), false),
+            (json!({"dependencies": {"@toolgate/sdk": "file:toolgate/sdk/js", "zod": "^4.2.0"}}), true),
+        ] {
+            assert_eq!(has_packages(&package), expected, "{package}");
         }
     }
 }
