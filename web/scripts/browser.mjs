@@ -1,5 +1,6 @@
 // Chromium as the console's scripts use it.
 
+import { setTimeout as pause } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
 const ARGUMENTS = [
@@ -44,4 +45,38 @@ export async function loggedIn(browser, { url, token, theme, size }) {
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
   return page;
+}
+
+/** After so many milliseconds a page that still loads something hangs. */
+const LONGEST = 30_000;
+
+/**
+ * Waits until a page shows what it has: no outline of what is on its way, no list or form that still loads, no card in the
+ * moment in which it takes no answer yet. `shows` is what has to be there besides. What is waited for is on the page; streams
+ * keep the network busy for ever.
+ */
+export async function settled(page, shows = "h1") {
+  await page.locator(shows).first().waitFor();
+  const isSettled = page.evaluate(async () => {
+    const within = (root, selector) => [
+      ...root.querySelectorAll(selector),
+      ...[...root.querySelectorAll("*")].flatMap((one) =>
+        one.shadowRoot ? within(one.shadowRoot, selector) : [],
+      ),
+    ];
+    const text = (element, part) => element.shadowRoot.querySelector(`[part~="${part}"]`)?.textContent ?? "";
+    const isShown = (card) =>
+      card.suspension !== undefined &&
+      (card.localName !== "toolgate-elicitation" || text(card, "form") !== "") &&
+      (card.isReady || card.hasAttribute("closed") || card.suspension.you?.may_answer === false);
+    const isDone = () =>
+      within(document, ".skeleton, [data-pending]").length === 0 &&
+      within(document, "toolgate-inbox").every((inbox) => inbox.store?.status.state === "live") &&
+      within(document, "toolgate-approval, toolgate-elicitation").every(isShown);
+    await document.fonts.ready;
+    while (!isDone()) await new Promise(requestAnimationFrame);
+    return true;
+  });
+  const hangs = pause(LONGEST, false, { ref: false });
+  if (!(await Promise.race([isSettled, hangs]))) throw new Error(`${page.url()} still loads something`);
 }

@@ -4,7 +4,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { launch, loggedIn, SIZES, THEMES } from "./browser.mjs";
+import { launch, loggedIn, SIZES, settled, THEMES } from "./browser.mjs";
 
 const [url, token, folder = "../target/console-look"] = process.argv.slice(2);
 if (!token) {
@@ -22,6 +22,9 @@ const PAGES = {
   policy: "/policy",
   none: "/nowhere",
 };
+
+/** What has to be on a page beside its title. */
+const SHOWS = { inbox: "toolgate-inbox", timeline: ".turn" };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let bad = 0;
@@ -57,10 +60,7 @@ for (const theme of THEMES) {
     const page = await loggedIn(browser, { url, token, theme, size: viewport });
     for (const [name, path] of Object.entries(PAGES)) {
       await page.goto(path);
-      await page.locator("h1").waitFor();
-      // Streams keep the network busy for ever; what a page loads is there when its skeleton is gone.
-      await page.locator(".skeleton").waitFor({ state: "detached" });
-      await page.waitForTimeout(400);
+      await settled(page, SHOWS[name]);
       const shot = `${name}-${size}-${theme}`;
       await page.screenshot({ path: join(folder, `${shot}.png`), fullPage: size === "phone" });
       await examine(page, shot);

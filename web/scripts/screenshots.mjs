@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { launch, loggedIn, SIZES, THEMES } from "./browser.mjs";
+import { launch, loggedIn, SIZES, settled, THEMES } from "./browser.mjs";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const BINARY = process.env.BINARY ?? join(ROOT, "target/debug/toolgate");
@@ -15,6 +15,8 @@ const PLUGINS = process.env.PLUGINS ?? join(ROOT, "plugins/target/wasm32-wasip2/
 const FOLDER = join(ROOT, "target/console-pictures");
 const IMAGES = join(ROOT, "docs/images");
 const CONVERSATION = "household";
+/** A whole card with an edit. */
+const TALL = { width: 1280, height: 1100 };
 
 const CONFIGURATION = `
 plugins = "plugins"
@@ -125,7 +127,7 @@ function fill() {
   }
 }
 
-/** What the pictures show: three calls that ended, one vote of two, a question. */
+/** What the pictures show: three calls that ended, one vote of two with an edit, a question. */
 async function prepare(url) {
   const admin = readFileSync(join(FOLDER, "data/admin-token"), "utf8").trim();
   const agent = await token("agent", "--role", "caller");
@@ -146,7 +148,8 @@ async function prepare(url) {
   const of = (name) => waiting.find(({ call: id }) => id === name).suspension;
   await ask(url, alice, `/v1/suspensions/${of("c5")}/resolve`, {
     decision: "approve",
-    comment: "agreed with the landlord",
+    arguments: { ...SECOND.find(({ id }) => id === "c5").arguments, amount_cents: 2400 },
+    comment: "the landlord agreed to 24.00",
   });
   await ask(url, alice, `/v1/suspensions/${of("c7")}/resolve`, {
     decision: "deny",
@@ -155,38 +158,37 @@ async function prepare(url) {
   return { bob, approval: of("c5"), question: of("c6") };
 }
 
-async function picture(page, name, target) {
-  await pause(1000);
-  await (target ?? page).screenshot({ path: join(IMAGES, `${name}.png`) });
+async function picture(page, name, shows) {
+  await settled(page, shows);
+  await page.screenshot({ path: join(IMAGES, `${name}.png`) });
   console.log(`docs/images/${name}.png`);
 }
+
+/** Where the bar at the top ends: what is scrolled to is not to be behind it. */
+const scrolledTo = (locator) =>
+  locator.evaluate((one) => {
+    one.scrollIntoView();
+    scrollBy(0, -72);
+  });
 
 async function pictures(browser, url, { bob, approval, question }) {
   for (const theme of THEMES) {
     const page = await loggedIn(browser, { url, token: bob, theme, size: SIZES.desk });
-    await page.locator("toolgate-inbox").waitFor();
-    await picture(page, `inbox-${theme}`);
+    await picture(page, `inbox-${theme}`, "toolgate-approval");
     await page.goto(`/suspensions/${approval}`);
-    await page.getByRole("button", { name: /Edit/ }).click();
-    await page.locator("toolgate-approval textarea").first().fill("2400");
-    await picture(page, `card-${theme}`);
+    await page.setViewportSize(TALL);
+    await picture(page, `card-${theme}`, "toolgate-approval");
+    await page.setViewportSize(SIZES.desk);
     await page.goto(`/suspensions/${question}`);
-    await page
-      .locator("toolgate-elicitation form, toolgate-elicitation input, toolgate-elicitation textarea")
-      .first()
-      .waitFor();
-    await picture(page, `form-${theme}`);
+    await picture(page, `form-${theme}`, "toolgate-elicitation form");
     await page.goto(`/conversations/${CONVERSATION}`);
     await page.getByText("ask_user").first().waitFor();
-    await page
-      .locator(".turn")
-      .last()
-      .evaluate((turn) => turn.scrollIntoView());
-    await picture(page, `timeline-${theme}`);
+    await scrolledTo(page.locator(".turn").last());
+    await picture(page, `timeline-${theme}`, ".turn");
     await page.context().close();
   }
   const phone = await loggedIn(browser, { url, token: bob, theme: "light", size: SIZES.phone });
-  await picture(phone, "phone-light");
+  await picture(phone, "phone-light", "toolgate-approval");
 }
 
 fill();

@@ -12,4 +12,6 @@ export {
 } from "./pending-store.js";
 export { ToolgateError } from "./problem.js";
 export type { StreamMessage, StreamStatus } from "./stream.js";
+/** Text of strangers for people, where no `display` has it: of events for instance. */
+export { line as shownLine, lines as shownLines } from "./text.js";
 export type * from "./wire.js";

@@ -1,29 +1,33 @@
 /**
- * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: titles,
- * reasons, comments, names. What could hide, turn around or forge text is written out as `\u{…}`.
+ * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: events,
+ * titles, comments, names. What could hide, turn around, forge a line or pass for other letters is written out as `\u{…}`.
  */
+import { withoutLookalikes } from "./lookalikes.js";
 
-/** Controls, formats, separators, private and lone surrogates; spaces that are none; what looks like nothing. */
+/** Controls, formats, what is invisible or not assigned; spaces that are none; floods of marks, and marks without a letter. */
 const DECEIVES =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Cn}]|(?! )\p{Zs}|\p{Variation_Selector}|\u034f|[\u115f\u1160\u2800\u3164\uffa0]|[\u17b4\u17b5]/gu;
+  /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u115f\u1160\u2800\u3164\uffa0]|\p{M}{5,}|(?<=^|[\s\p{P}])\p{M}+/gu;
 
-const written = (c: string) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`;
+const written = (some: string) =>
+  Array.from(some, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`).join("");
 
 /** A text for one line. */
 export function line(text: string): string {
-  return text.replace(DECEIVES, written);
+  return withoutLookalikes(text, written).replace(DECEIVES, (c) => (c === "\n" ? "\\n" : written(c)));
 }
 
 /** A text of several lines. */
 export function lines(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(DECEIVES, (c) => (c === "\n" ? c : written(c)));
+  return withoutLookalikes(text.replaceAll("\r\n", "\n"), written).replace(DECEIVES, (c) =>
+    c === "\n" ? c : written(c),
+  );
 }
 
 /** A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. */
 export function json(value: unknown): string {
-  const units = (c: string) =>
-    Array.from({ length: c.length }, (_, i) => `\\u${hex(c.charCodeAt(i))}`).join("");
-  return (JSON.stringify(value) ?? "null").replace(DECEIVES, units);
+  const units = (some: string) =>
+    Array.from({ length: some.length }, (_, i) => `\\u${hex(some.charCodeAt(i))}`).join("");
+  return withoutLookalikes(JSON.stringify(value) ?? "null", units).replace(DECEIVES, units);
 }
 
 function hex(unit: number): string {

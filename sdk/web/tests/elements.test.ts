@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AnsweredDetail, ClosedDetail } from "../src/elements.js";
 import { ToolgateApproval, ToolgateElicitation, ToolgateInbox } from "../src/elements.js";
 import { Toolgate } from "../src/index.js";
-import type { Suspension, Vote } from "../src/wire.js";
+import type { Suspension } from "../src/wire.js";
+import { button, press, root, text, type } from "./cards.js";
 import { FakeClock, until } from "./fake-clock.js";
 import { FakeHost, problem, suspension } from "./fake-host.js";
 
@@ -36,23 +37,8 @@ async function shown<C extends ToolgateApproval | ToolgateElicitation>(
 }
 
 const approval = (given: Partial<Suspension> = {}) => shown(new ToolgateApproval(), suspension(given));
-const root = (card: HTMLElement) => card.shadowRoot as ShadowRoot;
-const text = (card: HTMLElement, part: string) =>
-  root(card).querySelector(`[part~="${part}"]`)?.textContent ?? "";
-const button = (card: HTMLElement, part: string) =>
-  root(card).querySelector<HTMLButtonElement>(`[part~="${part}"]`);
-const press = (target: Element | null | undefined, key: string, more: KeyboardEventInit = {}) =>
-  target?.dispatchEvent(
-    new KeyboardEvent("keydown", { key, bubbles: true, composed: true, cancelable: true, ...more }),
-  );
 const article = (card: HTMLElement) => root(card).querySelector("article");
 const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
-
-function type(input: HTMLInputElement | HTMLTextAreaElement | null | undefined, value: string): void {
-  if (!input) throw new Error("there is no such field");
-  input.value = value;
-  input.dispatchEvent(new window.Event("input", { bubbles: true }));
-}
 
 describe("an approval", () => {
   it("shows what will run in full, and whose words are whose", async () => {
@@ -163,112 +149,6 @@ describe("an approval", () => {
     await until(() => text(card, "status").includes("recorded"));
     expect(text(card, "status")).toBe("Your approval is recorded. 1 more is needed.");
     expect(card.hasAttribute("closed")).toBe(false);
-  });
-
-  describe("that another approver has edited", () => {
-    const EDITED = '{"to":"bob","n":12345678901234567890,"amount":50.0}';
-    const ASKED = '{"to":"bob","n":12345678901234567890,"amount":5000}';
-    const vote = (by: string, given: Partial<Vote> = {}): Vote => ({
-      by,
-      at: "x",
-      binding: "sha256:ee",
-      arguments: JSON.parse(EDITED),
-      display: EDITED,
-      ...given,
-    });
-    const edited = (given: Partial<Suspension> = {}) =>
-      approval({
-        editable: "all",
-        arguments: JSON.parse(ASKED),
-        display: { arguments: ASKED },
-        needs: [{ who: ["group:finance"], quorum: 3, votes: 2, escalated: false }],
-        votes: [vote("ann\u202e"), vote("bob", { comment: "so do I" })],
-        ...given,
-      });
-    const joins = (card: HTMLElement) => [
-      ...root(card).querySelectorAll<HTMLButtonElement>('[part~="join"]'),
-    ];
-
-    it("shows what the edit changes, and approves exactly that", async () => {
-      const card = await edited();
-      const lines = [...root(card).querySelectorAll('[part~="people"] [part~="diff"] li')];
-      expect(lines.map(({ textContent }) => textContent).slice(-3)).toEqual([
-        '− removed:   "amount": 5000',
-        '+ added:   "amount": 50.0',
-        "  }",
-      ]);
-      expect(text(card, "people")).toContain("bob approved, with the same edit as ann\\u{202e}: “so do I”");
-      expect(joins(card).map(({ textContent }) => textContent)).toEqual(["Approve as ann\\u{202e} edited"]);
-      joins(card)[0]?.click();
-      joins(card)[0]?.click();
-      await until(() => card.hasAttribute("closed"));
-      expect(bodies()).toEqual([`{"decision":"approve","arguments":${EDITED},"expect_digest":"sha256:aa"}`]);
-      expect(joins(card)[0]?.hidden).toBe(true);
-    });
-
-    it("says why somebody may not join it", async () => {
-      const why = async (given: Partial<Suspension>) => {
-        const card = await edited(given);
-        const [join] = joins(card);
-        expect(join?.getAttribute("aria-disabled")).toBe("true");
-        join?.click();
-        expect(await card.approveEditOf("sha256:ee")).toBe(false);
-        return root(card).getElementById(join?.getAttribute("aria-describedby") ?? "")?.textContent;
-      };
-      expect(await why({ you: { may_answer: false, why_not: "others decide this", voted: false } })).toBe(
-        "others decide this",
-      );
-      expect(await why({ editable: "none" })).toBe("The arguments of this call may not be edited.");
-      expect(await why({ you: { may_answer: true, voted: true, binding: "sha256:ee" } })).toBe(
-        "You have approved this edit.",
-      );
-      expect(bodies()).toEqual([]);
-    });
-
-    it("lets who voted otherwise change their vote, and who voted the same not vote again", async () => {
-      const asEdited = await edited({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
-      expect(button(asEdited, "approve")?.textContent).toBe("Approve as asked insteada");
-      expect(button(asEdited, "approve")?.getAttribute("aria-disabled")).toBe("false");
-      expect(text(asEdited, "status")).toBe(
-        "You have approved with edited arguments. More approvals are needed.",
-      );
-      const asAsked = await edited({ you: { may_answer: true, voted: true, binding: "sha256:aa" } });
-      expect(button(asAsked, "approve")?.getAttribute("aria-disabled")).toBe("true");
-      expect(joins(asAsked)[0]?.getAttribute("aria-disabled")).toBe("false");
-    });
-
-    it("takes no answer in the moment in which an edit appears, and keeps its button until the votes change", async () => {
-      const card = await edited({ votes: [] });
-      const waiting = card.suspension as Suspension;
-      host.change({ ...waiting, votes: [vote("ann")] });
-      await until(() => joins(card).length === 1);
-      expect(card.isReady).toBe(false);
-      expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
-      clock.advance(500);
-      const [join] = joins(card);
-      expect(join?.getAttribute("aria-disabled")).toBe("false");
-      join?.focus();
-      host.change({ ...waiting, votes: [vote("ann")], risk: "high" });
-      await until(() => card.suspension?.risk === "high");
-      expect(joins(card)[0]).toBe(join);
-      expect(root(card).activeElement).toBe(join);
-      expect(card.isReady).toBe(true);
-    });
-
-    it("does not take the second press of a double click for another vote", async () => {
-      const card = await edited({ votes: [] });
-      host.instead = ({ method }) =>
-        method === "POST"
-          ? { status: 200, body: { ok: true, replayed: false, state: "open", votes_missing: 1 } }
-          : undefined;
-      button(card, "edit")?.click();
-      type(root(card).querySelector("textarea"), EDITED);
-      button(card, "approve")?.click();
-      await until(() => !card.isEditing);
-      expect(await card.approve()).toBe(false);
-      expect(bodies()).toHaveLength(1);
-      expect(bodies()[0]).toContain(EDITED);
-    });
   });
 
   it("offers nothing to those who may not answer", async () => {
@@ -557,6 +437,18 @@ describe("an inbox", () => {
       })),
     });
     expect(text(cards(element)[2] as ToolgateApproval, "error")).toContain("being edited");
+  });
+
+  it("leaves out of a batch what somebody has approved already", async () => {
+    const voted = suspension({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
+    const element = await inbox(voted, suspension());
+    root(element).querySelector<HTMLInputElement>("#all")?.click();
+    button(element, "batch")?.click();
+    await until(() => text(element, "notice") !== "");
+    expect(host.at("POST", /pending\/resolve/).map(({ body }) => JSON.parse(body).answers.length)).toEqual([
+      1,
+    ]);
+    expect(text(cards(element)[0] as ToolgateApproval, "error")).toContain("approved it already");
   });
 
   it("says that what it shows may be old, and why it cannot show anything", async () => {

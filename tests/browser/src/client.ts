@@ -29,16 +29,29 @@ export class Client {
 
   /** Asks, and takes any answer. */
   async ask<T>(method: string, path: string, body?: unknown): Promise<{ status: number; value: T }> {
+    const { status, text } = await this.#exchange(
+      method,
+      path,
+      body === undefined ? body : JSON.stringify(body),
+    );
+    return { status, value: (text === "" ? undefined : JSON.parse(text)) as T };
+  }
+
+  /** What it answers, as it was written. */
+  async text(path: string): Promise<string> {
+    return (await this.#exchange("GET", path)).text;
+  }
+
+  async #exchange(method: string, path: string, body?: string): Promise<{ status: number; text: string }> {
     const response = await fetch(this.#url() + path, {
       method,
       headers: {
         authorization: `Bearer ${this.token}`,
         ...(body !== undefined && { "content-type": "application/json" }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body }),
     });
-    const text = await response.text();
-    return { status: response.status, value: (text === "" ? undefined : JSON.parse(text)) as T };
+    return { status: response.status, text: await response.text() };
   }
 
   /** One call as a turn of its own, once nothing of it runs. */
@@ -48,6 +61,18 @@ export class Client {
       calls: [{ id: `call-${calls}`, tool, arguments: args }],
       ...(context && { context }),
     });
+  }
+
+  /** The same with arguments as they are written. */
+  async callText(conversation: string, tool: string, args: string): Promise<Turn> {
+    calls += 1;
+    const { status, text } = await this.#exchange(
+      "POST",
+      `/v1/conversations/${conversation}/turns?wait_ms=20000`,
+      `{"calls":[{"id":"call-${calls}","tool":"${tool}","arguments":${args}}]}`,
+    );
+    if (status >= 300) throw new Error(`the call was refused: ${status}: ${text}`);
+    return JSON.parse(text) as Turn;
   }
 
   /** What became of the turn's call, once the turn has ended. */

@@ -32,6 +32,8 @@ export interface Setup {
   components?: Record<string, Buffer>;
   /** Tables of its configuration. */
   tables?: string;
+  /** Files beside it, by their names: secrets for instance. */
+  files?: Record<string, string>;
   /** That one of the components is refused is what the test is about. */
   isRefused?: boolean;
 }
@@ -44,12 +46,13 @@ export class Host {
   readonly #isRefused: boolean;
 
   /** Makes its folders. It does not run yet. */
-  constructor({ plugins = [], components = {}, tables = "", isRefused = false }: Setup) {
+  constructor({ plugins = [], components = {}, tables = "", files = {}, isRefused = false }: Setup) {
     this.#isRefused = isRefused;
     mkdirSync(join(this.folder, "plugins"));
     const all = { ...Object.fromEntries(plugins.map((name) => [name, plugin(name)])), ...components };
     for (const [name, bytes] of Object.entries(all))
       writeFileSync(join(this.folder, "plugins", `${name}.wasm`), bytes);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(this.folder, name), text);
     const settings = 'plugins = "plugins"\ndata = "data"\npool = 64\n';
     writeFileSync(join(this.folder, "toolgate.toml"), `${settings}${tables}`);
   }

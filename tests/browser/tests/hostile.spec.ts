@@ -9,7 +9,13 @@ const LINK = "[pay](javascript:pwned=1)";
 const BREAK_OUT = `"></pre></blockquote></toolgate-approval>${IMAGE}`;
 /** Turned around, hidden, forged: each is shown as what it is. */
 const TRICKS = "evil\u202egpj.exe\u200b\u2066\u001b[31m";
-const ALL = `${IMAGE} ${SCRIPT} ${LINK} ${BREAK_OUT} ${TRICKS}`;
+/** Letters that pass for others: foreign ones in a word, a word that has none of ours, letters of mathematics and full width. */
+const LOOKS = "p\u0430ypal.com \u0441\u043e\u0441\u043e \u{1d429}ay \uff50ay";
+/** The same as people are to be shown it, in a text and in JSON. */
+const SHOWN_LOOKS = "p\\u{430}ypal.com \\u{441}\\u{43e}\\u{441}\\u{43e} \\u{1d429}ay \\u{ff50}ay";
+const JSON_LOOKS = "p\\u0430ypal.com \\u0441\\u043e\\u0441\\u043e \\ud835\\udc29ay \\uff50ay";
+const SHOWN_TRICKS = "evil\\u{202e}gpj.exe\\u{200b}\\u{2066}\\u{1b}[31m";
+const ALL = `${IMAGE} ${SCRIPT} ${LINK} ${BREAK_OUT} ${TRICKS} ${LOOKS}`;
 
 const RESPONSE = {
   type: "object",
@@ -27,16 +33,25 @@ const TOOLS = [
     description: ALL,
     approval: "requires-approval",
     parameters: { type: "object", properties: { note: { type: "string" } } },
-    options: { title: IMAGE, prompt: `Do this? ${IMAGE} {note} ${LINK}`, editable: "all" },
+    options: { title: `${IMAGE} ${LOOKS}`, prompt: `Do this? ${IMAGE} {note} ${LINK}`, editable: "all" },
   },
   {
     name: "asks",
     description: ALL,
     executor: "human",
-    options: { title: IMAGE, prompt: ALL, response: RESPONSE },
+    options: { title: `${IMAGE} ${LOOKS}`, prompt: ALL, response: RESPONSE },
   },
   { name: "plain", description: ALL },
 ] as const;
+
+/** An operator copies a reason from somewhere, too. */
+const TABLES = `
+[[policy]]
+name = "copied"
+tools = "gated"
+rule = "ask"
+reason = "because ${TRICKS.replaceAll(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`)} ${LOOKS}"
+`;
 
 /** No markup of a stranger stands anywhere on the page, in shadow trees neither, and none of its scripts ran. */
 async function expectHarmless(page: Page, where: string): Promise<void> {
@@ -67,8 +82,10 @@ async function expectHarmless(page: Page, where: string): Promise<void> {
       node.childNodes.forEach(read);
     };
     read(document.body);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
-    const tricks = texts.filter((text) => /[\u202a-\u202e\u2066-\u2069\u200b\u001b]/.test(text));
+    const deceives =
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
+      /[\u202a-\u202e\u2066-\u2069\u200b\u001b\u0400-\u04ff\uff00-\uffef\u{1d400}-\u{1d7ff}]/u;
+    const tricks = texts.filter((text) => deceives.test(text));
     return { bad, tricks, pwned: (window as { pwned?: unknown }).pwned ?? null };
   });
   expect(found, where).toEqual({ bad: [], tricks: [], pwned: null });
@@ -78,6 +95,7 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
   const rejected = [{ name: `<img src=x>`, description: "" }];
   const host = await start({
     components: { words: fixture([...TOOLS]), wrong: fixture(rejected) },
+    tables: TABLES,
     isRefused: true,
   });
   const agent = host.token("agent", ["caller"]);
@@ -92,6 +110,13 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
   await expect(card).toContainText(`Do this? ${IMAGE}`);
   await expect(card.locator("pre").first()).toContainText("window.pwned='script'");
   await expect(card.locator("pre").first()).toContainText("\\u202e");
+  // Each text by itself: what a plugin calls the tool, what it asks, why, and what would run.
+  await expect(card.getByRole("heading")).toContainText(`${IMAGE} ${SHOWN_LOOKS}`);
+  await expect(card.getByRole("figure")).toContainText(`${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
+  await expect(card.locator("[part=reason]")).toContainText(`because ${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
+  await expect(card.locator("[part=arguments] pre")).toContainText(JSON_LOOKS);
+  await expect(questions(page).getByRole("heading")).toContainText(SHOWN_LOOKS);
+  await expect(questions(page).getByRole("figure")).toContainText(`${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
   await expect(questions(page).getByLabel(/^Answer/)).toBeVisible();
   await expect(questions(page)).toContainText(`**bold** ${IMAGE}`);
   await expectHarmless(page, "inbox");
@@ -122,6 +147,8 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
     await page.goto(path);
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
     await expect(page.locator(".skeleton")).toHaveCount(0);
+    if (path === "/plugins")
+      await expect(page.locator("body")).toContainText(`${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
     await expectHarmless(page, path);
     expect(new URL(page.url()).origin).toBe(host.url);
   }

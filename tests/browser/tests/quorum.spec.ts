@@ -1,5 +1,6 @@
-// Two of several have to agree; one who objects ends it.
-import type { Client } from "../src/client";
+// Two of several have to agree, on the same arguments; one who objects ends it.
+import { type Client, suspensionOf } from "../src/client";
+import { fixture } from "../src/components";
 import type { Host } from "../src/host";
 import { approvals, button, expect, stay, test } from "../src/test";
 
@@ -78,5 +79,74 @@ test.describe("a quorum of two", () => {
     await button(cards[1], "Deny").click();
     for (const card of cards) await expect(card.getByRole("status")).toHaveText("Denied by bob.");
     expect((await agent.ended(turn)).outcome).toBe("denied");
+  });
+
+  test("what one edited is shown to the others as a change, and they can approve exactly that", async ({
+    start,
+    enter,
+  }) => {
+    const pay = {
+      name: "pay",
+      approval: "requires-approval",
+      parameters: { type: "object", properties: { amount: {}, to: {} } },
+      options: { editable: ["amount", "to"] },
+    } as const;
+    const tables = TABLES.replaceAll("gated_echo", "pay");
+    const host = await start({ components: { words: fixture([pay]) }, tables });
+    const { agent, alice, bob, dave } = people(host);
+    const pages = {
+      alice: await enter(host, alice),
+      bob: await enter(host, bob),
+      dave: await enter(host, dave),
+    };
+    // A number that JavaScript cannot hold, and a name that one reads as another.
+    const args = { amount: 5000, to: "bob", exact: 0 };
+    const text = JSON.stringify(args).replace('"exact":0', '"exact":12345678901234567890.10');
+    const turn = await agent.callText("edits", "pay", text);
+    const cards = { alice: approvals(pages.alice), bob: approvals(pages.bob), dave: approvals(pages.dave) };
+    await stay(pages.alice);
+    await button(cards.alice, "Edit arguments").click();
+    await cards.alice.getByLabel("amount, as JSON").fill(" 50.0 ");
+    await cards.alice.getByLabel("to, as JSON").fill('"b\u043eb\u202e"');
+    await button(cards.alice, "Approve as edited").click();
+    await expect(cards.alice.getByRole("status")).toHaveText(
+      "You have approved with edited arguments. More approvals are needed.",
+    );
+    await expect(button(cards.alice, "Approve as alice edited")).toBeDisabled();
+    await expect(cards.alice).toContainText("You have approved this edit.");
+    await expect(button(cards.alice, "Approve as asked instead")).toBeEnabled();
+
+    for (const card of [cards.bob, cards.dave]) {
+      await expect(card).toContainText("alice approved, with edited arguments");
+      const change = card.getByRole("list", { name: "What the edit of alice changes" });
+      await expect(change.getByRole("listitem")).toHaveText([
+        "{",
+        '− removed:   "amount": 5000,',
+        '− removed:   "to": "bob",',
+        '+ added:   "amount": 50.0,',
+        '+ added:   "to": "b\\u043eb\\u202e",',
+        '"exact": 12345678901234567890.10',
+        "}",
+      ]);
+    }
+    await expect(button(cards.dave, "Approve as alice edited")).toBeDisabled();
+    await expect(button(cards.dave, "Approve as alice edited")).toHaveAccessibleDescription(/.+/);
+
+    // The other one of finance approves what was asked first, and that is another matter.
+    await stay(pages.bob);
+    await button(cards.bob, "Approve").click();
+    await expect(cards.bob.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
+    await expect(cards.bob).toContainText("Approvals count together only where the arguments are the same.");
+    expect((await bob.send<{ state: string }>("GET", `/v1/suspensions/${suspensionOf(turn)}`)).state).toBe(
+      "open",
+    );
+    await button(cards.bob, "Approve as alice edited").click();
+    for (const card of Object.values(cards))
+      await expect(card.getByRole("status")).toHaveText("Approved by bob.");
+    const ended = await agent.ended(turn);
+    expect(ended.outcome).toBe("ok");
+    const closed = await agent.text(`/v1/suspensions/${suspensionOf(turn)}`);
+    expect(closed).toContain('"exact":12345678901234567890.10');
+    expect(JSON.parse(closed).closed.arguments).toMatchObject({ amount: 50, to: "b\u043eb\u202e" });
   });
 });

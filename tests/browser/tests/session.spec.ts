@@ -67,3 +67,43 @@ test("a one-time link opens one question, once, and nothing else", async ({ star
   await expect(second.getByRole("alert")).not.toBeEmpty();
   await expect(second.locator("toolgate-approval")).toHaveCount(0);
 });
+
+test("Enter pressed twice logs in once, and who presses it hears so", async ({ start, visit }) => {
+  const host = await start({ plugins: ["lab"] });
+  const root = host.token("root", ["admin"]);
+  const page = await visit({ baseURL: host.url });
+  let [asked, go] = [0, () => {}];
+  const both = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  await page.route("**/v1/session", async (route) => {
+    if (route.request().method() === "POST") {
+      asked += 1;
+      await both;
+    }
+    await route.continue();
+  });
+  await page.goto("/");
+  await page.getByLabel("Token").fill(root.token);
+  await page.getByLabel("Token").press("Enter");
+  await expect(page.getByRole("status").filter({ hasText: "Logging in …" })).toBeAttached();
+  await page.getByLabel("Token").press("Enter");
+  await page.getByLabel("Token").press("Enter");
+  await page.getByRole("button", { name: "Logging in …" }).click({ force: true });
+  go();
+  await expect(page.getByRole("heading", { name: "Inbox", level: 1 })).toBeVisible();
+  expect(asked).toBe(1);
+});
+
+test("logging out of a session that is over leads to the login", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"] });
+  const page = await enter(host, host.token("root", ["admin"]));
+  await page.goto("/conversations");
+  await expect(page.getByText("No conversation yet")).toBeVisible();
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: /^root.*theme and log-out/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await expect(page.getByLabel("Token")).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe("/login");
+  await expect(page.getByText("You are still logged in")).toHaveCount(0);
+});

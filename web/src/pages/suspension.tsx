@@ -1,8 +1,10 @@
 // One question by its own address: where links of webhooks and one-time links lead, and where it can be read afterwards.
 
-import type { Suspension as Asked } from "@toolgate/web";
+import type { Suspension as Asked, Delivery } from "@toolgate/web";
+import { useEffect } from "react";
+import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
-import { Badge, ConversationLink, Facts, Strange, When } from "../parts/bits";
+import { Badge, ConversationLink, Facts, Strange, type Tone, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
 import "../parts/elements";
 import { Page, Shown } from "../parts/page";
@@ -20,6 +22,7 @@ export function Suspension({ id }: { id: string }) {
   const loaded = useLoad(id, (signal) =>
     host.get<Asked>(`/v1/suspensions/${encodeURIComponent(id)}`, { signal }),
   );
+  useNews(id, loaded.value, loaded.reload);
   return (
     <Page title={TITLES[loaded.value?.kind ?? ""] ?? "Question"}>
       <Shown loaded={loaded} rows={2}>
@@ -32,6 +35,28 @@ export function Suspension({ id }: { id: string }) {
       </Shown>
     </Page>
   );
+}
+
+/** So often a page looks whether a webhook has been told: no event says so. */
+const LOOK = 3000;
+
+/** Reads it again when anything becomes of it, and while a webhook is still to be told. */
+function useNews(id: string, asked: Asked | undefined, reload: () => void) {
+  const { store } = useInbox();
+  useEffect(
+    () =>
+      store.subscribe((change) => {
+        const of =
+          change.type === "closed" ? change.id : "suspension" in change && change.suspension.suspension;
+        if (of === id) reload();
+      }),
+    [store, id, reload],
+  );
+  useEffect(() => {
+    if (!asked?.deliveries?.some(({ state }) => state === "pending")) return undefined;
+    const timer = setTimeout(reload, LOOK);
+    return () => clearTimeout(timer);
+  }, [asked, reload]);
 }
 
 function Card({ asked }: { asked: Asked }) {
@@ -71,30 +96,33 @@ function Around({ asked }: { asked: Asked }) {
           ],
         ]}
       />
-      {deliveries && deliveries.length > 0 && (
-        <div>
-          <h3>Notifications</h3>
-          <ul className="lines">
-            {deliveries.map((delivery) => (
-              <li key={`${delivery.webhook} ${delivery.event} ${delivery.at}`}>
-                <Badge
-                  tone={
-                    delivery.state === "delivered" ? "good" : delivery.state === "failed" ? "bad" : "waiting"
-                  }
-                >
-                  {delivery.state}
-                </Badge>{" "}
-                {delivery.event} to {delivery.webhook}, <When at={delivery.at} />
-                {delivery.last_error && (
-                  <q className="comment">
-                    <Strange>{delivery.last_error}</Strange>
-                  </q>
-                )}
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
+      {deliveries && deliveries.length > 0 && <Notifications deliveries={deliveries} />}
     </section>
+  );
+}
+
+const TONES: Record<Delivery["state"], Tone> = { pending: "waiting", delivered: "good", failed: "bad" };
+
+/** Which webhooks were told what, or are still to be told. */
+function Notifications({ deliveries }: { deliveries: Delivery[] }) {
+  return (
+    <div>
+      <h3>Notifications</h3>
+      <ul className="lines">
+        {deliveries.map((delivery) => (
+          <li key={`${delivery.webhook} ${delivery.event}`}>
+            <Badge tone={TONES[delivery.state]}>{delivery.state}</Badge> {delivery.event} to{" "}
+            <Strange>{delivery.webhook}</Strange>, <When at={delivery.at} />
+            {delivery.last_status != null && `, answered ${delivery.last_status}`}
+            {delivery.attempts > 1 && `, ${delivery.attempts} attempts`}
+            {delivery.last_error && (
+              <q className="comment">
+                <Strange>{delivery.last_error}</Strange>
+              </q>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -143,6 +143,9 @@ export class ToolgateInbox extends HTMLElement {
       const { card } = item;
       if (card instanceof ToolgateApproval && card.isEditing)
         card.complain("Left out: its arguments are being edited.");
+      else if (decision === "approve" && item.suspension.you?.voted === true)
+        // Who approved an edit of it does not take that back by the way.
+        card.complain("Left out: you have approved it already.");
       else ready.push(item);
     }
     if (toolgate === undefined || ready.length === 0 || this.#isSending) return;

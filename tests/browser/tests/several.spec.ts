@@ -1,0 +1,153 @@
+// What goes beyond one person and one call: standing approvals, answers to several cards, a say that is handed on or widened.
+import { suspensionOf } from "../src/client";
+import { fixture } from "../src/components";
+import { approvals, button, expect, stay, test } from "../src/test";
+
+const NEEDS = `
+[[policy]]
+name = "finance-decides"
+tools = "gated_echo"
+rule = "ask"
+[[policy.needs]]
+who = ["group:finance"]
+`;
+
+test("a standing approval is given with an answer, used, seen and taken back", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"] });
+  const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const first = await agent.call("stands", "gated_echo", { value: "rent" });
+  const card = approvals(page);
+  await card.getByRole("checkbox", { name: /^Approve later calls of gated_echo/ }).check();
+  await card.getByLabel(/^Minutes/).fill("10");
+  await card.getByLabel(/^Uses/).fill("2");
+  await stay(page);
+  await button(card, "Approve").click();
+  await expect(card.getByRole("status")).toHaveText("Approved by alice.");
+  expect((await agent.ended(first)).outcome).toBe("ok");
+
+  // The same again runs by itself; with another argument, somebody is asked.
+  const second = await agent.call("stands", "gated_echo", { value: "rent" });
+  expect((await agent.ended(second)).outcome).toBe("ok");
+  const other = await agent.call("stands", "gated_echo", { value: "a boat" });
+  await expect(approvals(page, "a boat")).toBeVisible();
+
+  await page.getByRole("link", { name: "Standing" }).click();
+  const standing = page.getByRole("listitem").filter({ hasText: "gated_echo" });
+  await expect(standing).toContainText("active");
+  await expect(standing).toContainText("1 of 2");
+  await expect(standing).toContainText("all arguments");
+  await expect(standing).toContainText("rent");
+  await standing.getByRole("button", { name: "Take back" }).click();
+  const dialog = page.getByRole("alertdialog", { name: "Take back the approval of gated_echo?" });
+  await dialog.getByRole("button", { name: "Take back" }).click();
+  await expect(standing).toContainText("revoked");
+  await expect(standing).toContainText("alice");
+  await expect(standing.getByRole("button", { name: "Take back" })).toHaveCount(0);
+
+  const third = await agent.call("stands", "gated_echo", { value: "rent" });
+  await page.getByRole("link", { name: "Inbox" }).click();
+  await expect(approvals(page, "rent")).toBeVisible();
+  for (const turn of [other, third])
+    await root.send("POST", `/v1/suspensions/${suspensionOf(turn)}/resolve`, { decision: "deny" });
+  expect((await agent.ended(third)).outcome).toBe("denied");
+});
+
+test("several cards are answered at once, and each tells what became of its own", async ({
+  start,
+  enter,
+}) => {
+  const edited = { name: "edited", approval: "requires-approval", options: { editable: "all" } } as const;
+  const host = await start({ plugins: ["lab"], components: { words: fixture([edited]) } });
+  const [agent, bob] = [host.token("agent", ["caller"]), host.token("bob", ["approver"])];
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const turns = {
+    one: await agent.call("batch", "gated_echo", { value: "one" }),
+    two: await agent.call("batch", "gated_echo", { value: "two" }),
+    three: await agent.call("batch", "gated_echo", { value: "three" }),
+    four: await agent.call("batch", "edited", { value: "four" }),
+    five: await agent.call("batch", "gated_echo", { value: "five" }),
+  };
+  const card = (text: string) => approvals(page, text);
+  const item = (text: string) => page.locator("toolgate-inbox [part~=item]").filter({ has: card(text) });
+  for (const name of ["one", "two", "three", "four"]) await item(name).getByRole("checkbox").first().check();
+  await stay(page);
+  await button(card("four"), "Edit arguments").click();
+
+  // Somebody else answers one of them while the answers are on their way.
+  await page.route("**/v1/pending/resolve", async (route) => {
+    await bob.send("POST", `/v1/suspensions/${suspensionOf(turns.two)}/resolve`, { decision: "deny" });
+    await route.continue();
+  });
+  const answered = page.waitForResponse((response) => response.url().endsWith("/v1/pending/resolve"));
+  await page.getByRole("button", { name: "Approve selected (4)" }).click();
+  const { answers } = (await (await answered).json()) as { answers: { status: number }[] };
+  expect(answers.map(({ status }) => status)).toEqual([200, 409, 200]);
+
+  await expect(page.locator("toolgate-inbox [part~=notice]")).toHaveText("2 approved, 1 not: see the cards.");
+  await expect(card("one").getByRole("status")).toHaveText("Approved by alice.");
+  await expect(card("two").getByRole("status")).toHaveText("Denied by bob.");
+  await expect(card("three").getByRole("status")).toHaveText("Approved by alice.");
+  await expect(card("four").getByRole("alert")).toHaveText("Left out: its arguments are being edited.");
+  await expect(card("four")).not.toHaveAttribute("closed");
+  await expect(card("five")).not.toHaveAttribute("closed");
+  await expect(button(card("five"), "Approve")).toBeEnabled();
+  for (const [name, outcome] of [
+    ["one", "ok"],
+    ["two", "denied"],
+    ["three", "ok"],
+  ] as const)
+    expect((await agent.ended(turns[name])).outcome, name).toBe(outcome);
+});
+
+test("a say is handed on to somebody who had none", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"], tables: NEEDS });
+  const agent = host.token("agent", ["caller"]);
+  const alice = await enter(host, host.token("alice", ["approver"], ["finance"]));
+  const dave = await enter(host, host.token("dave", ["approver"]));
+  const turn = await agent.call("handed", "gated_echo", { value: 1 });
+  const [hers, his] = [approvals(alice), approvals(dave)];
+  await expect(button(his, "Approve")).toBeDisabled();
+
+  // Not to who made the call, and the card says so.
+  await hers.getByText("Let somebody else decide").click();
+  await hers.getByLabel("Principal").fill("agent");
+  await hers.getByRole("button", { name: "Hand on" }).click();
+  await expect(hers.getByRole("alert")).toContainText("caller");
+
+  await hers.getByLabel("Comment, kept with the answer").fill("on leave");
+  await hers.getByLabel("Principal").fill("dave");
+  await hers.getByRole("button", { name: "Hand on" }).click();
+  for (const card of [hers, his])
+    await expect(card).toContainText("alice handed their say to dave: “on leave”");
+  await expect(button(hers, "Approve")).toBeDisabled();
+  await expect(button(his, "Approve")).toBeEnabled();
+  await stay(alice);
+  await stay(dave);
+  await button(his, "Approve").click();
+  for (const card of [hers, his]) await expect(card.getByRole("status")).toHaveText("Approved by dave.");
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+});
+
+test("others may answer after a while, and their cards say so by themselves", async ({ start, enter }) => {
+  const host = await start({
+    plugins: ["lab"],
+    tables: `${NEEDS}escalate = { after_ms = 3000, to = ["group:board"] }\n`,
+  });
+  const agent = host.token("agent", ["caller"]);
+  const carol = await enter(host, host.token("carol", ["approver"], ["board"]));
+  const alice = await enter(host, host.token("alice", ["approver"], ["finance"]));
+  const turn = await agent.call("wider", "gated_echo", { value: 1 });
+  const [hers, others] = [approvals(carol), approvals(alice)];
+  await expect(hers).toContainText(/0 of 1 from group finance; from .* also group board/);
+  await expect(button(hers, "Approve")).toBeDisabled();
+  for (const card of [hers, others])
+    await expect(card).toContainText("0 of 1 from group finance; by now also group board");
+  await expect(button(others, "Approve")).toBeEnabled();
+  await expect(button(hers, "Approve")).toBeEnabled();
+  await stay(carol);
+  await stay(alice);
+  await button(hers, "Approve").click();
+  for (const card of [hers, others]) await expect(card.getByRole("status")).toHaveText("Approved by carol.");
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+});
