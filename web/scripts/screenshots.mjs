@@ -164,11 +164,10 @@ async function picture(page, name, shows) {
   console.log(`docs/images/${name}.png`);
 }
 
-/** Where the bar at the top ends: what is scrolled to is not to be behind it. */
 const scrolledTo = (locator) =>
   locator.evaluate((one) => {
     one.scrollIntoView();
-    scrollBy(0, -72);
+    scrollBy(0, -24);
   });
 
 async function pictures(browser, url, { bob, approval, question }) {
@@ -183,7 +182,7 @@ async function pictures(browser, url, { bob, approval, question }) {
     await picture(page, `form-${theme}`, "toolgate-elicitation form");
     await page.goto(`/conversations/${CONVERSATION}`);
     await page.getByText("ask_user").first().waitFor();
-    await scrolledTo(page.locator(".turn").last());
+    await scrolledTo(page.locator(".turn .call").filter({ hasText: "ledger_transfer" }).first());
     await picture(page, `timeline-${theme}`, ".turn");
     await page.context().close();
   }
