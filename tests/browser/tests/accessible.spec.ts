@@ -5,7 +5,10 @@ import { fixture } from "../src/components";
 import type { Host } from "../src/host";
 import { approvals, button, expect, questions, test } from "../src/test";
 
+/** The call of a client waits for one as long as the test looks. */
 const TABLES = `
+client_grace_ms = 600000
+
 [[policy]]
 name = "large"
 tools = "gated_echo"
