@@ -8,7 +8,7 @@ from . import config, http, keyvalue
 from .call import Call, Scope, current_call
 from .failure import DeclarationError, Failed, InvalidArguments, ToolError, Unavailable
 from .field import Field
-from .tool import client_tool, human_tool, provider_tool, tool
+from ._tool import client_tool, human_tool, provider_tool, tool
 
 __all__ = [
     "Call",

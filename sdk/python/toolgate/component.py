@@ -13,7 +13,7 @@ from ._declaration import Tool, all_findings
 from ._run import CallLog, run
 from .call import Call, read_scope
 from .failure import DeclarationError, InvalidArguments, ToolError, Unavailable
-from .tool import registered
+from ._tool import registered
 
 _wit.install()
 logging.basicConfig(level=logging.INFO, handlers=[CallLog()], format="%(message)s")

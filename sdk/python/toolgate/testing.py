@@ -18,7 +18,7 @@ from .call import Call, Scope, read_scope
 from .failure import DeclarationError, Failed, ToolError
 from .http import Request, RequestDenied, Response
 from .keyvalue import StoreUnavailable
-from .tool import registered
+from ._tool import registered
 
 __all__ = ["Attempt", "Killed", "Memory", "Run", "Update", "check", "declarations", "run"]
 
