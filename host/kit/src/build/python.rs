@@ -1,9 +1,21 @@
 //! Python: componentize-py puts CPython, the SDK and the author's modules into one component.
+//!
+//! The entry is the SDK's module `toolgate.component`, which imports the author's `plugin`. Whatever is imported then is in the
+//! component; nothing can be imported later.
+
+use std::fs;
 
 use super::{Made, read};
 use crate::{Failed, Kit, Project, toolchain, world};
 
+/// The folder for packages in pure Python that an author brings along.
+const VENDOR: &str = "vendor";
+
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
+    if !project.folder().join("plugin.py").is_file() && !project.folder().join("plugin/__init__.py").is_file() {
+        let folder = project.folder().display();
+        return Err(Failed::project(format!("{folder} has no plugin.py"), "write the plugin's tools there"));
+    }
     // componentize-py imports whatever the world names.
     let wit = world::write(project, project.wants())?;
     let sdk = project.sdk()?;
@@ -11,14 +23,22 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let tool = || installed.python("componentize_py:script").in_folder(project.folder());
     let version = tool().of_the_machine().arg("--version").run("asking componentize-py for its version")?;
     (kit.say)(&format!("building {} with {}", project.name(), version.trim()));
+    // It puts the packages of a virtual environment on the path, and those of the machine where there is none. A component
+    // shall not depend on what happens to be installed, so it is shown an empty one.
+    let nothing = project.output().join("no-packages");
+    let packages = nothing.join("lib/site-packages");
+    fs::create_dir_all(&packages).map_err(Failed::writing(&packages))?;
     let made = project.output().join("component.wasm");
+    let vendor = project.folder().join(VENDOR);
+    let folders = [Some(project.folder().to_owned()), Some(sdk), vendor.is_dir().then_some(vendor)];
+    let path = folders.into_iter().flatten().flat_map(|folder| ["--python-path".into(), folder.into_os_string()]);
     tool()
+        .env("VIRTUAL_ENV", &nothing)
+        .without_env("PYTHONPATH")
         .arg("--wit-path")
         .arg(&wit)
-        .args(["--world", world::WORLD, "componentize", "toolgate.app", "--python-path"])
-        .arg(project.folder())
-        .arg("--python-path")
-        .arg(sdk.join("src"))
+        .args(["--world", world::WORLD, "componentize", "toolgate.component"])
+        .args(path)
         .arg("--output")
         .arg(&made)
         .run("building the component")?;
