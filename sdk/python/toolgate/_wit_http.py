@@ -42,8 +42,11 @@ def _outgoing(types: Any, request: Request) -> Any:
     rest = rest.split("#")[0]
     end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
     authority, path = rest[:end], rest[end:]
-    fields = types.Fields()
-    for name, value in request.headers:
+    fields, headers = types.Fields(), request.headers
+    if request.body is not None and not any(name.lower() == "content-length" for name, _ in headers):
+        # Its length is known, and not every server reads a body in chunks.
+        headers += (("content-length", str(len(request.body))),)
+    for name, value in headers:
         try:
             fields.append(name, value.encode())
         except Err as error:

@@ -35,12 +35,45 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     tool()
         .env("VIRTUAL_ENV", &nothing)
         .without_env("PYTHONPATH")
+        .env("RUST_BACKTRACE", "0")
         .arg("--wit-path")
         .arg(&wit)
         .args(["--world", world::WORLD, "componentize", "toolgate.component"])
         .args(path)
         .arg("--output")
         .arg(&made)
-        .run("building the component")?;
+        .run("building the component")
+        .map_err(|failed| match failed {
+            Failed::Tool { attempt, command, output, fault } => {
+                Failed::Tool { attempt, command, output: what_python_said(&output).to_owned(), fault }
+            }
+            failed => failed,
+        })?;
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
+}
+
+/// Of what componentize-py printed, the part that Python said in the component: the author's traceback, or what is declared
+/// wrongly. Around it are its own traceback and the same once more.
+fn what_python_said(output: &str) -> &str {
+    let Some((_, said)) = output.split_once("\nAssertionError: ") else { return output };
+    let said = said.split("\n\nCaused by:").next().unwrap_or(said);
+    said.split_once("DeclarationError: ").map_or(said, |(_, findings)| findings).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_failed_build_the_authors_part_is_shown() {
+        let around = |said: &str| {
+            format!("Traceback (most recent call last):\n  …\nAssertionError: {said}\n\nCaused by:\n    again")
+        };
+        let traceback = "Traceback (most recent call last):\n  File \"/0/plugin.py\", line 1\nNameError: x";
+        assert_eq!(what_python_said(&around(traceback)), traceback);
+        let declared =
+            "Traceback …\ntoolgate.failure.DeclarationError: the declarations are wrong:\n  plugin.py:2: f: a\n";
+        assert_eq!(what_python_said(&around(declared)), "the declarations are wrong:\n  plugin.py:2: f: a");
+        assert_eq!(what_python_said("error: no such world"), "error: no such world");
+    }
 }
