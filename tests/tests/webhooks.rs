@@ -86,8 +86,9 @@ struct FixedLink;
 
 #[async_trait]
 impl Links for FixedLink {
-    async fn link(&self, of: SuspensionId, Link { principal, ttl, base }: &Link) -> Result<String, String> {
-        Ok(format!("{base}link/{of}/{principal}/{}", ttl.millis()))
+    async fn link(&self, webhook: &str, of: SuspensionId, wanted: &Link) -> Result<Option<String>, String> {
+        let Link { principal, ttl, base } = wanted;
+        Ok(Some(format!("{base}link/{webhook}/{of}/{principal}/{}", ttl.millis())))
     }
 }
 
@@ -421,7 +422,7 @@ async fn each_is_told_what_it_wants_and_no_more() {
     let of = |name: &str| got.iter().filter(|got| got.0 == name).map(|got| &got.2).collect::<Vec<_>>();
     let trusted = of("trusted");
     assert_eq!(trusted[0]["suspension"]["arguments"], serde_json::json!({"to": "eve\u{202e}"}));
-    assert_eq!(trusted[0]["url"], format!("https://gate.test/link/{approval}/oncall/60000"));
+    assert_eq!(trusted[0]["url"], format!("https://gate.test/link/trusted/{approval}/oncall/60000"));
     assert_eq!((trusted[1]["suspension"].get("arguments"), trusted[1].get("url")), (None, None), "it has ended");
     assert_eq!((of("ends").len(), of("questions").len()), (1, 1));
     assert_eq!(of("questions")[0]["suspension"].get("arguments"), None);

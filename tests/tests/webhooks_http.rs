@@ -88,13 +88,14 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let first = receiver.next();
     host.kill();
-    drop(first.answer);
+    let Arrived { head, body: sent, answer } = first;
+    drop(answer);
     host.start();
     let second = receiver.next();
     assert_eq!(first.head[0], "POST /hook?key=1 HTTP/1.1");
     assert_eq!(second.header("webhook-id"), format!("{suspension}-opened"));
     let id = |head: &[String]| head.iter().find(|line| line.starts_with("webhook-id: ")).unwrap().clone();
-    assert_eq!(id(&first.head), id(&second.head), "the same message, by its id");
+    assert_eq!(id(&head), id(&second.head), "the same message, by its id");
 
     let (id, timestamp) = (second.header("webhook-id"), second.header("webhook-timestamp").parse().unwrap());
     let signature = Secret::new(SECRET).unwrap().sign(id, timestamp, &second.body);
@@ -108,8 +109,15 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
 
     let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();
     assert!(link.starts_with("/link/"), "{link}");
+    let before: Value = serde_json::from_str(&sent).unwrap();
+    assert_eq!(before["url"], body["url"], "a message that is sent again carries the same link");
     let opened = host.stranger().post("/v1/session/link", &json!({"link": link})).ok(200);
     assert_eq!((&opened["principal"], &opened["only"]), (&json!("alice"), &json!(suspension)));
+
+    host.stranger().post("/v1/session/link", &json!({"link": link})).problem(409, "link-used");
+    let made = host.admin.get("/v1/audit?action=link.made").ok(200);
+    assert_eq!((&made["entries"][0]["webhook"], &made["entries"][0]["to"]), (&json!("pager"), &json!("alice")));
+    assert_eq!(made["entries"].as_array().unwrap().len(), 1, "{made:#}");
 
     second.answer("204 No Content");
     let row = delivery(&host, &suspension, "opened", "delivered", 1);

@@ -4,9 +4,9 @@
 use std::str::FromStr;
 
 use domain::{
-    Call, CallId, CallIndex, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, Outcome, OwnerId,
-    PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp, Turn,
-    TurnId,
+    Call, CallId, CallIndex, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
+    OwnerId, PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp,
+    Turn, TurnId,
 };
 
 use crate::ports::{Facts, Head, Position};
@@ -62,6 +62,12 @@ pub struct AuditEntry {
     pub standing: Option<StandingId>,
     /// To whom a say was handed on.
     pub to: Option<PrincipalId>,
+    /// Which link was made or used, or by which link whoever did it came.
+    pub link: Option<LinkId>,
+    /// The webhook that is sent it.
+    pub webhook: Option<String>,
+    /// Until when it counts.
+    pub until: Option<Timestamp>,
     /// The version of the host.
     pub version: Option<String>,
     /// The tools that are live.
@@ -89,6 +95,10 @@ pub enum Action {
     Delegate,
     /// Its time to be answered by those first named is over, and others may answer as well.
     Escalate,
+    /// Somebody is sent a link to it, by an admin or by a webhook.
+    LinkMade,
+    /// A link to it was used up.
+    LinkUsed,
     /// A standing approval let it go on.
     StandingUse,
     /// A standing approval was taken back.
@@ -125,13 +135,15 @@ pub enum Action {
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 22] = [
+    pub const ALL: [(Self, &'static str); 24] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
         (Self::Vote, "vote"),
         (Self::Delegate, "delegate"),
         (Self::Escalate, "escalate"),
+        (Self::LinkMade, "link.made"),
+        (Self::LinkUsed, "link.used"),
         (Self::StandingUse, "standing.use"),
         (Self::StandingRevoke, "standing.revoke"),
         (Self::Deny, "deny"),
@@ -149,6 +161,12 @@ impl Action {
         (Self::HostStarted, "host.started"),
         (Self::GrantsChanged, "grants.changed"),
     ];
+
+    /// Whether it is about a link itself, and not about what somebody did who came by one.
+    #[must_use]
+    pub const fn is_of_link(self) -> bool {
+        matches!(self, Self::LinkMade | Self::LinkUsed)
+    }
 
     /// Whether its subject is a plugin and not a tool.
     const fn is_of_plugin(self) -> bool {
@@ -259,6 +277,9 @@ impl AuditEntry {
             rule: None,
             standing: None,
             to: None,
+            link: None,
+            webhook: None,
+            until: None,
             version: None,
             tools: Vec::new(),
             findings: Vec::new(),
@@ -318,13 +339,28 @@ fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {
             digest: Some(vote.binding),
             edited: vote.arguments.clone(),
             comment: vote.comment.clone(),
+            link: vote.link,
             ..AuditEntry::about(turn, call(index)?, vote.at, vote.by.clone(), Action::Vote)
         },
         Event::SuspensionDelegated { call: index, suspension, delegation } => AuditEntry {
             suspension: Some(*suspension),
             to: Some(delegation.to.clone()),
             comment: delegation.comment.clone(),
+            link: delegation.link,
             ..AuditEntry::about(turn, call(index)?, delegation.at, delegation.from.clone(), Action::Delegate)
+        },
+        Event::LinkMade { call: index, suspension, link, at } => AuditEntry {
+            suspension: Some(*suspension),
+            link: Some(link.id),
+            to: Some(link.to.clone()),
+            webhook: link.webhook.as_deref().map(str::to_owned),
+            until: Some(link.expires_at),
+            ..AuditEntry::about(turn, call(index)?, *at, link.by.clone(), Action::LinkMade)
+        },
+        Event::LinkUsed { call: index, suspension, link, by, at } => AuditEntry {
+            suspension: Some(*suspension),
+            link: Some(*link),
+            ..AuditEntry::about(turn, call(index)?, *at, by.clone(), Action::LinkUsed)
         },
         Event::SuspensionEscalated { call: index, suspension, at } => AuditEntry {
             suspension: Some(*suspension),
@@ -380,6 +416,7 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         edited: resolution.and_then(|resolution| resolution.arguments.clone()),
         comment: resolution.and_then(|resolution| resolution.comment.clone()),
         standing: resolution.and_then(|resolution| Some(resolution.standing.as_ref()?.id)),
+        link: resolution.and_then(|resolution| resolution.link),
         ..AuditEntry::about(turn, call, at, by, action)
     })
 }

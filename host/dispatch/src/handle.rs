@@ -4,11 +4,13 @@ mod answer;
 mod audit;
 mod gated;
 mod inbox;
+mod links;
 mod read;
 mod submit;
 
 pub use answer::Answered;
 pub use inbox::Open;
+pub use links::WantedLink;
 use std::sync::Arc;
 
 use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};

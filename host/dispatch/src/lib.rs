@@ -42,7 +42,7 @@ pub use dispatcher::{Host, Parts};
 pub use error::Error;
 pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
-pub use handle::{Answered, Handle, Open};
+pub use handle::{Answered, Handle, Open, WantedLink};
 pub use inbox::{InboxFollower, Waiting};
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};

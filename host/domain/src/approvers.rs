@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Digest, Group, InvalidId, Json, Principal, PrincipalId, Role, Span, Timestamp};
+use crate::{Digest, Group, InvalidId, Json, LinkId, Principal, PrincipalId, Role, Span, Timestamp};
 
 /// One or several principals, by a name of theirs. As a text `principal:alice`, `group:finance` or `role:admin`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +102,8 @@ pub struct Vote {
     pub needs: Vec<u16>,
     /// Why.
     pub comment: Option<String>,
+    /// The link by which they came, if they came by one.
+    pub link: Option<LinkId>,
     /// When.
     pub at: Timestamp,
 }
@@ -117,6 +119,8 @@ pub struct Delegation {
     pub needs: Vec<u16>,
     /// Why.
     pub comment: Option<String>,
+    /// The link by which whoever handed it on came, if they came by one.
+    pub link: Option<LinkId>,
     /// When.
     pub at: Timestamp,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::gate::{self, Phase};
 use crate::{
     Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName,
-    PrincipalId, Receipt, Recovery, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
+    PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
 };
 
 /// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
@@ -125,6 +125,8 @@ pub struct Call {
     pub state: CallState,
     /// What it waited for, oldest first; the last may be open.
     pub suspensions: Vec<(Suspension, Option<Closed>)>,
+    /// Links to what it waited for, oldest first.
+    pub links: Vec<SentLink>,
     /// The binding that was approved, once it was.
     pub approved: Option<Digest>,
     /// Who approved it.

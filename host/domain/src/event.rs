@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Delegation, Digest, Json, Outcome, OwnerId, Pinned, PluginName, PrincipalId,
-    Receipt, Rejection, Resolution, Running, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnId, Vote,
+    CallId, CallIndex, ConversationId, Delegation, Digest, Json, Link, LinkId, Outcome, OwnerId, Pinned, PluginName,
+    PrincipalId, Receipt, Rejection, Resolution, Running, StandingUse, Suspension, SuspensionId, Timestamp, ToolName,
+    TurnId, Vote,
 };
 
 /// How a turn ended.
@@ -91,6 +92,30 @@ pub enum Event {
         suspension: SuspensionId,
         /// From whom to whom.
         delegation: Box<Delegation>,
+    },
+    /// A link to it was made, or made again to count for longer.
+    LinkMade {
+        /// Which call.
+        call: CallIndex,
+        /// Which of its suspensions.
+        suspension: SuspensionId,
+        /// The link.
+        link: Box<Link>,
+        /// When.
+        at: Timestamp,
+    },
+    /// A link to it was used.
+    LinkUsed {
+        /// Which call.
+        call: CallIndex,
+        /// Which of its suspensions.
+        suspension: SuspensionId,
+        /// Which link.
+        link: LinkId,
+        /// In whose name.
+        by: PrincipalId,
+        /// When.
+        at: Timestamp,
     },
     /// Others may answer from now on as well.
     SuspensionEscalated {
@@ -202,7 +227,9 @@ impl Event {
             Self::CallSettled { .. } => "call.settled",
             Self::TurnCancelled { .. } => "turn.cancelled",
             Self::TurnSettled { .. } => "turn.settled",
-            Self::ClientAwaited { .. } | Self::LeaseExtended { .. } => return None,
+            Self::ClientAwaited { .. } | Self::LinkMade { .. } | Self::LinkUsed { .. } | Self::LeaseExtended { .. } => {
+                return None;
+            }
         })
     }
 }

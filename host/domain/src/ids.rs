@@ -85,6 +85,10 @@ minted!(
     StandingId, "standing_", "standing approval's id"
 );
 minted!(
+    /// One link to a suspension. It names the link and does not open anything.
+    LinkId, "link_", "link id"
+);
+minted!(
     /// One run of a host process. A call that is running names the owner that runs it.
     OwnerId, "host_", "host id"
 );

@@ -25,6 +25,7 @@ mod event;
 pub mod gate;
 mod ids;
 mod limits;
+mod link;
 mod outcome;
 mod payload;
 mod principal;
@@ -42,9 +43,10 @@ pub use effect::{Due, Effect};
 pub use event::{Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
 pub use gate::{Rule, Verdict};
 pub use ids::{
-    CallId, CallIndex, ConversationId, Group, InvalidId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
+    CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
 };
 pub use limits::Limits;
+pub use link::{Link, MOST_LINKS, SentLink};
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
 pub use principal::{Named, Principal, PrincipalId, Role, Roles};

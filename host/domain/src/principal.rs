@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ConversationId, Group, InvalidId, Kind};
+use crate::{ConversationId, Group, InvalidId, Kind, LinkId};
 
 /// The name of a principal, as the audit shows it: 1 to 128 printable characters without white space at the ends.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,6 +130,8 @@ pub struct Principal {
     pub groups: Vec<Group>,
     /// The only conversation it may see, where its token is bound to one.
     pub conversation: Option<ConversationId>,
+    /// The link by which it came, where it came by one: whatever it does then is recorded with it.
+    pub link: Option<LinkId>,
 }
 
 /// Whom a name in a body means. The name is a stranger's word; who that is was looked up by whoever keeps the tokens.
@@ -155,7 +157,7 @@ impl Named {
 impl Principal {
     /// A principal with these roles, no groups and no bound conversation.
     pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {
-        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None }
+        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None, link: None }
     }
 
     /// Whether it may read a conversation that belongs to `owner`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Delegation, Digest, Editable, Json, Need, OnExpiry, Principal, PrincipalId, Risk, Standing, StandingBounds,
+    Delegation, Digest, Editable, Json, LinkId, Need, OnExpiry, Principal, PrincipalId, Risk, Standing, StandingBounds,
     SuspensionId, Timestamp, Vote,
 };
 
@@ -285,6 +285,8 @@ pub struct Resolution {
     pub comment: Option<String>,
     /// What was allowed beforehand together with it.
     pub standing: Option<Standing>,
+    /// The link by which whoever decided came, if they came by one.
+    pub link: Option<LinkId>,
 }
 
 /// How a suspension ended.

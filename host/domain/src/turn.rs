@@ -2,6 +2,7 @@
 
 mod decide;
 mod input;
+mod links;
 mod resolve;
 mod votes;
 
@@ -83,6 +84,7 @@ impl Turn {
                 pinned: pinned.clone(),
                 state: CallState::Awaiting,
                 suspensions: Vec::new(),
+                links: Vec::new(),
                 approved: None,
                 approver: None,
                 standing: None,
@@ -96,6 +98,8 @@ impl Turn {
             | Event::CallVoted { call, .. }
             | Event::CallResolved { call, .. }
             | Event::SuspensionDelegated { call, .. }
+            | Event::LinkMade { call, .. }
+            | Event::LinkUsed { call, .. }
             | Event::SuspensionEscalated { call, .. }
             | Event::SuspensionExpired { call, .. }
             | Event::CallStarted { call, .. }
@@ -208,6 +212,8 @@ impl Call {
                     suspension.delegations.push(delegation.as_ref().clone());
                 }
             }
+            Event::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
+            Event::LinkUsed { link, at, .. } => self.link_used(*link, *at),
             Event::SuspensionEscalated { at, .. } => {
                 if let Some((suspension, None)) = self.suspensions.last_mut() {
                     suspension.escalated_at = Some(*at);

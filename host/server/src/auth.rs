@@ -9,23 +9,21 @@
 //!
 //! A session speaks for the token that it was opened with: its holder's roles are looked up with each request, and when the
 //! token is revoked the session has ended. A session that was opened by a link is for one suspension; every door but those
-//! that take [`Asking`] is closed to it.
+//! that take [`Asking`] is closed to it. It has a cookie of its own and does not take the place of a log-in: [`Passes`].
 
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
-use domain::{Principal, Role, SuspensionId};
+use axum::http::{HeaderMap, Method, Uri, header};
+use domain::{LinkId, Principal, Role, SuspensionId};
 
+use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::guesses;
 use crate::http::{App, State};
 use crate::sealed::{Pass, Purpose};
 use crate::visits::{Kind, Visit};
-
-/// The name of the cookie.
-pub(crate) const COOKIE: &str = "toolgate_session";
 
 /// The header with what a page of this host knows of its session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";
@@ -61,17 +59,15 @@ pub(crate) struct FromPeer(pub(crate) Option<guesses::Peer>);
 
 impl Credential {
     /// What a request carries, if it is of the right form.
-    pub(crate) fn of(headers: &HeaderMap, app: &State) -> Result<Self> {
+    pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
         if headers.contains_key(header::AUTHORIZATION) {
             return Ok(Self::Bearer(bearer(headers)?.to_owned()));
         }
-        let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`, or log in");
-        let text = cookie(headers)?.ok_or_else(missing)?;
-        let sessions = &app.doors.sessions;
-        let pass = Pass::open(text, &sessions.key, Purpose::Session, app.doors.handle.now());
-        let pass = pass.filter(|pass| !sessions.ended.has(pass.id));
+        let passes = Passes::of(uri, headers, app)?;
         let over = || Error::new(Code::Unauthorized, "the session has ended; log in again");
-        pass.map(Self::Session).ok_or_else(over)
+        let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`, or log in");
+        let none = || if passes.had_any { over() } else { missing() };
+        passes.meant(uri, headers, app).map(Self::Session).ok_or_else(none)
     }
 
     /// Whom it stands for, while it counts.
@@ -79,8 +75,9 @@ impl Credential {
         match self {
             Self::Bearer(token) => app.doors.auth.principal(token),
             Self::Session(pass) => {
-                let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(pass.id);
-                counts.then(|| app.doors.auth.holder(pass.token)).flatten()
+                let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
+                let holder = counts.then(|| app.doors.auth.holder(pass.token)).flatten()?;
+                Some(Principal { link: pass.only.map(|_| LinkId::from_bits(pass.id)), ..holder })
             }
         }
     }
@@ -97,16 +94,58 @@ impl Credential {
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(());
         }
-        let mut values = headers.get_all(CSRF).iter();
-        let given = match (values.next(), values.next()) {
-            (Some(value), None) => value.to_str().unwrap_or_default(),
-            _ => "",
-        };
-        if pass.is_csrf(given, &app.doors.sessions.key) {
+        if word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key)) {
             return Ok(());
         }
         let detail = format!("with a session, send the header `{CSRF}` with the `csrf` that `GET /v1/session` gives");
         Err(Error::new(Code::NotAllowed, detail))
+    }
+}
+
+/// The sessions of a browser: it can have one of a log-in, and beside it one that a link opened.
+pub(crate) struct Passes {
+    /// That of a log-in, while it counts.
+    pub(crate) full: Option<Pass>,
+    /// That of a link, while it counts.
+    pub(crate) by_link: Option<Pass>,
+    had_any: bool,
+}
+
+impl Passes {
+    /// Those whose cookies a request carries.
+    pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
+        let (sessions, now) = (&app.doors.sessions, app.doors.handle.now());
+        let texts = (cookies::read(cookies::SESSION, uri, headers)?, cookies::read(cookies::LINK, uri, headers)?);
+        let open = |text: Option<&str>, by_link: bool| {
+            let pass = Pass::open(text?, &sessions.key, Purpose::Session, now)?;
+            // A narrow session is none that is not, whatever name it is sent under.
+            (pass.only.is_some() == by_link && !sessions.ended.has(&pass.mark())).then_some(pass)
+        };
+        let had_any = texts.0.is_some() || texts.1.is_some();
+        Ok(Self { full: open(texts.0, false), by_link: open(texts.1, true), had_any })
+    }
+
+    /// The one that a request means: that whose word it carries. Without a word, what is about the link's suspension means the
+    /// link's, and everything else the other.
+    fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Option<Pass> {
+        let (Some(full), Some(by_link)) = (self.full, self.by_link) else { return self.full.or(self.by_link) };
+        let knows = |pass: &Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
+        let about_it = || by_link.only.is_some() && suspension(uri) == by_link.only;
+        Some(if knows(&by_link) || (!knows(&full) && about_it()) { by_link } else { full })
+    }
+}
+
+/// The suspension that a path is about.
+fn suspension(uri: &Uri) -> Option<SuspensionId> {
+    uri.path().strip_prefix("/v1/suspensions/")?.split('/').next()?.parse().ok()
+}
+
+/// What a page says that it knows of its session, if it says one thing.
+fn word(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(CSRF).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
     }
 }
 
@@ -152,22 +191,11 @@ fn bearer(headers: &HeaderMap) -> Result<&str> {
     Ok(token)
 }
 
-/// The cookie of the session. Two of them are an error: one is another's, and nobody knows which.
-fn cookie(headers: &HeaderMap) -> Result<Option<&str>> {
-    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut values = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value);
-    match (values.next(), values.next()) {
-        (value, None) => Ok(value),
-        _ => Err(Error::new(Code::Unauthorized, format!("there are two cookies {COOKIE}; remove one, and log in"))),
-    }
-}
-
 impl FromRequestParts<App> for Asking {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let credential = Credential::of(&parts.headers, app)?;
+        let credential = Credential::of(&parts.uri, &parts.headers, app)?;
         let unknown = || match &credential {
             Credential::Bearer(_) => Error::new(Code::Unauthorized, "the bearer token is not known here"),
             Credential::Session(_) => Error::new(Code::Unauthorized, "the session has ended; log in again"),

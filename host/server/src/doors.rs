@@ -85,41 +85,46 @@ pub trait Authenticate: Send + Sync {
 }
 
 /// What sessions and links are made with. They are signed and kept nowhere, so they outlive a restart as long as the key does;
-/// what is kept is which of them count no more.
+/// what is kept is which sessions have ended. That a link was used is in the log of its turn.
 #[derive(Clone)]
 pub struct Sessions {
     /// The key that signs them.
     pub key: SigningKey,
     /// Sessions that somebody logged out of.
-    pub ended: Arc<dyn Spent>,
-    /// Links that were used.
-    pub links: Arc<dyn Spent>,
+    pub ended: Arc<dyn EndedSessions>,
 }
 
-/// Ids that count no more, kept until they would have expired.
-#[async_trait]
-pub trait Spent: Send + Sync {
-    /// Whether the id was spent.
-    fn has(&self, id: u128) -> bool;
+/// What tells sessions apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionMark {
+    /// Made for this session and for no other.
+    pub id: u128,
+    /// The digest of the token that it speaks for.
+    pub token: Digest,
+    /// Whether a link opened it.
+    pub by_link: bool,
+    /// When it ends by itself. Of sessions of one token that were opened in the same way, a later one ends later.
+    pub expires: Timestamp,
+}
 
-    /// Spends an id that expires then. Whether it is spent by this call: of all calls, exactly one is told so. It is on disk
-    /// when this returns, however the host ends afterwards.
+/// Sessions that count no more, kept in mind until they would have expired.
+#[async_trait]
+pub trait EndedSessions: Send + Sync {
+    /// Whether a session has ended. Never waits for a disk.
+    fn has(&self, session: &SessionMark) -> bool;
+
+    /// Ends a session. It is on disk when this returns, however the host ends afterwards. An implementation that has too many
+    /// of one token to keep may end that token's older sessions of the same kind with it; it never refuses.
     ///
     /// # Errors
-    /// [`NotSpent`]; it still counts.
-    async fn spend(&self, id: u128, expires: Timestamp, now: Timestamp) -> Result<bool, NotSpent>;
+    /// [`NotEnded`]; it still counts.
+    async fn end(&self, session: SessionMark, now: Timestamp) -> Result<(), NotEnded>;
 }
 
-/// Why an id was not spent.
+/// The disk failed. The text is for the log and never leaves the host.
 #[derive(Debug, thiserror::Error)]
-pub enum NotSpent {
-    /// As many are kept as may be. Some expire by and by.
-    #[error("as many are kept as may be")]
-    Full,
-    /// The disk failed. The text is for the log and never leaves the host.
-    #[error("{0}")]
-    Fault(String),
-}
+#[error("{0}")]
+pub struct NotEnded(pub String);
 
 /// The operator's choices.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -107,6 +107,12 @@ impl Error {
         }))
     }
 
+    /// The same problem in other words.
+    pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = detail.into();
+        self
+    }
+
     /// Something is wrong at places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let told: Vec<String> = errors.iter().map(told).collect();

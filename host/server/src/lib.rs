@@ -10,6 +10,7 @@
 //! served beside the API ([`router_with_pages`]).
 
 mod auth;
+mod cookies;
 mod cross_origin;
 mod doors;
 mod error;
@@ -32,7 +33,8 @@ mod visits;
 pub mod wire;
 
 pub use doors::{
-    Authenticate, Doors, ExplainPolicy, Hosts, NotSpent, PluginFault, Plugins, PutError, Sessions, Settings, Spent,
+    Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, SessionMark,
+    Sessions, Settings,
 };
 pub use http::{router, router_with_pages};
 pub use links::{Link, Links, NoLink};

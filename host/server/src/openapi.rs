@@ -7,7 +7,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::{auth, http, wire};
+use crate::{cookies, http, wire};
 
 /// What the paragraphs at the doors do not say.
 const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `/openapi.json` and those that \
@@ -33,7 +33,7 @@ pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let mut components = document.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
     components.add_security_scheme("token", bearer);
-    let cookie = ApiKeyValue::new(auth::COOKIE);
+    let cookie = ApiKeyValue::new(cookies::SESSION);
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     let mut schemas = vec![(wire::Problem::name().into_owned(), wire::Problem::schema())];
     wire::Problem::schemas(&mut schemas);

@@ -10,6 +10,8 @@ use domain::{Digest, SuspensionId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
+use crate::doors::SessionMark;
+
 /// The most characters that are looked at. What this host writes is shorter.
 const LONGEST: usize = 512;
 
@@ -33,6 +35,19 @@ impl SigningKey {
         Self(bits)
     }
 
+    /// 128 bits that only this key makes of these texts and this number, and always makes.
+    pub(crate) fn digest(&self, purpose: Purpose, texts: &[&[u8]], number: u128) -> u128 {
+        let mut mac = self.mac(purpose);
+        mac.update(&number.to_be_bytes());
+        for text in texts {
+            // With its length in front, no text runs into the next.
+            mac.update(&(text.len() as u64).to_be_bytes());
+            mac.update(text);
+        }
+        let bytes: [u8; MAC] = mac.finalize().into_bytes().into();
+        bytes.first_chunk().map_or(0, |first| u128::from_be_bytes(*first))
+    }
+
     fn mac(&self, purpose: Purpose) -> Hmac<Sha256> {
         keyed(&finished(keyed(&self.0), purpose.label()))
     }
@@ -51,6 +66,8 @@ pub(crate) enum Purpose {
     Session,
     /// A link that opens one suspension.
     Link,
+    /// What names the link of a webhook.
+    LinkId,
     /// What a page sends with each change, and another site's page cannot know.
     Csrf,
 }
@@ -60,6 +77,7 @@ impl Purpose {
         match self {
             Self::Session => b"toolgate session 1",
             Self::Link => b"toolgate link 1",
+            Self::LinkId => b"toolgate link id 1",
             Self::Csrf => b"toolgate csrf 1",
         }
     }
@@ -68,7 +86,7 @@ impl Purpose {
 /// What a cookie or a link says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pass {
-    /// Made for this pass and for no other.
+    /// Made for this pass and for no other; the session that a link opens has the link's.
     pub(crate) id: u128,
     /// The digest of the token whose holder it speaks for: when that is revoked, the pass is worth nothing.
     pub(crate) token: Digest,
@@ -122,6 +140,11 @@ impl Pass {
             expires: Timestamp::from_millis(u64::from_be_bytes(*expires)),
             only: (is_for_one == 1).then_some(only),
         })
+    }
+
+    /// What tells its session apart.
+    pub(crate) fn mark(&self) -> SessionMark {
+        SessionMark { id: self.id, token: self.token, by_link: self.only.is_some(), expires: self.expires }
     }
 
     /// What a page of this session sends with each change.
@@ -231,6 +254,20 @@ mod tests {
             assert!(!one.is_csrf(&wrong, &KEY), "{wrong}");
         }
         assert!(!one.is_csrf(&one.csrf(&KEY)[1..], &KEY));
+    }
+
+    #[test]
+    fn what_a_key_makes_of_texts_is_theirs_alone() {
+        let of = |texts: &[&str], number| {
+            let texts: Vec<_> = texts.iter().map(|text| text.as_bytes()).collect();
+            KEY.digest(Purpose::LinkId, &texts, number)
+        };
+        assert_eq!(of(&["pager", "ann"], 7), of(&["pager", "ann"], 7));
+        let all =
+            [of(&["pager", "ann"], 7), of(&["pagera", "nn"], 7), of(&["ann", "pager"], 7), of(&["pager", "ann"], 8)];
+        let other = SigningKey::new([8; 32]).digest(Purpose::LinkId, &[b"pager", b"ann"], 7);
+        let distinct: std::collections::HashSet<u128> = all.into_iter().chain([other]).collect();
+        assert_eq!(distinct.len(), 5);
     }
 
     #[test]

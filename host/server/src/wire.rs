@@ -37,7 +37,7 @@ pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, R
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem};
 pub use receipt::Receipt;
-pub use session::{Link, LogIn, LoggedOut, MakeLink, Session, UseLink};
+pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{
     Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingState, StandingTerms,
 };
@@ -49,3 +49,8 @@ pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn
 pub use verbatim::Verbatim;
 pub(crate) use verbatim::present;
 pub use words::{Approval, Executor, Kind, Outcome, PromptBy, Rejection, Risk, Rule, Status, TurnState};
+
+/// How whoever did something came, where that was by a link.
+fn via(link: Option<domain::LinkId>) -> Option<String> {
+    link.map(|_| "link".to_owned())
+}

@@ -42,7 +42,8 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         }
     }
     if let Some(closed) = &item.closed {
-        let said = format!("{} by {} at {}", closed.state, closed.by, closed.at);
+        let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
+        let said = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
         row(&mut text, "ended", &text::line(&said));
         if let Some(comment) = &closed.comment {
             text.push_str(&text::block(comment, "  | "));

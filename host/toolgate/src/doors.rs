@@ -13,10 +13,10 @@ use server::wire::{AccessView, Effect, ExplainedStep, Explanation, FindingView, 
 use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
 
 use crate::config::DoorTable;
+use crate::ended::EndedFile;
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
-use crate::spent::SpentFile;
 use crate::tokens::Tokens;
 
 /// The doors of a host, open to whoever holds one of these tokens. The key of sessions and links is made in the host's folder
@@ -37,8 +37,7 @@ pub fn open(
     let (folder, now) = (host.data(), host.handle.now());
     let sessions = Sessions {
         key: keys::signing_key(folder)?,
-        ended: Arc::new(SpentFile::open(&folder.join("ended-sessions"), now)?),
-        links: Arc::new(SpentFile::open(&folder.join("used-links"), now)?),
+        ended: Arc::new(EndedFile::open(&folder.join("ended-sessions"), now)?),
     };
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };

@@ -21,6 +21,7 @@ mod clock;
 mod compiler;
 pub mod config;
 pub mod doors;
+mod ended;
 mod folder;
 mod guards;
 mod host;
@@ -28,7 +29,6 @@ mod keys;
 mod links;
 mod reach;
 mod record;
-mod spent;
 pub mod tokens;
 mod wire_up;
 

@@ -249,6 +249,7 @@ fn principal(holder: &Holder) -> Principal {
         roles: holder.roles.iter().copied().collect(),
         groups: holder.groups.clone(),
         conversation: holder.conversation.clone(),
+        link: None,
     }
 }
 

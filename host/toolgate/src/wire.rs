@@ -79,6 +79,7 @@ pub(crate) struct Closed {
     pub(crate) state: String,
     pub(crate) by: String,
     pub(crate) at: String,
+    pub(crate) via: Option<String>,
     pub(crate) comment: Option<String>,
 }
 
@@ -122,6 +123,10 @@ pub(crate) struct AuditEntry {
     pub(crate) code: Option<String>,
     pub(crate) edited: Option<Box<RawValue>>,
     pub(crate) comment: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) via: Option<String>,
+    pub(crate) webhook: Option<String>,
+    pub(crate) until: Option<String>,
     pub(crate) version: Option<String>,
     #[serde(default)]
     pub(crate) tools: Vec<String>,

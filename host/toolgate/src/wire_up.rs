@@ -141,7 +141,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     ];
     // The key is made only where somebody wants links: a program that embeds the host may have no tokens.
     let links =
-        if webhooks.want_links() { Some(HostLinks::open(&data, clock.clone()).map_err(unusable)?) } else { None };
+        if webhooks.want_links() { Some(HostLinks::open(&data, handle.clone()).map_err(unusable)?) } else { None };
     tasks.extend(webhooks.deliver(&Courier {
         store: store.clone(),
         clock,

@@ -87,11 +87,12 @@ pub struct Link {
 /// Makes one-time links.
 #[async_trait]
 pub trait Links: Send + Sync {
-    /// A URL under which its holder may answer this suspension, once.
+    /// A URL under which its holder may answer this suspension, once. Asked for again for the same webhook, suspension and
+    /// principal, it is the same link: using it once uses it up. `None`: it was used.
     ///
     /// # Errors
     /// Why there is none, for the log.
-    async fn link(&self, suspension: SuspensionId, wanted: &Link) -> Result<String, String>;
+    async fn link(&self, webhook: &str, suspension: SuspensionId, wanted: &Link) -> Result<Option<String>, String>;
 }
 
 /// Reads what a webhook is told of.

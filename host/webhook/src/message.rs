@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use dispatch::PendingItem;
 use dispatch::ports::{DeliveryRow, Occasion};
-use domain::{Closed, Json, Need, Risk, Suspension, Timestamp, Who};
+use domain::{Closed, ClosedAs, Json, Need, Risk, Suspension, Timestamp, Who};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
@@ -75,6 +75,8 @@ struct Ended<'a> {
     state: &'a str,
     by: &'a str,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    via: Option<&'static str>,
 }
 
 /// The body of a delivery. `url` opens the suspension for whoever has it.
@@ -118,11 +120,18 @@ pub(crate) fn body(
                 state: closed.state(),
                 by: closed.by.as_str(),
                 at: rfc3339(closed.at),
+                via: via(closed),
             }),
         },
         url,
     };
     serde_json::to_string(&message)
+}
+
+/// How whoever answered came, where that was by a link.
+fn via(closed: &Closed) -> Option<&'static str> {
+    let ClosedAs::Resolved(resolution) = &closed.how else { return None };
+    resolution.link.map(|_| "link")
 }
 
 fn needed(need: &Need, suspension: &Suspension) -> Needed {

@@ -116,14 +116,15 @@ impl Courier {
         Ok(row)
     }
 
-    /// A link for this message. Without one the message is still worth sending.
+    /// The link for this message: that of its earlier attempts, unless somebody has used it. Without one the message is still
+    /// worth sending.
     async fn link(&self, hook: &Hook, row: &DeliveryRow) -> Option<String> {
         let (wanted, links) = (hook.webhook.link.as_ref()?, self.links.as_ref()?);
-        let made = links.link(row.suspension, wanted).await;
+        let made = links.link(&hook.webhook.name, row.suspension, wanted).await;
         let failed = |reason: &String| {
             tracing::warn!(webhook = row.webhook, suspension = %row.suspension, reason, "a webhook is told without a link");
         };
-        made.inspect_err(failed).ok()
+        made.inspect_err(failed).ok().flatten()
     }
 
     /// Gives up what is owed to webhooks that the operator has taken away.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Asked, CallId, CallIndex, ConversationId, Digest, Json, Named, Need, Outcome, OwnerId, Plan, Principal,
-    PrincipalId, Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp, TurnId,
-    Violation,
+    Asked, CallId, CallIndex, ConversationId, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId, Plan,
+    Principal, PrincipalId, Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp,
+    TurnId, Violation,
 };
 
 /// What a denial does to the other calls of the turn.
@@ -184,6 +184,22 @@ pub enum Input {
         to: Named,
         /// Why.
         comment: Option<String>,
+    },
+    /// A link to a suspension is wanted.
+    MakeLink {
+        /// To which.
+        suspension: SuspensionId,
+        /// The link as it shall be.
+        link: Box<Link>,
+    },
+    /// Somebody uses a link.
+    UseLink {
+        /// To which suspension.
+        suspension: SuspensionId,
+        /// Which.
+        link: LinkId,
+        /// In whose name.
+        by: PrincipalId,
     },
     /// A guest that this host ran has ended.
     Finished {

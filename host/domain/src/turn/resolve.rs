@@ -64,6 +64,7 @@ impl Draft {
             arguments: answer.arguments,
             comment: answer.comment.clone(),
             standing,
+            link: answer.by.link,
         };
         self.push(Event::CallResolved {
             call: index,

@@ -3,6 +3,7 @@
 mod answers;
 mod approvals;
 mod life;
+mod links;
 
 use std::sync::Arc;
 
@@ -156,6 +157,8 @@ impl World {
                 Event::SuspensionDelegated { call, delegation, .. } => {
                     format!("{} handed on from {} to {}", call.0, delegation.from, delegation.to)
                 }
+                Event::LinkMade { call, link, .. } => format!("{} link to {}", call.0, link.to),
+                Event::LinkUsed { call, by, .. } => format!("{} link of {by} used", call.0),
                 Event::SuspensionEscalated { call, .. } => format!("{} escalated", call.0),
                 Event::SuspensionExpired { call, .. } => format!("{} suspension expired", call.0),
                 Event::CallStarted { call, running, .. } => format!("{} started #{}", call.0, running.attempt),

@@ -30,6 +30,7 @@ pub(super) fn count(
         arguments: answer.arguments.clone(),
         needs,
         comment: answer.comment.clone(),
+        link: answer.by.link,
         at: cx.now,
     };
     let of_others = suspension.votes.iter().filter(|earlier| earlier.by != vote.by);
@@ -164,7 +165,7 @@ impl Draft {
             }
         };
         takes_over(&to, suspension, &needs, &self.turn, cx)?;
-        let delegation = Delegation { from: by.id.clone(), to: to.id, needs, comment, at: cx.now };
+        let delegation = Delegation { from: by.id.clone(), to: to.id, needs, comment, link: by.link, at: cx.now };
         self.push(Event::SuspensionDelegated { call: index, suspension: id, delegation: Box::new(delegation) });
         Ok(())
     }

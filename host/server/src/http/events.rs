@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use domain::{ConversationId, ToolName};
@@ -89,6 +89,7 @@ pub(crate) async fn conversation(
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
     closing: Option<Extension<Closing>>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
     let tools = query.client.as_deref().map(tool_names).transpose()?;
@@ -99,7 +100,7 @@ pub(crate) async fn conversation(
         (None, None) => From::Cursor(Cursor::START),
     };
     let cursor = cursor(begin);
-    let asking = (by.clone(), Credential::of(&headers, &app)?);
+    let asking = (by.clone(), Credential::of(&uri, &headers, &app)?);
     let slot = Open::new(&app, &by)?;
     let handle = &app.doors.handle;
     let follower = handle.follow(&by, &conversation, cursor.after()).await?;
@@ -134,11 +135,12 @@ pub(crate) async fn host(
     Admin(by, _visit): Admin,
     Params(query): Params<FollowHost>,
     closing: Option<Extension<Closing>>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
     let cursor = cursor(begin);
-    let asking = (by.clone(), Credential::of(&headers, &app)?);
+    let asking = (by.clone(), Credential::of(&uri, &headers, &app)?);
     let slot = Open::new(&app, &by)?;
     let follower = app.doors.handle.follow_host(&by, cursor.after())?;
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);

@@ -2,19 +2,19 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
-use domain::{Principal, PrincipalId, Refusal, Span};
+use domain::{LinkId, Principal, PrincipalId, Refusal, Span};
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
-use crate::auth::{Admin, Asking, COOKIE, Credential, FromPeer, is_same_origin};
-use crate::doors::NotSpent;
+use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
+use crate::doors::NotEnded;
 use crate::error::{Code, Error, Result};
 use crate::links::{Links, NoLink};
 use crate::sealed::{Pass, Purpose};
 use crate::visits::Kind;
-use crate::{guard, json, wire};
+use crate::{cookies, json, wire};
 
 /// How long a session lasts that was opened with a token.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
@@ -64,7 +64,7 @@ pub(crate) async fn log_in(
     let _visit = app.visit(&by, Kind::Request)?;
     let pass =
         Pass { id: app.doors.handle.mint(), token: domain::Digest::of(token), expires: now + SESSION, only: None };
-    opened(&app, &by, &pass, SESSION, is_secure(&uri, &headers))
+    opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
 }
 
 /// Says who is asking
@@ -80,17 +80,20 @@ pub(crate) async fn read_session(
     State(app): State<App>,
     asking: Asking,
     Params(NoParams {}): Params<NoParams>,
+    uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response> {
-    let pass = match &asking.credential {
-        Credential::Bearer(_) => None,
-        Credential::Session(pass) => Some(pass),
+    let Credential::Session(pass) = &asking.credential else {
+        return answer(StatusCode::OK, &told(&app, &asking.by, None));
     };
-    answer(StatusCode::OK, &told(&app, &asking.by, pass))
+    let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app)?.by_link } else { None };
+    let link = beside.and_then(|pass| by_link(&app, &pass));
+    answer(StatusCode::OK, &wire::Session { link, ..told(&app, &asking.by, Some(pass)) })
 }
 
 /// Logs out
 ///
-/// The session counts no more, here or wherever its cookie was copied to.
+/// The session counts no more, here or wherever its cookie was copied to; neither does one that a link opened in the same browser.
 #[utoipa::path(
     delete, path = "/v1/session", operation_id = "log_out", tag = "session",
     responses(
@@ -106,14 +109,18 @@ pub(crate) async fn log_out(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Credential::Session(pass) = asking.credential else {
+    let Credential::Session(_) = asking.credential else {
         let detail = "a bearer token is no session; `toolgate token revoke` ends it";
         return Err(Error::new(Code::BadRequest, detail));
     };
     let (ended, now) = (app.doors.sessions.ended.clone(), app.doors.handle.now());
-    to_the_end(async move { ended.spend(pass.id, pass.expires, now).await }).await??;
+    let Passes { full, by_link, .. } = Passes::of(&uri, &headers, &app)?;
+    for pass in [full, by_link].into_iter().flatten() {
+        let ended = ended.clone();
+        to_the_end(async move { ended.end(pass.mark(), now).await }).await??;
+    }
     let mut response = answer(StatusCode::OK, &wire::LoggedOut { ok: true })?;
-    set_cookie(&mut response, "", Span::from_millis(0), is_secure(&uri, &headers))?;
+    cookies::clear(&mut response, &headers)?;
     Ok(response)
 }
 
@@ -127,7 +134,7 @@ pub(crate) async fn log_out(
     responses(
         (status = 200, description = "The link; nobody can look it up again", body = wire::Link),
         (status = 400, description = "`bad-json`, `bad-request`"),
-        (status = 403, description = "`not-allowed`"),
+        (status = 403, description = "`not-allowed`; a hundred links to one suspension are made and no more"),
         (status = 404, description = "`not-found`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open; with `state`, `by` and `at`"),
@@ -154,11 +161,13 @@ pub(crate) async fn make_link(
         let (state, at) = (closed.state().to_owned(), Some(closed.at));
         return Err(Refusal::Stale { state, by: Some(closed.by.clone()), at }.into());
     }
-    let (id, now) = (app.doors.handle.mint(), app.doors.handle.now());
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
-    let link = links(&app).make(id, suspension.0, &principal, ttl, now).map_err(|error| {
-        let place = if error == NoLink::Time { "/ttl_ms" } else { "/principal" };
-        Error::invalid_at(place, error.to_string())
+    let links = links(&app);
+    let made = to_the_end(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
+    let link = made.map_err(|error| match error {
+        NoLink::NotMade(error) => error.into(),
+        NoLink::Time => Error::invalid_at("/ttl_ms", error.to_string()),
+        NoLink::Unknown(_) | NoLink::NoApprover(_) => Error::invalid_at("/principal", error.to_string()),
     })?;
     let link = wire::Link { url: link.path, expires_at: wire::rfc3339(link.expires) };
     answer(StatusCode::OK, &link)
@@ -166,8 +175,9 @@ pub(crate) async fn make_link(
 
 /// Uses a link
 ///
-/// Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. Looking at
-/// the page of a link uses nothing up: programs that scan mail do that.
+/// Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. It is a cookie
+/// of its own: a session of a log-in in the same browser goes on beside it. Looking at the page of a link uses nothing up:
+/// programs that scan mail do that.
 #[utoipa::path(
     post, path = "/v1/session/link", operation_id = "use_link", tag = "session", security(()),
     request_body = wire::UseLink,
@@ -177,7 +187,7 @@ pub(crate) async fn make_link(
         (status = 401, description = "`unauthorized`: the link was not made here, has expired, or was revoked with its token"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 409, description = "`link-used`: somebody has used it"),
+        (status = 409, description = "`link-used`: somebody has used it. `stale`: the question has ended; with `state`, `by` and `at`"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with `errors`"),
@@ -196,21 +206,37 @@ pub(crate) async fn use_link(
     let now = app.doors.handle.now();
     app.guesses.attempt(peer, now)?;
     let wrong = || Error::new(Code::Unauthorized, "the link does not count, or counts no more; ask for another");
-    let (link, suspension, by) = links(&app).read(&link, now).ok_or_else(wrong)?;
+    let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.guesses.right(peer);
     let _visit = app.visit(&by, Kind::Request)?;
-    let used = app.doors.sessions.links.clone();
-    if !to_the_end(async move { used.spend(link.id, link.expires, now).await }).await?? {
+    let (handle, name) = (app.doors.handle.clone(), by.id.clone());
+    let used = to_the_end(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await }).await?;
+    let used = used.map_err(|error| match error {
+        dispatch::Error::Refused(Refusal::Stale { by: None, .. }) => wrong(),
+        dispatch::Error::Refused(refusal @ Refusal::Stale { .. }) => answered_already(refusal),
+        error => error.into(),
+    })?;
+    if !used {
         let detail = "somebody has used this link; if that was not you, tell whoever sent it, and ask for another";
         return Err(Error::new(Code::LinkUsed, detail));
     }
-    let (id, expires) = (app.doors.handle.mint(), now + BY_LINK);
-    let pass = Pass { id, token: link.token, expires, only: Some(suspension) };
-    opened(&app, &by, &pass, BY_LINK, is_secure(&uri, &headers))
+    let pass = Pass { expires: now + BY_LINK, ..link };
+    opened(&app, &by, &pass, BY_LINK, cookies::is_secure(&uri, &headers))
+}
+
+/// To whoever comes too late there is nothing left to be shown.
+fn answered_already(refusal: Refusal) -> Error {
+    let Refusal::Stale { state, by: Some(by), .. } = &refusal else { return refusal.into() };
+    let detail = match state.as_str() {
+        "expired" => "nobody answered this in time, and the link opens nothing any more".to_owned(),
+        "withdrawn" => "this is asked no more, and the link opens nothing any more".to_owned(),
+        state => format!("this was answered already ({state}, by {by}), and the link opens nothing any more"),
+    };
+    Error::from(refusal).with_detail(detail)
 }
 
 fn links(app: &App) -> Links {
-    Links::new(app.doors.sessions.key.clone(), app.doors.auth.clone())
+    Links::new(app.doors.handle.clone(), app.doors.sessions.key.clone(), app.doors.auth.clone())
 }
 
 /// A body that opens a session. Whoever could make a browser send one would have it act in a name that is not its user's.
@@ -231,35 +257,29 @@ fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> wire::Session {
         csrf: pass.map(|pass| pass.csrf(&app.doors.sessions.key)),
         expires_at: pass.map(|pass| wire::rfc3339(pass.expires)),
         only: pass.and_then(|pass| pass.only).map(|only| only.to_string()),
+        link: None,
     }
+}
+
+/// What a link opened beside the session of a log-in.
+fn by_link(app: &App, pass: &Pass) -> Option<wire::LinkSession> {
+    Some(wire::LinkSession {
+        principal: app.doors.auth.holder(pass.token)?.id.to_string(),
+        only: pass.only?.to_string(),
+        csrf: pass.csrf(&app.doors.sessions.key),
+        expires_at: wire::rfc3339(pass.expires),
+    })
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
     let mut response = answer(StatusCode::OK, &told(app, by, Some(pass)))?;
-    set_cookie(&mut response, &pass.seal(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
+    let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
+    cookies::set(&mut response, name, &pass.seal(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)
 }
 
-/// No script reads the cookie, and no page of another site has it sent.
-fn set_cookie(response: &mut Response, value: &str, lasts: Span, secure: bool) -> Result<()> {
-    let seconds = lasts.millis() / 1_000;
-    let secure = if secure { "; Secure" } else { "" };
-    let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    let cookie = HeaderValue::try_from(cookie).map_err(|error| Error::fault(&error))?;
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    Ok(())
-}
-
-/// Whether the cookie is for TLS alone. This server speaks none; a proxy in front of it does, under a name of its own.
-fn is_secure(uri: &Uri, headers: &HeaderMap) -> bool {
-    !guard::asked_for(uri, headers).is_some_and(|asked| guard::is_local(&asked))
-}
-
-impl From<NotSpent> for Error {
-    fn from(error: NotSpent) -> Self {
-        match error {
-            NotSpent::Full => Self::busy("the host keeps as many used links and ended sessions as it may", 60),
-            NotSpent::Fault(fault) => Self::fault(&fault),
-        }
+impl From<NotEnded> for Error {
+    fn from(error: NotEnded) -> Self {
+        Self::fault(&error)
     }
 }

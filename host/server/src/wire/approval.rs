@@ -64,6 +64,9 @@ pub struct Vote {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// `link`, where whoever it is came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// When.
     pub at: String,
 }
@@ -84,6 +87,7 @@ impl From<&domain::Vote> for Vote {
             arguments: vote.arguments.as_ref().map(Verbatim::from),
             display: None,
             comment: vote.comment.clone(),
+            via: super::via(vote.link),
             at: rfc3339(vote.at),
         }
     }
@@ -99,6 +103,9 @@ pub struct Delegation {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// `link`, where whoever handed it on came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// When.
     pub at: String,
 }
@@ -109,6 +116,7 @@ impl From<&domain::Delegation> for Delegation {
             from: handed.from.to_string(),
             to: handed.to.to_string(),
             comment: handed.comment.clone(),
+            via: super::via(handed.link),
             at: rfc3339(handed.at),
         }
     }

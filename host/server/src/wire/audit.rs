@@ -44,7 +44,7 @@ pub struct AuditEntry {
     /// Who; `system` for what the host does by itself.
     pub by: String,
     /// What: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`,
-    /// `escalate`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+    /// `escalate`, `link.made`, `link.used`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
     /// `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
     /// `grants.changed`.
     pub action: String,
@@ -108,9 +108,21 @@ pub struct AuditEntry {
     /// Which standing approval was given, used or taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<String>,
-    /// To whom a say was handed on.
+    /// To whom a say was handed on, or for whom a link is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// `link`, where whoever did it came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Which link was made or used, or by which they came. It opens nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// The webhook that is sent the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<String>,
+    /// Until when the link counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// The version of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -160,6 +172,10 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
             rule: entry.rule.clone(),
             standing: text(&entry.standing),
             to: text(&entry.to),
+            via: super::via(entry.link.filter(|_| !entry.action.is_of_link())),
+            link: text(&entry.link),
+            webhook: entry.webhook.clone(),
+            until: entry.until.map(rfc3339),
             version: entry.version.clone(),
             tools: entry.tools.clone(),
             findings: entry.findings.clone(),

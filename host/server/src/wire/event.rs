@@ -98,6 +98,8 @@ pub enum Detail {
         comment: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         standing: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     /// `suspension.expired`
     Expired { turn: String, call: String, suspension: String },
@@ -191,6 +193,7 @@ impl Event {
                     arguments: resolution.arguments.as_ref().map(Verbatim::from),
                     comment: resolution.comment.clone(),
                     standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
+                    via: super::via(resolution.link),
                 };
                 (*at, detail)
             }
@@ -215,7 +218,9 @@ impl Event {
                 let state = (&domain::TurnState::Ended(*end, *at)).into();
                 (*at, Detail::Ended { turn: id, state })
             }
-            Fact::ClientAwaited { .. } | Fact::LeaseExtended { .. } => return None,
+            Fact::ClientAwaited { .. } | Fact::LinkMade { .. } | Fact::LinkUsed { .. } | Fact::LeaseExtended { .. } => {
+                return None;
+            }
         };
         Some(Self { event: name.to_owned(), at: Some(rfc3339(at)), snapshot: None, detail })
     }

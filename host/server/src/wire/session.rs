@@ -41,6 +41,23 @@ pub struct Session {
     /// The only suspension that is open to it, where a link opened the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
+    /// The session that a link opened in the same browser beside this one, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSession>,
+}
+
+/// What a link opened beside the session of a log-in. It is for one suspension: requests about that one belong to it, unless they
+/// carry the `csrf` of the other session in the header `x-toolgate-csrf`; with its own they belong to it in any case.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct LinkSession {
+    /// In whose name.
+    pub principal: String,
+    /// The suspension.
+    pub only: String,
+    /// What goes with its requests.
+    pub csrf: String,
+    /// When it ends.
+    pub expires_at: String,
 }
 
 /// That a session has ended.

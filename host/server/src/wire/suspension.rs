@@ -164,6 +164,9 @@ pub struct Closed {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// `link`, where whoever answered came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
 }
 
 /// Which arguments an answer may change: `"none"`, `"all"`, or the names of some.
@@ -415,6 +418,7 @@ impl From<&domain::Closed> for Closed {
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
             comment: answer.and_then(|answer| answer.comment.clone()),
+            via: super::via(answer.and_then(|answer| answer.link)),
         }
     }
 }

@@ -202,13 +202,32 @@ async fn a_token_in_the_header_goes_before_the_cookie() {
 #[tokio::test]
 async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
     let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
-    for (host, secure) in
-        [("localhost:7420", false), ("127.0.0.1", false), ("[::1]:1", false), ("gate.example.com", true)]
-    {
-        let mut asked = request("POST", "/v1/session", "", Some(r#"{"token":"bob"}"#));
-        asked.headers_mut().insert(header::HOST, host.parse().unwrap());
-        let set = world.send(asked).await.headers[header::SET_COOKIE].to_str().unwrap().to_owned();
+    let page = "https://gate.example.com";
+    for (host, origin, secure) in [
+        ("localhost:7420", None, false),
+        ("127.0.0.1", Some("http://127.0.0.1"), false),
+        ("[::1]:1", None, false),
+        ("gate.example.com", None, true),
+        // A proxy with TLS that asks under a name of its own.
+        ("127.0.0.1:7420", Some(page), true),
+    ] {
+        let asked = |method: &str, path: &str, body: Option<&str>| {
+            let mut asked = request(method, path, "", body);
+            asked.headers_mut().insert(header::HOST, host.parse().unwrap());
+            asked
+        };
+        let mut log_in = asked("POST", "/v1/session", Some(r#"{"token":"bob"}"#));
+        log_in.headers_mut().extend(origin.map(|origin| (header::ORIGIN, origin.parse().unwrap())));
+        let set = world.send(log_in).await.headers[header::SET_COOKIE].to_str().unwrap().to_owned();
         assert_eq!(set.ends_with("; Secure"), secure, "{host}: {set}");
+        assert_eq!(set.starts_with("__Host-toolgate_session="), secure, "{host}: {set}");
+        let cookie = set.split(';').next().unwrap();
+        let own = with(asked("GET", "/v1/session", None), "cookie", cookie);
+        assert_eq!(world.send(own).await.at("/principal"), "bob", "{host}");
+        // Another name of the domain can put a cookie without the prefix there, and it is not looked at.
+        let planted = cookie.strip_prefix("__Host-").unwrap_or(cookie);
+        let planted = world.send(with(asked("GET", "/v1/session", None), "cookie", planted)).await;
+        assert_eq!(planted.status == 200, !host.starts_with("gate"), "{host}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Links: each opens one suspension, for one principal, once.
 
+use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
 
 use crate::browsers::{Browser, with};
@@ -158,8 +159,10 @@ async fn a_link_that_was_changed_or_is_something_else_opens_nothing() {
         assert_eq!(open(&world, wrong).await.code(), "401 unauthorized", "{wrong}");
     }
     // A link is no session either.
-    let asked = with(request("GET", "/v1/session", "", None), "cookie", &format!("toolgate_session={text}"));
-    assert_eq!(world.send(asked).await.code(), "401 unauthorized");
+    for name in ["toolgate_session", "toolgate_link"] {
+        let asked = with(request("GET", "/v1/session", "", None), "cookie", &format!("{name}={text}"));
+        assert_eq!(world.send(asked).await.code(), "401 unauthorized");
+    }
     assert_eq!(open(&world, &format!("https://gate.example.com{link}")).await.status, 200, "as it was mailed");
 }
 
@@ -188,4 +191,184 @@ async fn a_link_is_made_by_an_admin_for_somebody_who_answers_something_open() {
     assert_eq!(unknown.code(), "404 not-found");
     world.resolve("bob", &two, r#"{"decision":"deny"}"#).await;
     assert_eq!(make(&world, &two, r#"{"principal":"bob"}"#).await.code(), "409 stale");
+}
+
+#[tokio::test]
+async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
+    let (world, [one, two]) = asked().await;
+    let (answered, expired) = (link(&world, &one).await, link(&world, &two).await);
+    let unused = link(&world, &one).await;
+    let browser = Browser::of(&open(&world, &answered).await);
+    world.resolve("root", &one, r#"{"decision":"approve"}"#).await;
+    for late in [&answered, &unused] {
+        let refused = open(&world, late).await;
+        expect![[r#"
+            409
+            {
+              "type": "/problems/stale",
+              "title": "The question is no longer open",
+              "status": 409,
+              "detail": "this was answered already (approve, by root), and the link opens nothing any more",
+              "code": "stale",
+              "state": "approve",
+              "by": "root",
+              "at": "2026-01-01T00:00:00.000Z"
+            }
+        "#]]
+        .assert_eq(&refused.pretty());
+        assert!(!refused.headers.contains_key("set-cookie"));
+    }
+    // Whoever had opened it before is shown how it ended.
+    let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
+    assert_eq!((read.at("/state"), read.at("/closed/by")), ("approve".into(), "root".into()));
+    assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.code(), "409 stale");
+    world.clock.advance(59 * 60);
+    let in_time = open(&world, &expired).await;
+    assert_eq!(in_time.status, 200, "{}", in_time.text);
+}
+
+#[tokio::test]
+async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
+    let (world, [one, two]) = asked().await;
+    let link = link(&world, &one).await;
+    let browser = Browser::of(&open(&world, &link).await);
+    world.send(browser.own("POST", &format!("/v1/suspensions/{one}/resolve"), Some(r#"{"decision":"approve"}"#))).await;
+    world.resolve("bob", &two, r#"{"decision":"approve"}"#).await;
+    let audit = world.get("root", "/v1/audit?limit=500").await;
+    let secret = link.strip_prefix("/link/").unwrap();
+    assert!(!audit.text.contains(secret) && !audit.text.contains(&secret[..40]), "what opens it is nowhere");
+    let mut said = String::new();
+    for entry in audit.json()["entries"].as_array().unwrap() {
+        let word = |name: &str| entry[name].as_str().unwrap_or("-").replace(&format!("{:031x}", 0), "");
+        if ["link.made", "link.used", "approve"].contains(&entry["action"].as_str().unwrap()) {
+            let words = ["action", "by", "to", "via", "link", "suspension", "until"].map(word);
+            said += &format!("{}\n", words.join(" "));
+        }
+    }
+    expect![[r#"
+        link.made root bob - link_5 susp_3 2026-01-01T01:00:00.000Z
+        link.used bob - - link_5 susp_3 -
+        approve bob - link link_5 susp_3 -
+        approve bob - - - susp_4 -
+    "#]]
+    .assert_eq(&said);
+    for (suspension, via) in [(one, Some("link")), (two, None)] {
+        let read = world.get("root", &format!("/v1/suspensions/{suspension}")).await.json();
+        assert_eq!(read["closed"]["via"].as_str(), via);
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_it_asks() {
+    let (world, [one, two]) = asked().await;
+    let (links, bob, hour) = (world.links(), PrincipalId::new("bob").unwrap(), Span::from_secs(3_600));
+    let id = |text: &str| text.parse::<SuspensionId>().unwrap();
+    let of =
+        async |webhook: &str, suspension: &str| links.of_webhook(webhook, id(suspension), &bob, hour).await.unwrap();
+    let first = of("pager", &one).await.unwrap();
+    world.clock.advance(1_800);
+    assert_eq!(
+        of("pager", &one).await.as_ref(),
+        Some(&first),
+        "half of its time is left: it is the same to the letter"
+    );
+    world.clock.advance(1);
+    let longer = of("pager", &one).await.unwrap();
+    assert!(longer.expires > first.expires && longer.path != first.path);
+    let (other, elsewhere) = (of("chat", &one).await.unwrap(), of("pager", &two).await.unwrap());
+    // Whichever message is read, it is used once.
+    assert_eq!(open(&world, &first.path).await.status, 200);
+    for again in [&first, &longer] {
+        assert_eq!(open(&world, &again.path).await.code(), "409 link-used");
+    }
+    assert_eq!(of("pager", &one).await, None, "nobody is sent what opens nothing");
+    for more in [&other, &elsewhere] {
+        assert_eq!(open(&world, &more.path).await.status, 200);
+    }
+    let made = world.get("root", "/v1/audit?action=link.made").await;
+    let words = |entry: &serde_json::Value| format!("{} {} {}", entry["by"], entry["webhook"], entry["until"]);
+    let made: Vec<String> = made.json()["entries"].as_array().unwrap().iter().map(words).collect();
+    assert_eq!(
+        made.join("\n").replace('"', ""),
+        "system pager 2026-01-01T01:00:00.000Z\n\
+        system pager 2026-01-01T01:30:01.000Z\nsystem chat 2026-01-01T01:30:01.000Z\n\
+        system pager 2026-01-01T01:30:01.000Z"
+    );
+    world.resolve("bob", &one, r#"{"decision":"deny"}"#).await;
+    assert!(links.of_webhook("chat", id(&one), &bob, hour).await.is_err());
+}
+
+#[tokio::test]
+async fn links_to_one_suspension_have_a_bound() {
+    let (world, [one, two]) = asked().await;
+    for n in 0..100 {
+        assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.status, 200, "{n}");
+    }
+    assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.code(), "403 not-allowed");
+    assert_eq!(make(&world, &two, r#"{"principal":"bob"}"#).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
+    let (world, [one, two]) = asked().await;
+    let full = Browser::log_in(&world, "root").await;
+    let opened = open(&world, &link(&world, &one).await).await;
+    let set = opened.headers["set-cookie"].to_str().unwrap().to_owned();
+    assert!(set.starts_with("toolgate_link=") && set.ends_with("; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict"));
+    let narrow = Browser::of(&opened);
+    let both = |csrf: &str| Browser { cookie: format!("{}; {}", full.cookie, narrow.cookie), csrf: csrf.into() };
+    let (as_root, as_bob) = (both(&full.csrf), both(&narrow.csrf));
+    let whose = async |request| world.send(request).await.at("/principal");
+    assert_eq!(whose(as_root.bare("GET", "/v1/session", None)).await, "root");
+    assert_eq!(whose(as_root.own("GET", "/v1/session", None)).await, "root");
+    assert_eq!(whose(as_bob.own("GET", "/v1/session", None)).await, "bob");
+    let session = world.send(as_root.bare("GET", "/v1/session", None)).await;
+    let beside = ["principal", "only", "csrf"].map(|name| session.at(&format!("/link/{name}")));
+    assert_eq!(beside, ["bob".to_owned(), one.clone(), narrow.csrf.clone()]);
+    // What is about its suspension is the link's, unless the page says that it means the other.
+    let read = async |browser: &Browser, of: &str, own: bool| {
+        let path = format!("/v1/suspensions/{of}");
+        let asked = if own { browser.own("GET", &path, None) } else { browser.bare("GET", &path, None) };
+        let reply = world.send(asked).await;
+        (reply.status.as_u16(), reply.json()["you"]["may_answer"].clone())
+    };
+    for (browser, of, own, status) in [
+        (&as_root, &one, false, 200),
+        (&as_root, &two, false, 200),
+        (&as_bob, &two, true, 403),
+        (&as_root, &two, true, 200),
+    ] {
+        assert_eq!(read(browser, of, own).await.0, status, "{of} {own}");
+    }
+    assert_eq!(world.send(as_bob.own("GET", "/v1/audit", None)).await.code(), "403 not-allowed");
+    assert_eq!(world.send(as_root.own("GET", "/v1/audit", None)).await.status, 200);
+    let resolve = |of: &str| format!("/v1/suspensions/{of}/resolve");
+    let approve = Some(r#"{"decision":"approve"}"#);
+    assert_eq!(world.send(as_bob.own("POST", &resolve(&two), approve)).await.code(), "403 not-allowed");
+    assert_eq!(world.send(as_root.bare("POST", &resolve(&one), approve)).await.code(), "403 not-allowed");
+    assert_eq!(world.send(as_bob.own("POST", &resolve(&one), approve)).await.status, 200);
+    assert_eq!(world.send(as_root.own("POST", &resolve(&two), approve)).await.status, 200);
+    for (of, by, via) in [(&one, "bob", Some("link")), (&two, "root", None)] {
+        let closed = world.get("root", &format!("/v1/suspensions/{of}")).await.json()["closed"].clone();
+        assert_eq!((closed["by"].as_str(), closed["via"].as_str()), (Some(by), via));
+    }
+    let out = world.send(as_root.own("DELETE", "/v1/session", None)).await;
+    let cleared: Vec<_> = out.headers.get_all("set-cookie").iter().map(|set| set.to_str().unwrap()).collect();
+    assert_eq!(cleared.len(), 2);
+    assert!(cleared.iter().all(|set| set.contains("=; Path=/; Max-Age=0;")), "{cleared:?}");
+    for browser in [&full, &narrow, &as_root] {
+        assert_eq!(world.send(browser.bare("GET", "/v1/session", None)).await.code(), "401 unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() {
+    let (world, [one, _]) = asked().await;
+    let (full, narrow) =
+        (Browser::log_in(&world, "root").await, Browser::of(&open(&world, &link(&world, &one).await).await));
+    let value = |browser: &Browser| browser.cookie.split_once('=').unwrap().1.to_owned();
+    for cookie in [format!("toolgate_session={}", value(&narrow)), format!("toolgate_link={}", value(&full))] {
+        let asked = with(request("GET", "/v1/session", "", None), "cookie", &cookie);
+        assert_eq!(world.send(asked).await.code(), "401 unauthorized", "{cookie}");
+    }
 }

@@ -16,7 +16,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::wire::{self, Explanation, FindingView, PluginState, PluginView};
 use toolgate_server::{
-    Authenticate, Doors, ExplainPolicy, NotSpent, PluginFault, Plugins, PutError, Sessions, Settings, SigningKey, Spent,
+    Authenticate, Doors, EndedSessions, ExplainPolicy, Links, NotEnded, PluginFault, Plugins, PutError, SessionMark,
+    Sessions, Settings, SigningKey,
 };
 use tower::ServiceExt as _;
 
@@ -74,18 +75,19 @@ impl Authenticate for Names {
 /// Whoever there is.
 const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
 
-/// What is spent, for as long as it is in memory.
+/// What has ended, for as long as it is in memory.
 #[derive(Default)]
 pub(crate) struct InMemory(Mutex<HashSet<u128>>);
 
 #[async_trait]
-impl Spent for InMemory {
-    fn has(&self, id: u128) -> bool {
-        self.0.lock().unwrap().contains(&id)
+impl EndedSessions for InMemory {
+    fn has(&self, session: &SessionMark) -> bool {
+        self.0.lock().unwrap().contains(&session.id)
     }
 
-    async fn spend(&self, id: u128, _: Timestamp, _: Timestamp) -> Result<bool, NotSpent> {
-        Ok(self.0.lock().unwrap().insert(id))
+    async fn end(&self, session: SessionMark, _: Timestamp) -> Result<(), NotEnded> {
+        self.0.lock().unwrap().insert(session.id);
+        Ok(())
     }
 }
 
@@ -186,8 +188,7 @@ impl World {
             subscribers: Arc::new(()),
         });
         let revoked = Arc::default();
-        let (ended, links) = (Arc::new(InMemory::default()), Arc::new(InMemory::default()));
-        let sessions = Sessions { key: SigningKey::new([7; 32]), ended, links };
+        let sessions = Sessions { key: SigningKey::new([7; 32]), ended: Arc::new(InMemory::default()) };
         let router = axum::Router::new();
         let mut world = Self { router, clock, shelf, host, settings, sessions, revoked };
         world.open_anew();
@@ -205,6 +206,11 @@ impl World {
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(doors);
+    }
+
+    /// What makes links, as webhooks have it.
+    pub(crate) fn links(&self) -> Links {
+        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked.clone())))
     }
 
     /// From now on the token counts no more.

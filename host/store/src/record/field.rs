@@ -13,8 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::{
-    CallId, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Span, StandingId, SuspensionId, Timestamp,
-    ToolName, TurnId, Who,
+    CallId, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, Span, StandingId, SuspensionId,
+    Timestamp, ToolName, TurnId, Who,
 };
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -135,7 +135,7 @@ macro_rules! texts {
     )*};
 }
 
-texts!(TurnId, SuspensionId, StandingId, OwnerId, ConversationId, CallId, PluginName, PrincipalId, Who);
+texts!(TurnId, SuspensionId, StandingId, LinkId, OwnerId, ConversationId, CallId, PluginName, PrincipalId, Who);
 
 /// Written without the formatting machinery: a commit holds up to three digests for each of its calls.
 impl Field for Digest {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use dispatch::ports::{Attempt, DeliveryState, Occasion};
 use domain::{
     Approval, Asked, CallId, CallIndex, ConversationId, Decision, Delegation, Digest, Editable, Escalate, Executor,
-    Failure, FailureCode, Json, Kind, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned, PluginChange, PluginName,
-    PrincipalId, PromptBy, Receipt, Recovery, Rejection, Resolution, Risk, Running, Span, Standing, StandingBounds,
-    StandingId, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Vote, Wait,
+    Failure, FailureCode, Json, Kind, Link, LinkId, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned, PluginChange,
+    PluginName, PrincipalId, PromptBy, Receipt, Recovery, Rejection, Resolution, Risk, Running, Span, Standing,
+    StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Vote,
+    Wait,
 };
 
 use super::*;
@@ -58,6 +59,7 @@ fn principal(name: &str) -> PrincipalId {
 const TURN: TurnId = TurnId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0001);
 const SUSPENSION: SuspensionId = SuspensionId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0002);
 const STANDING: StandingId = StandingId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0004);
+const LINK: LinkId = LinkId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0005);
 const OWNER: OwnerId = OwnerId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0003);
 
 fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Option<Wait>) -> Option<Arc<Pinned>> {
@@ -134,6 +136,7 @@ fn resolved(decision: Decision, full: bool) -> Event {
         arguments: full.then(|| json(r#"{"amount":4}"#)),
         comment: full.then(|| "less\nplease".into()),
         standing: None,
+        link: None,
     });
     let approved = full.then(|| Digest::of("binding"));
     Event::CallResolved {
@@ -153,12 +156,32 @@ fn vote(by: &str, full: bool) -> Vote {
         arguments: full.then(|| json(r#"{"amount":4}"#)),
         needs: vec![0, 1],
         comment: full.then(|| "fine".into()),
+        link: None,
         at: at(11),
     }
 }
 
 fn delegation(comment: Option<String>) -> Delegation {
-    Delegation { from: principal("ann"), to: principal("bob@x"), needs: vec![1], comment, at: at(12) }
+    Delegation { from: principal("ann"), to: principal("bob@x"), needs: vec![1], comment, link: None, at: at(12) }
+}
+
+fn by_link(vote: Vote) -> Vote {
+    Vote { link: Some(LINK), ..vote }
+}
+
+fn resolved_by_link() -> Event {
+    let Event::CallResolved { call, suspension, mut resolution, approved, by, at } = resolved(Decision::Approve, true)
+    else {
+        unreachable!()
+    };
+    resolution.link = Some(LINK);
+    Event::CallResolved { call, suspension, resolution, approved, by, at }
+}
+
+fn made(webhook: Option<&str>) -> Event {
+    let by = if webhook.is_some() { PrincipalId::system() } else { principal("root") };
+    let link = Link { id: LINK, to: principal("ann"), by, webhook: webhook.map(Into::into), expires_at: at(99) };
+    Event::LinkMade { call: CallIndex(1), suspension: SUSPENSION, link: Box::new(link), at: at(15) }
 }
 
 fn standing(pin: Pin) -> Standing {
@@ -231,6 +254,21 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
             "suspension_delegated",
             vec![Event::SuspensionDelegated { call, suspension, delegation: Box::new(delegation(None)) }],
         ),
+        (
+            "call_voted_by_link",
+            vec![Event::CallVoted { call, suspension, vote: Box::new(by_link(vote("ann", false))) }],
+        ),
+        (
+            "suspension_delegated_by_link",
+            vec![Event::SuspensionDelegated {
+                call,
+                suspension,
+                delegation: Box::new(Delegation { link: Some(LINK), ..delegation(None) }),
+            }],
+        ),
+        ("call_resolved_by_link", vec![resolved_by_link()]),
+        ("link_made", vec![made(None), made(Some("pager"))]),
+        ("link_used", vec![Event::LinkUsed { call, suspension, link: LINK, by: principal("ann"), at: at(16) }]),
         ("suspension_escalated", vec![Event::SuspensionEscalated { call, suspension, at: at(14) }]),
     ]
 }
@@ -318,12 +356,17 @@ fn file_of(event: &Event) -> &'static str {
         Event::CallRequested { ruled_by: None, .. } => "call_requested",
         Event::CallRequested { ruled_by: Some(_), .. } => "call_requested_ruled",
         Event::CallApproved { .. } => "call_approved",
+        Event::CallVoted { vote, .. } if vote.link.is_some() => "call_voted_by_link",
         Event::CallVoted { .. } => "call_voted",
+        Event::SuspensionDelegated { delegation, .. } if delegation.link.is_some() => "suspension_delegated_by_link",
         Event::SuspensionDelegated { .. } => "suspension_delegated",
+        Event::LinkMade { .. } => "link_made",
+        Event::LinkUsed { .. } => "link_used",
         Event::SuspensionEscalated { .. } => "suspension_escalated",
         Event::CallSuspended { suspension, .. } if suspension.asked.policy_failed => "call_suspended_policy_failed",
         Event::CallSuspended { suspension, .. } if !suspension.asked.is_plain() => "call_suspended_governed",
         Event::CallSuspended { .. } => "call_suspended",
+        Event::CallResolved { resolution, .. } if resolution.link.is_some() => "call_resolved_by_link",
         Event::CallResolved { resolution, .. } if resolution.standing.is_some() => "call_resolved_standing",
         Event::ClientAwaited { .. } => "client_awaited",
         Event::CallResolved { .. } => "call_resolved",

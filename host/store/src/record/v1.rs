@@ -10,8 +10,8 @@ mod suspension;
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallId, CallIndex, ConversationId, Delegation, Digest, Event, Executor, Failure, FailureCode, Json,
-    Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span,
+    Approval, CallId, CallIndex, ConversationId, Delegation, Digest, Event, Executor, Failure, FailureCode, Json, Link,
+    LinkId, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span,
     StandingUse, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId, Vote, Wait,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,6 +107,28 @@ enum EventV1 {
         suspension: SuspensionId,
         #[serde(with = "field")]
         delegation: Box<Delegation>,
+    },
+    LinkMade {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        suspension: SuspensionId,
+        #[serde(with = "field")]
+        link: Box<Link>,
+        #[serde(with = "field")]
+        at: Timestamp,
+    },
+    LinkUsed {
+        #[serde(with = "field")]
+        call: CallIndex,
+        #[serde(with = "field")]
+        suspension: SuspensionId,
+        #[serde(with = "field")]
+        link: LinkId,
+        #[serde(with = "field")]
+        by: PrincipalId,
+        #[serde(with = "field")]
+        at: Timestamp,
     },
     SuspensionEscalated {
         #[serde(with = "field")]

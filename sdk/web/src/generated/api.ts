@@ -398,7 +398,7 @@ export interface paths {
         post: operations["log_in"];
         /**
          * Logs out
-         * @description The session counts no more, here or wherever its cookie was copied to.
+         * @description The session counts no more, here or wherever its cookie was copied to; neither does one that a link opened in the same browser.
          */
         delete: operations["log_out"];
         options?: never;
@@ -417,8 +417,9 @@ export interface paths {
         put?: never;
         /**
          * Uses a link
-         * @description Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. Looking at
-         *     the page of a link uses nothing up: programs that scan mail do that.
+         * @description Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. It is a cookie
+         *     of its own: a session of a log-in in the same browser goes on beside it. Looking at the page of a link uses nothing up:
+         *     programs that scan mail do that.
          */
         post: operations["use_link"];
         delete?: never;
@@ -612,7 +613,7 @@ export interface components {
         AuditEntry: {
             /**
              * @description What: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`,
-             *     `escalate`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+             *     `escalate`, `link.made`, `link.used`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
              *     `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
              *     `grants.changed`.
              */
@@ -651,6 +652,8 @@ export interface components {
             grants?: string[];
             /** @description The hash of the chain there. */
             hash: string;
+            /** @description Which link was made or used, or by which they came. It opens nothing. */
+            link?: string | null;
             /** @description How the call or the turn ended. */
             outcome?: string | null;
             /** @description Which run of the host. */
@@ -674,14 +677,20 @@ export interface components {
             subject?: string | null;
             /** @description By which suspension. */
             suspension?: string | null;
-            /** @description To whom a say was handed on. */
+            /** @description To whom a say was handed on, or for whom a link is. */
             to?: string | null;
             /** @description The tools of a plugin that are live. */
             tools?: string[];
             /** @description In which turn. */
             turn?: string | null;
+            /** @description Until when the link counts. */
+            until?: string | null;
             /** @description The version of the host. */
             version?: string | null;
+            /** @description `link`, where whoever did it came by a link. */
+            via?: string | null;
+            /** @description The webhook that is sent the link. */
+            webhook?: string | null;
         };
         /** @description A point in the chain. */
         AuditHead: {
@@ -775,6 +784,8 @@ export interface components {
             decision?: string | null;
             /** @description The decision, `expired` or `withdrawn`. */
             state: string;
+            /** @description `link`, where whoever answered came by a link. */
+            via?: string | null;
         };
         /** @description What a model reads: a result, or an error that it can act on. */
         Content: {
@@ -823,6 +834,8 @@ export interface components {
             from: string;
             /** @description Who decides instead. */
             to: string;
+            /** @description `link`, where whoever handed it on came by a link. */
+            via?: string | null;
         };
         /** @description Something that one webhook is told of a suspension, and how far that has come. */
         Delivery: {
@@ -893,6 +906,7 @@ export interface components {
             standing?: string | null;
             suspension: string;
             turn: string;
+            via?: string | null;
         } | {
             call: string;
             suspension: string;
@@ -1088,6 +1102,20 @@ export interface components {
             expires_at: string;
             /** @description Its path on this host. Whoever has it may answer in the principal's name. */
             url: string;
+        };
+        /**
+         * @description What a link opened beside the session of a log-in. It is for one suspension: requests about that one belong to it, unless they
+         *     carry the `csrf` of the other session in the header `x-toolgate-csrf`; with its own they belong to it in any case.
+         */
+        LinkSession: {
+            /** @description What goes with its requests. */
+            csrf: string;
+            /** @description When it ends. */
+            expires_at: string;
+            /** @description The suspension. */
+            only: string;
+            /** @description In whose name. */
+            principal: string;
         };
         /** @description A token to log in with. */
         LogIn: {
@@ -1415,6 +1443,7 @@ export interface components {
             expires_at?: string | null;
             /** @description The groups. */
             groups: string[];
+            link?: null | components["schemas"]["LinkSession"];
             /** @description The only suspension that is open to it, where a link opened the session. */
             only?: string | null;
             /** @description The name. */
@@ -1721,6 +1750,8 @@ export interface components {
              *     ones. An answer with this text is a vote for the same. Absent from turns and events.
              */
             display?: string | null;
+            /** @description `link`, where whoever it is came by a link. */
+            via?: string | null;
         };
         /** @description One thing that a component wants. */
         WantedView: {
@@ -3774,7 +3805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `link-used`: somebody has used it */
+            /** @description `link-used`: somebody has used it. `stale`: the question has ended; with `state`, `by` and `at` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4257,7 +4288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-allowed` */
+            /** @description `not-allowed`; a hundred links to one suspension are made and no more */
             403: {
                 headers: {
                     [name: string]: unknown;

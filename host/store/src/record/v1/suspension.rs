@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use domain::{
-    Asked, Decision, Delegation, Digest, Editable, Escalate, Json, Kind, Need, OnExpiry, Pin, PrincipalId, PromptBy,
-    Resolution, Risk, Span, Standing, StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp,
-    Vote, Who,
+    Asked, Decision, Delegation, Digest, Editable, Escalate, Json, Kind, Link, LinkId, Need, OnExpiry, Pin,
+    PrincipalId, PromptBy, Resolution, Risk, Span, Standing, StandingBounds, StandingId, StandingUse, Suspension,
+    SuspensionId, Timestamp, Vote, Who,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -26,6 +26,7 @@ described! {
     Escalate as EscalateV1,
     Vote as VoteV1,
     Delegation as DelegationV1,
+    Link as LinkV1,
     StandingBounds as StandingBoundsV1,
     Standing as StandingV1,
     StandingUse as StandingUseV1,
@@ -147,6 +148,8 @@ struct VoteV1 {
     needs: Vec<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    link: Option<LinkId>,
     #[serde(with = "field")]
     at: Timestamp,
 }
@@ -161,8 +164,25 @@ struct DelegationV1 {
     needs: Vec<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    link: Option<LinkId>,
     #[serde(with = "field")]
     at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Link", deny_unknown_fields)]
+struct LinkV1 {
+    #[serde(with = "field")]
+    id: LinkId,
+    #[serde(with = "field")]
+    to: PrincipalId,
+    #[serde(with = "field")]
+    by: PrincipalId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    webhook: Option<Arc<str>>,
+    #[serde(with = "field")]
+    expires_at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -239,6 +259,8 @@ struct ResolutionV1 {
     comment: Option<String>,
     #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
     standing: Option<Standing>,
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    link: Option<LinkId>,
 }
 
 #[derive(Serialize, Deserialize)]

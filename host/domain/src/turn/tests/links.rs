@@ -1,0 +1,106 @@
+//! Links: made and used while their suspension is open, each used once, and told with what came by them.
+
+use expect_test::expect;
+
+use super::{World, principal};
+use crate::turn::{Input, Refusal, Rejection};
+use crate::{ClosedAs, Link, LinkId, MOST_LINKS, PrincipalId, Role, SuspensionId, Timestamp};
+
+fn link(id: u128, to: &str, expires: u64) -> Link {
+    let name = |text: &str| PrincipalId::new(text).unwrap();
+    let expires_at = Timestamp::from_millis(expires);
+    Link { id: LinkId::from_bits(id), to: name(to), by: name("root"), webhook: None, expires_at }
+}
+
+impl World {
+    fn suspension(&self) -> SuspensionId {
+        self.turn.calls[0].suspensions[0].0.id
+    }
+
+    fn make(&mut self, link: Link) -> Result<(), Refusal> {
+        let suspension = self.suspension();
+        self.decide(Input::MakeLink { suspension, link: Box::new(link) })
+    }
+
+    fn use_link(&mut self, id: u128, by: &str) -> Result<(), Refusal> {
+        let (suspension, by) = (self.suspension(), PrincipalId::new(by).unwrap());
+        self.decide(Input::UseLink { suspension, link: LinkId::from_bits(id), by })
+    }
+}
+
+fn unknown() -> Result<(), Refusal> {
+    Err(Refusal::Stale { state: "unknown".into(), by: None, at: None })
+}
+
+#[test]
+fn a_link_is_used_once_by_whom_it_is_for_and_only_if_it_was_made() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.make(link(1, "ann", 1_000)).unwrap();
+    for (id, by) in [(2, "ann"), (1, "eve"), (1, "root")] {
+        assert_eq!(world.use_link(id, by), unknown(), "{id} {by}");
+    }
+    world.use_link(1, "ann").unwrap();
+    assert_eq!(world.use_link(1, "ann"), Err(Refusal::Replayed));
+    assert_eq!(world.make(link(1, "ann", 9_000)), Err(Refusal::Replayed), "no time brings it back");
+    world.make(link(3, "ann", 1_000)).unwrap();
+    world.now = 1_000;
+    assert_eq!(world.use_link(3, "ann"), unknown(), "its time is over");
+    expect![[r#"
+        0 suspended approval
+        0 link to ann
+        0 link of ann used
+        0 link to ann
+    "#]]
+    .assert_eq(&world.trace);
+}
+
+#[test]
+fn a_link_that_is_made_again_is_the_same_until_half_of_its_time_is_over() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    for (now, wanted, until) in [(0, 1_000, 1_000), (400, 1_400, 1_000), (500, 1_500, 1_000), (501, 1_501, 1_501)] {
+        world.now = now;
+        world.make(link(1, "ann", wanted)).unwrap();
+        let [made] = &world.turn.calls[0].links[..] else { panic!("one link") };
+        assert_eq!(made.link.expires_at.millis(), until, "at {now}");
+    }
+}
+
+#[test]
+fn nothing_is_made_or_used_once_the_suspension_has_ended() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.make(link(1, "ann", 1_000)).unwrap();
+    world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap();
+    for refused in [world.use_link(1, "ann"), world.make(link(1, "ann", 2_000)), world.make(link(2, "ann", 2_000))] {
+        assert!(matches!(refused, Err(Refusal::Stale { state, .. }) if state == "approve"));
+    }
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.make(link(1, "ann", 1_000_000)).unwrap();
+    world.now = 100_000;
+    // Nobody has written the expiry down yet.
+    assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { state, .. }) if state == "expired"));
+}
+
+#[test]
+fn there_are_so_many_links_to_one_suspension_and_no_more() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    for id in 0..MOST_LINKS as u128 {
+        world.make(link(id, "ann", 1_000)).unwrap();
+    }
+    assert!(matches!(world.make(link(1_000, "ann", 1_000)), Err(Refusal::NotAllowed(_))));
+    world.make(link(0, "ann", 9_000)).unwrap();
+    world.use_link(0, "ann").unwrap();
+}
+
+#[test]
+fn what_comes_by_a_link_is_recorded_with_it() {
+    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    world.make(link(1, "ann", 1_000)).unwrap();
+    world.use_link(1, "ann").unwrap();
+    let mut answer = world.answer(0, "deny");
+    let by = principal("ann", &[Role::Approver]);
+    answer.by = crate::Principal { link: Some(LinkId::from_bits(1)), ..by };
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
+    let (_, closed) = &world.turn.calls[0].suspensions[0];
+    let Some(ClosedAs::Resolved(resolution)) = closed.as_ref().map(|closed| &closed.how) else { panic!("resolved") };
+    assert_eq!(resolution.link, Some(LinkId::from_bits(1)));
+}

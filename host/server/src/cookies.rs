@@ -1,0 +1,131 @@
+//! The cookies of sessions: one of a log-in, and one that a link gives. They have names of their own, so that neither takes the
+//! other's place in a browser.
+//!
+//! Where the browser speaks TLS they begin with `__Host-`: then it takes them from this very host over TLS alone, and no other
+//! name of the same domain can put one of its own in their place.
+
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::Response;
+use domain::Span;
+
+use crate::error::{Code, Error, Result};
+use crate::guard;
+
+/// The name of what a log-in gives.
+pub(crate) const SESSION: &str = "toolgate_session";
+
+/// The name of what a link gives.
+pub(crate) const LINK: &str = "toolgate_link";
+
+/// What browsers take over TLS alone.
+const HOST: &str = "__Host-";
+
+/// The value of a cookie. Two of one name are an error: one is another's, and nobody knows which.
+///
+/// Under a name that others reach, only the one that came over TLS counts. Under this machine's own names both do: a proxy with
+/// TLS in front of it may ask under them.
+pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>> {
+    let over_tls = one(&format!("{HOST}{name}"), headers)?;
+    if over_tls.is_some() || !is_local(uri, headers) { Ok(over_tls) } else { one(name, headers) }
+}
+
+fn one<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<&'a str>> {
+    let mut values = pairs(headers).filter(|(found, _)| *found == name).map(|(_, value)| value);
+    match (values.next(), values.next()) {
+        (value, None) => Ok(value),
+        _ => Err(Error::new(Code::Unauthorized, format!("there are two cookies {name}; remove one, and log in"))),
+    }
+}
+
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='))
+}
+
+/// Gives a browser a cookie. No script reads it, and no page of another site has it sent.
+pub(crate) fn set(response: &mut Response, name: &str, value: &str, lasts: Span, is_secure: bool) -> Result<()> {
+    let seconds = lasts.millis() / 1_000;
+    let (prefix, secure) = if is_secure { (HOST, "; Secure") } else { ("", "") };
+    let cookie = format!("{prefix}{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let cookie = HeaderValue::try_from(cookie).map_err(|error| Error::fault(&error))?;
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    Ok(())
+}
+
+/// Takes every cookie of ours away that a browser sent.
+pub(crate) fn clear(response: &mut Response, headers: &HeaderMap) -> Result<()> {
+    for (name, is_secure) in [(SESSION, false), (SESSION, true), (LINK, false), (LINK, true)] {
+        let prefix = if is_secure { HOST } else { "" };
+        if pairs(headers).any(|(found, _)| found.strip_prefix(prefix) == Some(name)) {
+            set(response, name, "", Span::ZERO, is_secure)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a cookie is for TLS alone. This server speaks none; a proxy in front of it does, under a name of its own, or says
+/// from which page the request comes.
+pub(crate) fn is_secure(uri: &Uri, headers: &HeaderMap) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    !is_local(uri, headers) || origins.any(|origin| origin.as_bytes().starts_with(b"https://"))
+}
+
+/// Whether the request is for a name that only this machine has.
+fn is_local(uri: &Uri, headers: &HeaderMap) -> bool {
+    guard::asked_for(uri, headers).is_some_and(|asked| guard::is_local(&asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(host: &str, cookies: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        for cookie in cookies {
+            headers.append(header::COOKIE, cookie.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn the_cookie_that_came_over_tls_goes_before_and_elsewhere_than_here_it_alone_counts() {
+        let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
+        let rows: [(&str, &[&str], Option<&str>); 9] = [
+            ("localhost:7420", &[plain], Some("plain")),
+            ("localhost:7420", &[tls], Some("tls")),
+            ("127.0.0.1", &[plain, tls], Some("tls")),
+            ("[::1]:1", &[], None),
+            ("localhost", &["toolgate_link=x", "xtoolgate_session=x", "TOOLGATE_SESSION=x"], None),
+            ("gate.example.com", &[plain], None),
+            ("gate.example.com", &[tls, plain], Some("tls")),
+            ("gate.example.com:8443", &[tls], Some("tls")),
+            ("gate.example.com", &["__Host-__Host-toolgate_session=x", "__host-toolgate_session=x"], None),
+        ];
+        for (host, cookies, value) in rows {
+            let headers = headers(host, cookies);
+            let read = read(SESSION, &Uri::from_static("/"), &headers).unwrap_or(Some("refused"));
+            assert_eq!(read, value, "{host} {cookies:?}");
+        }
+        for twice in [[plain, plain], [tls, tls]] {
+            assert!(read(SESSION, &Uri::from_static("/"), &headers("localhost", &twice)).is_err(), "{twice:?}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_for_tls_wherever_the_name_or_the_page_says_so() {
+        let rows = [
+            ("localhost", None, false),
+            ("localhost", Some("http://localhost:7420"), false),
+            ("localhost", Some("https://gate.example.com"), true),
+            ("127.0.0.1:7420", Some("null"), false),
+            ("gate.example.com", None, true),
+            ("gate.example.com", Some("http://gate.example.com"), true),
+        ];
+        for (host, origin, secure) in rows {
+            let mut headers = headers(host, &[]);
+            headers.extend(origin.map(|origin| (header::ORIGIN, HeaderValue::from_static(origin))));
+            assert_eq!(is_secure(&Uri::from_static("/"), &headers), secure, "{host} {origin:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Sessions and links of the real host over kills: a log-in still counts, a log-out stays one, and a used link is used.
+
+use serde_json::{Value, json};
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::{Answer, Client, waits};
+
+/// A browser: its cookie, and what its pages know.
+struct Browser {
+    client: Client,
+    cookie: String,
+    csrf: String,
+}
+
+impl Browser {
+    /// What a browser has after this answer.
+    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    fn of(client: Client, answer: &Answer) -> Self {
+        let told = answer.ok(200);
+        let set = answer.headers["set-cookie"].to_str().unwrap();
+        let cookie = set.split(';').next().unwrap().to_owned();
+        Self { client, cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
+    }
+
+    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let headers = [
+            ("cookie", self.cookie.as_str()),
+            ("x-toolgate-csrf", &self.csrf),
+            ("sec-fetch-site", "same-origin"),
+            ("content-type", "application/json"),
+        ];
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.client.send(method, path, &headers, body.as_bytes()).unwrap()
+    }
+
+    fn whose(&self) -> Answer {
+        self.send("GET", "/v1/session", &Value::Null)
+    }
+}
+
+#[test]
+#[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
+    let mut host = Setup::with(&["ask"]).start();
+    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let token = host.approver.token().to_owned();
+    let log_in = || {
+        let answer = host.stranger().post("/v1/session", &json!({"token": token}));
+        Browser::of(host.stranger(), &answer)
+    };
+    let (stays, ends) = (log_in(), log_in());
+    host.kill();
+    host.start();
+    let name = stays.whose().ok(200)["principal"].clone();
+    assert_eq!(ends.whose().ok(200)["principal"], name);
+
+    assert_eq!(ends.send("DELETE", "/v1/session", &Value::Null).status, 200);
+    host.kill();
+    host.start();
+    ends.whose().problem(401, "unauthorized");
+    assert_eq!(stays.whose().ok(200)["principal"], name);
+
+    let links = format!("/v1/suspensions/{suspension}/links");
+    let link =
+        |host: &toolgate_tests::host::Host| host.admin.post(&links, &json!({"principal": name})).ok(200)["url"].clone();
+    let (used, unused) = (link(&host), link(&host));
+    let by_link = Browser::of(host.stranger(), &host.stranger().post("/v1/session/link", &json!({"link": used})));
+    host.kill();
+    host.start();
+    host.stranger().post("/v1/session/link", &json!({"link": used})).problem(409, "link-used");
+    assert_eq!(by_link.whose().ok(200)["only"], json!(suspension), "what it opened is open");
+    let resolve = format!("/v1/suspensions/{suspension}/resolve");
+    let declined = by_link.send("POST", &resolve, &json!({"decision": "decline"}));
+    assert_eq!(declined.status, 200, "{}", declined.text);
+    host.kill();
+    host.start();
+    let late = host.stranger().post("/v1/session/link", &json!({"link": unused})).problem(409, "stale");
+    assert_eq!((&late["state"], &late["by"]), (&json!("decline"), &name));
+    let read = by_link.send("GET", &format!("/v1/suspensions/{suspension}"), &Value::Null).ok(200);
+    assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&name, &json!("link")));
+    let shown = host.cli(Some(&host.admin), &["show", &suspension]);
+    assert!(shown.out.contains(&format!("decline by {} via link", name.as_str().unwrap())), "{shown:?}");
+    let said = host.cli(Some(&host.admin), &["audit"]);
+    assert_eq!(
+        ["link.made", "link.used", "via link"].map(|word| said.out.matches(word).count()),
+        [2, 1, 1],
+        "{said:?}"
+    );
+}
