@@ -92,7 +92,7 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     drop(answer);
     host.start();
     let second = receiver.next();
-    assert_eq!(first.head[0], "POST /hook?key=1 HTTP/1.1");
+    assert_eq!(head[0], "POST /hook?key=1 HTTP/1.1");
     assert_eq!(second.header("webhook-id"), format!("{suspension}-opened"));
     let id = |head: &[String]| head.iter().find(|line| line.starts_with("webhook-id: ")).unwrap().clone();
     assert_eq!(id(&head), id(&second.head), "the same message, by its id");
