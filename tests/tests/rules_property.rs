@@ -414,3 +414,51 @@ fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
     }
     assert!(starts > 800 && stood > 15, "so little happened that it proves nothing: {starts} starts, {stood} stood");
 }
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// A guest is judged once more before it runs; for what a client carries out there is no later moment than the approval.
+#[test]
+fn what_is_denied_by_now_is_not_approved_for_a_client() {
+    let mut world = World::new(0);
+    world.rules.clear();
+    let conversation = || ConversationId::new("talk").unwrap();
+    let client =
+        CallRequest { id: CallId::new("c").unwrap(), tool: "tool_3".into(), arguments: arguments(1), result: None };
+    let request = TurnRequest {
+        conversation: conversation(),
+        calls: vec![client],
+        context: None,
+        rejection: Rejection::default(),
+        ephemeral: false,
+    };
+    let suspension = block_on(async {
+        let agent = Principal::new(PEOPLE[0].0.parse().unwrap(), [Role::Caller]);
+        let turn = world.start().handle().submit(&agent, request).await.unwrap().turn;
+        turn.pending().next().unwrap().2.id
+    });
+    let forbids = Drawn {
+        tools: "tool_3",
+        caller: None,
+        between: None,
+        ..Drawn::draw("later".into(), &mut world.random, Rule::Deny)
+    };
+    world.rules.push(forbids);
+    block_on(async {
+        let handle = world.start().handle();
+        let answer = |decision: &str| Answer {
+            suspension,
+            decision: decision.into(),
+            data: None,
+            arguments: None,
+            comment: None,
+            expect_digest: None,
+            standing: None,
+        };
+        let refused = handle.resolve(&person(4), answer("approve")).await.unwrap_err().to_string();
+        assert_eq!(refused, "the policy denies the call with these arguments");
+        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state, "deny");
+    });
+}

@@ -214,7 +214,8 @@ impl<'a> Ledger<'a> {
         }
         if resolution.arguments.is_some() {
             let judged = &self.call.judged[self.arguments.as_str()];
-            for need in judged.as_ref().expect("the policy denies what was put in place") {
+            let Some(judged) = judged else { panic!("the policy denies what was put in place") };
+            for need in judged {
                 let voters = self.votes.iter().filter(|(_, (other, _))| *other == binding).map(|(name, _)| name);
                 let counts = |name: &&PrincipalId| !self.counting(name, std::slice::from_ref(need)).is_empty();
                 assert!(voters.filter(counts).count() >= need.quorum as usize, "others must approve: {need:?}");
