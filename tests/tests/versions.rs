@@ -1,7 +1,7 @@
 //! Versions of the interface: what was built against an older one runs for ever beside what is new, what needs a newer host is
 //! refused by name, and the interface itself only grows.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
