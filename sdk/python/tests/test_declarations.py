@@ -276,6 +276,8 @@ class Docstrings(unittest.TestCase):
             ("Note: not a section.", "Note: not a section.", {}),
             (None, "", {}),
             ("Does.\n\nArgs:\n    a: It.", "Does.", {"a": "It."}),
+            ("Does.\n\nArgs:\n    a: It.\n\nReturns:\n    c: No parameter.", "Does.", {"a": "It."}),
+            ("Does.\n\nParameters\n----------\na : int\n    It.\n\nNotes\n-----\nb : no parameter", "Does.", {"a": "It."}),
             ("Does.\n\nExample:\n    >>> x\n\nMore", "Does.", {}),
         ]:
             doc = _docstring.parse(textwrap.dedent(text) if text else text)
