@@ -13,6 +13,7 @@ pub mod build;
 mod cache;
 mod command;
 mod component;
+pub mod examples;
 mod failed;
 mod language;
 mod project;

@@ -2,14 +2,15 @@
 
 use std::io;
 
-use domain::Digest;
-use sandbox::{Capabilities, LoadError, Sandbox, section};
+use domain::{Digest, PluginName};
+use sandbox::{Capabilities, Declared, LoadError, Sandbox, section};
 
+use crate::components::Known;
 use crate::declaration::Declaration;
-use crate::examine::declarations;
+use crate::examine::{self, Question, declarations};
 use crate::guests::Guests;
 use crate::manifest::InvalidManifest;
-use crate::{Manifest, Registry};
+use crate::{Access, CheckReport, Manifest, Registry, Settings};
 
 /// A component that carries its declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,47 @@ impl Registry {
     /// # Errors
     /// [`PackError`].
     pub fn pack(sandbox: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<Packed, PackError> {
+        Self::packed(sandbox, bytes, manifest).map(|(packed, _)| packed)
+    }
+
+    /// Packs a component as [`Registry::pack`] does, and judges what comes of it as [`Registry::check`] does, with one compilation
+    /// for both.
+    ///
+    /// # Errors
+    /// [`PackError`].
+    pub fn pack_and_check(
+        sandbox: &Sandbox,
+        settings: &Settings,
+        name: &PluginName,
+        bytes: &[u8],
+        manifest: Option<Manifest>,
+    ) -> Result<(Packed, CheckReport), PackError> {
+        let wants = manifest.clone();
+        let (packed, guest) = Self::packed(sandbox, bytes, manifest)?;
+        let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
+        let access = Access::of(settings, name, component, wants.clone());
+        // What was asked a moment ago and written down: the same code, whichever name its bytes have now.
+        let known = Known {
+            plugin: name.clone(),
+            capabilities: access.effective.capabilities(),
+            has_server: guest.has_server,
+            declared: guest.declared,
+            wants,
+            current: true,
+        };
+        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
+        let examined = examine::examine(sandbox, &question, Some(known))?;
+        let report = CheckReport {
+            component,
+            tools: examined.tools,
+            findings: examined.findings,
+            access: examined.access,
+            is_packed: examined.is_packed,
+        };
+        Ok((packed, report))
+    }
+
+    fn packed(sandbox: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<(Packed, Asked), PackError> {
         if let Some(manifest) = &manifest {
             manifest.check()?;
         }
@@ -57,11 +99,18 @@ impl Registry {
         })?;
         let tools = declarations(guest.as_ref())?.map_err(|failure| PackError::Catalog(failure.message))?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
+        let asked = Asked { has_server: guest.has_server(), declared: tools.clone() };
         let content = Declaration { tools, wants: manifest }.write();
         if content.len() > section::MAX_SECTION {
             return Err(PackError::TooLarge(content.len()));
         }
         let bytes = section::with(bytes, &content).map_err(PackError::Component)?;
-        Ok(Packed { bytes, tools: names })
+        Ok((Packed { bytes, tools: names }, asked))
     }
+}
+
+/// What a component was asked while it was packed.
+struct Asked {
+    has_server: bool,
+    declared: Vec<Declared>,
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
-pub(crate) use build::{Build, Toolchains};
+pub(crate) use build::{Build, Dev, Toolchains};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
 pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
@@ -69,6 +69,7 @@ pub(crate) enum Command {
     Policy(Policy),
     New(New),
     Build(Build),
+    Dev(Dev),
     Token(Token),
     Config(Config),
     Export(Export),
@@ -83,7 +84,7 @@ impl Command {
         match self {
             Self::Serve(_) => "info",
             // Plugins of the folder that the call has nothing to do with may be refused.
-            Self::Call(_) => "error",
+            Self::Call(_) | Self::Dev(_) => "error",
             _ => "warn",
         }
     }

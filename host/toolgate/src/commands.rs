@@ -7,6 +7,7 @@ mod build;
 mod call;
 mod check;
 mod config;
+mod dev;
 mod events;
 mod export;
 mod grants;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
         Command::Policy(args) => policy::run(&args, terminal),
         Command::New(args) => new::run(&args, terminal),
         Command::Build(args) => build::run(&args, terminal),
+        Command::Dev(args) => dev::run(&args, terminal),
         Command::Token(args) => token::run(args.command, terminal),
         Command::Config(args) => config::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),

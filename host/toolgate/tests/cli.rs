@@ -30,7 +30,7 @@ fn check(arguments: &[&str], code: i32, expect: &Expect) {
 fn every_command_explains_itself() {
     let commands = [
         "serve", "check", "call", "tools", "submit", "pending", "show", "approve", "deny", "answer", "events", "audit",
-        "new", "build", "token", "config", "export", "pack", "grants",
+        "new", "build", "dev", "token", "config", "export", "pack", "grants",
     ];
     let folder = folder();
     let help = String::from_utf8(toolgate(folder.path(), &["--help"]).stdout).expect("text");

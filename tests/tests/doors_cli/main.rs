@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
 mod audit;
+mod developing;
 mod hostile;
 mod making;
 mod offline;

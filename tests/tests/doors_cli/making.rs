@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use toolgate_tests::host::{Host, Said, Setup};
 
 /// The workspace of the example plugins, whose versions of the same dependencies are at hand.
-fn plugins() -> PathBuf {
+pub(crate) fn plugins() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins")).canonicalize().unwrap()
 }
 

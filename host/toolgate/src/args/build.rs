@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use kit::Language;
+use toolgate::config::Grant;
 
 /// Build a plugin in any language: a component that is packed, checked, and ready to be loaded.
 ///
@@ -41,4 +42,38 @@ pub(crate) struct Toolchains {
     /// Fetch nothing, and say what is missing
     #[arg(long)]
     pub(crate) offline: bool,
+}
+
+/// Build a plugin whenever its sources change, load it, and call it.
+///
+/// The component is loaded into a host of its own, in this process; then the plugin's examples.json is run, or the one call that
+/// is named, and each result is told. With --plugins it is also put into the folder that a running host watches. A build that
+/// fails, and a component that is refused, are told, and what was loaded before stays. Gated calls are approved. Ctrl-C ends it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate dev
+  toolgate dev plugins/stats --call stats_columns '{\"csv\":\"a,b\"}'
+  toolgate dev --plugins ../plugins        into a host that runs beside it: toolgate serve --plugins ../plugins")]
+pub(crate) struct Dev {
+    /// The plugin's folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Its language, where its files could be of several: rust, python, js, ts, go or c
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) lang: Option<Language>,
+    /// Make this call after each build, in the place of the examples
+    #[arg(long, num_args = 2, value_names = ["TOOL", "ARGUMENTS"])]
+    pub(crate) call: Vec<String>,
+    /// Put the component into this folder, too: that of a host that runs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugins: Option<PathBuf>,
+    /// Grant the component an access: keyvalue, http=URL
+    #[arg(long, value_name = "ACCESS")]
+    pub(crate) grant: Vec<Grant>,
+    /// The configuration, for what else it is granted [default: ./toolgate.toml, if there is one]
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) toolchains: Toolchains,
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
-use registry::{LoadRule, PackError, Packed, Registry};
+use registry::{Access, Holder, LoadRule, Manifest, PackError, Packed, Registry, Settings};
 use sandbox::Sandbox;
-use toolgate::config::{Config, PluginTable, SecretValues, manifest};
+use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
 use crate::args::Toolchains;
 use crate::report::{Exit, Report};
@@ -65,31 +65,17 @@ pub(super) struct Made {
     pub(super) packed: Packed,
 }
 
-/// Builds, packs and checks a plugin.
+/// Builds, packs and checks a plugin, against a host that grants exactly what it wants.
 pub(super) fn make(kit: &Kit<'_>, project: &Project, sandbox: &Sandbox) -> Result<Made, Report> {
     let wants = project.manifest().as_deref().map(manifest).transpose()?;
     let name = PluginName::new(project.name()).map_err(anyhow::Error::from)?;
     let built = kit::build::build(kit, project).map_err(|error| failed(&error))?;
     (kit.say)("checking the component as a host would");
-    let has_manifest = wants.is_some();
-    let packed = Registry::pack(sandbox, &built.component, wants)
+    let (settings, has_manifest) = (granting(&name, wants.clone()), wants.is_some());
+    let (packed, report) = Registry::pack_and_check(sandbox, &settings, &name, &built.component, wants)
         .map_err(|error| refused(&format!("what was built of {name}"), &error))?;
-    check(sandbox, &name, &packed.bytes, has_manifest)?;
-    Ok(Made { built, packed })
-}
-
-/// Checks a packed component against a host that grants exactly what it wants.
-fn check(sandbox: &Sandbox, name: &PluginName, bytes: &[u8], has_manifest: bool) -> Result<(), Report> {
-    let mut config = Config::default();
-    let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
-    let (access, _) = Registry::access(&settings(&config), name, bytes);
-    if let Some(table) = PluginTable::granting(None, &access, Digest::of(bytes)) {
-        config.plugin.insert(toolgate::config::Parsed(name.clone()), table);
-    }
-    let report =
-        Registry::check(sandbox, &settings(&config), name, bytes).context("the host failed to check the component")?;
     if report.findings.is_empty() {
-        return Ok(());
+        return Ok(Made { built, packed });
     }
     let refused = Report::new(Exit::Refused, format!("a host would refuse {name}"));
     let told = report.findings.iter().fold(refused, |report, finding| report.because(finding));
@@ -97,6 +83,20 @@ fn check(sandbox: &Sandbox, name: &PluginName, bytes: &[u8], has_manifest: bool)
         return Err(told.hint("say what it wants, and why, in toolgate-plugin.toml beside its sources"));
     }
     Err(told)
+}
+
+/// A host that grants a plugin exactly what it wants, whatever its component.
+fn granting(name: &PluginName, wants: Option<Manifest>) -> Settings {
+    let mut config = Config::default();
+    let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
+    // The component is not packed yet, and so has no digest that anything could be granted to.
+    let none = Digest::of([]);
+    let access = Access::of(&settings(&config), name, none, wants);
+    if let Some(mut table) = PluginTable::granting(None, &access, none) {
+        table.component = Some(HolderTable(Holder::AnyComponent));
+        config.plugin.insert(Parsed(name.clone()), table);
+    }
+    settings(&config)
 }
 
 /// A component that cannot be packed, told. `what` is the component, as in `hello.wasm`.

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
         let tool = find(&host, args, tool)?;
         callable(&tool)?;
         permitted(&host, &tool, &arguments, args.approve).await?;
-        call(&host, &tool, arguments, terminal).await
+        call(&host, &tool, arguments, "call", terminal).await
     });
     runtime.shutdown_background();
     let outcome = called?;
@@ -50,16 +50,21 @@ pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
 
 /// What follows the target: a tool, arguments, both or none.
 fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
-    let (tool, arguments) = match rest {
-        [tool, arguments] => (Some(tool.as_str()), arguments.as_str()),
+    let (tool, text) = match rest {
+        [tool, text] => (Some(tool.as_str()), text.as_str()),
         [one] if one.trim_start().starts_with('{') => (None, one.as_str()),
         [one] => (Some(one.as_str()), "{}"),
         _ => (None, "{}"),
     };
-    let arguments: &RawValue = serde_json::from_str(arguments).map_err(|error| {
+    Ok((tool, arguments(text)?))
+}
+
+/// Arguments as they were typed.
+pub(super) fn arguments(text: &str) -> Result<Json, Report> {
+    let arguments: &RawValue = serde_json::from_str(text).map_err(|error| {
         Report::new(Exit::Usage, "the arguments are not JSON").because(error).hint("as in '{\"text\":\"to be\"}'")
     })?;
-    Ok((tool, Json::new(arguments.get())))
+    Ok(Json::new(arguments.get()))
 }
 
 /// A host with the one component, or with a folder of them.
@@ -126,7 +131,7 @@ fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, R
 }
 
 /// Whether a call can be made here, or why not and how else.
-fn callable(tool: &LiveTool) -> Result<(), Report> {
+pub(super) fn callable(tool: &LiveTool) -> Result<(), Report> {
     let name = &tool.tool.name;
     let elsewhere = match tool.tool.executor {
         Executor::Server => None,
@@ -171,10 +176,17 @@ async fn permitted(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve:
     }
 }
 
-async fn call(host: &Host, tool: &LiveTool, arguments: Json, terminal: &Terminal) -> Result<Outcome, Report> {
+/// One call under this id, told while it runs. A call of an id that was used before is not made again.
+pub(super) async fn call(
+    host: &Host,
+    tool: &LiveTool,
+    arguments: Json,
+    id: &str,
+    terminal: &Terminal,
+) -> Result<Outcome, Report> {
     let (by, handle) = (Host::principal(CALLER).map_err(anyhow::Error::from)?, host.handle());
     let conversation = ConversationId::new(CONVERSATION).map_err(anyhow::Error::from)?;
-    let id = CallId::new("call").map_err(anyhow::Error::from)?;
+    let id = CallId::new(id).map_err(anyhow::Error::from)?;
     let mut follower = handle.follow(&by, &conversation, Position::default()).await.map_err(anyhow::Error::from)?;
     let request = TurnRequest {
         conversation: conversation.clone(),

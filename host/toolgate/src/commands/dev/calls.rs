@@ -1,0 +1,114 @@
+//! The calls after a build: the examples of the plugin, or the one that was asked for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dispatch::ports::{LiveTool, Tools as _};
+use domain::{Json, Outcome};
+use kit::Project;
+use kit::examples::{self, Example};
+use serde_json::Value;
+
+use super::Round;
+use crate::commands::{author, call};
+use crate::report::{Exit, Report};
+use crate::terminal::Ink;
+
+impl Round<'_> {
+    /// Makes them, and tells what each came to.
+    pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
+        if let [tool, arguments] = &self.args.call[..] {
+            let (outcome, took) = self.made(tool, call::arguments(arguments)?)?;
+            let text = match (&outcome, outcome.error()) {
+                (Outcome::Ok { value, .. }, _) => text::json(value.as_str()),
+                (_, error) => {
+                    let (code, message) = error.unwrap_or_default();
+                    text::line(&format!("{code}: {message}")).into_owned()
+                }
+            };
+            self.terminal.line(format!("{tool}  {text}  {}", millis(took)))?;
+            return Ok(());
+        }
+        let file = project.folder().join(examples::FILE);
+        if !file.is_file() {
+            return Ok(());
+        }
+        let examples = examples::read(&file).map_err(|error| author::failed(&error))?;
+        for example in &examples {
+            self.example(example)?;
+        }
+        Ok(())
+    }
+
+    fn example(&mut self, example: &Example) -> Result<(), Report> {
+        let title = text::line(&example.title()).into_owned();
+        let arguments = Json::new(Value::Object(example.arguments.clone()).to_string());
+        let line = match self.made(&example.tool, arguments) {
+            Ok((outcome, took)) => {
+                let took = millis(took);
+                match difference(example, &outcome) {
+                    None => format!("{} {title}  {took}", self.terminal.ink(Ink::Good, "ok")),
+                    Some(difference) => {
+                        format!(
+                            "{} {title}  {took}\n  {}",
+                            self.terminal.ink(Ink::Bad, "differs"),
+                            text::line(&difference)
+                        )
+                    }
+                }
+            }
+            // One that cannot be called here does not keep the others from being called.
+            Err(report) => {
+                report.print(self.terminal);
+                format!("{} {title}", self.terminal.ink(Ink::Open, "not called"))
+            }
+        };
+        self.terminal.line(line)?;
+        Ok(())
+    }
+
+    /// One call, and how long it took.
+    fn made(&mut self, tool: &str, arguments: Json) -> Result<(Outcome, Duration), Report> {
+        let tool = self.tool(tool)?;
+        call::callable(&tool)?;
+        self.calls += 1;
+        let (id, begun) = (format!("dev-{}", self.calls), now());
+        let outcome = self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, self.terminal))?;
+        Ok((outcome, begun.elapsed()))
+    }
+
+    fn tool(&self, name: &str) -> Result<Arc<LiveTool>, Report> {
+        let live = self.host.handle().tools();
+        live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
+            let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
+            let report = Report::new(Exit::Usage, format!("there is no tool {name:?}"));
+            match self.host.registry().find(name) {
+                Err(Some(near)) => report.hint(format!("did you mean {near}?")),
+                _ => report.hint(format!("there are: {}", names.join(", "))),
+            }
+        })
+    }
+}
+
+/// How what a call came to differs from what the example says.
+fn difference(example: &Example, outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Ok { value, .. } => match serde_json::from_str(value.as_str()) {
+            Ok(value) => example.difference(Ok(&value)),
+            Err(error) => Some(format!("the result is not JSON: {error}")),
+        },
+        other => {
+            let (code, message) = other.error().unwrap_or_default();
+            example.difference(Err((code, &message)))
+        }
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("({}.{} ms)", time.as_millis(), time.subsec_micros() % 1000 / 100)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a developer is told how long each call took")]
+fn now() -> Instant {
+    Instant::now()
+}
