@@ -226,12 +226,13 @@ fn read(path: &str) -> String {
 
 /// Every file that belongs to the repository, by its path from the root with `/` between the parts.
 fn paths() -> BTreeSet<String> {
-    const FOREIGN: [&str; 5] = [".git", "target", ".toolgate", "node_modules", "dist"];
+    const FOREIGN: [&str; 6] = [".git", "target", ".toolgate", "node_modules", "dist", "__pycache__"];
     let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
         for entry in root().join(&folder).read_dir().unwrap().map(Result::unwrap) {
             let path = folder.join(entry.file_name());
-            if FOREIGN.iter().any(|foreign| entry.file_name() == *foreign) {
+            let is_built = entry.file_name() == "build" && folder.starts_with("plugins");
+            if is_built || FOREIGN.iter().any(|foreign| entry.file_name() == *foreign) {
                 continue;
             }
             if entry.file_type().unwrap().is_dir() {

@@ -10,9 +10,9 @@ Usage: cargo xtask TASK
   setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy,
                            and the console's npm packages where there is Node.js
   test [--without PART]…   everything that CI runs; PART is one of
-                           fmt, edges, dependencies, deny, web, guests, build, syscalls,
-                           tests, schemathesis, browser, fuzz, clippy, docs
-  demo [--answer] [--port N]
+                           fmt, edges, dependencies, deny, web, guests, build, languages,
+                           syscalls, tests, schemathesis, browser, fuzz, clippy, docs
+  demo [--answer] [--port N] [--without languages]
                            start a host with the example plugins, submit a turn, kill the host in between, restart it,
                            and show what happens; --answer answers by itself what waits for a person
   build                    build the console, and the binary target/release/toolgate with it
@@ -72,6 +72,10 @@ fn demo_options<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<demo::Opt
     while let Some(argument) = rest.next() {
         match argument {
             "--answer" => options.answer = true,
+            "--without" => match rest.next() {
+                Some("languages") => options.only_rust = true,
+                _ => return Err("demo can be shown --without languages, and nothing else".into()),
+            },
             "--port" => {
                 let port = rest.next().ok_or("--port needs a number")?;
                 options.port = port.parse().map_err(|_| format!("{port:?} is not a port"))?;
@@ -100,7 +104,10 @@ mod tests {
         check("test --without docs --without fmt", Ok(Task::Test { without: vec![Part::Docs, Part::Fmt] }));
         check("test --without", Err("--without needs the name of a part"));
         check("test --without doc", Err("test has no part \"doc\""));
-        check("demo --answer --port 80", Ok(Task::Demo(demo::Options { answer: true, port: 80 })));
+        check("demo --answer --port 80", Ok(Task::Demo(demo::Options { answer: true, port: 80, only_rust: false })));
+        let only_rust = demo::Options { only_rust: true, ..demo::Options::default() };
+        check("demo --without languages", Ok(Task::Demo(only_rust)));
+        check("demo --without web", Err("demo can be shown --without languages, and nothing else"));
         check("demo --port x", Err("\"x\" is not a port"));
         check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
         check("isolation cpu", Ok(Task::Isolation { words: vec!["cpu".into()] }));

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::build;
 use crate::console::{self, Tone};
+use crate::languages;
 use crate::workspace;
 use folder::Folder;
 use host::Host;
@@ -25,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) answer: bool,
     /// The port of the host; 0 takes a free one.
     pub(crate) port: u16,
+    /// Whether plugins in other languages, which need the registries of those, are left out.
+    pub(crate) only_rust: bool,
 }
 
 /// The conversation that the demo's turn belongs to.
@@ -48,8 +51,12 @@ const EXPECTED: [(&str, &str); 5] = [
 /// Shows it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     console::headline("Building the example plugins and the host (the first time takes some minutes)");
-    let components = build::example_plugins()?;
+    let mut components = build::example_plugins()?;
     build::host()?;
+    if !options.only_rust {
+        console::headline("Building the example plugins in other languages");
+        components.extend(languages::build()?);
+    }
     let folder = Folder::fresh(&components)?;
     let binary = workspace::binary("toolgate")?;
 

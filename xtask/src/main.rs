@@ -8,6 +8,7 @@ mod build;
 mod console;
 mod demo;
 mod isolation;
+mod languages;
 mod setup;
 mod test;
 mod tools;

@@ -5,6 +5,7 @@ mod deny;
 mod dependencies;
 mod edges;
 mod fuzz;
+mod languages;
 mod schemathesis;
 
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ pub(crate) enum Part {
     Web,
     Guests,
     Build,
+    Languages,
     Syscalls,
     Tests,
     Schemathesis,
@@ -40,7 +42,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -48,6 +50,7 @@ impl Part {
         Self::Web,
         Self::Guests,
         Self::Build,
+        Self::Languages,
         Self::Syscalls,
         Self::Tests,
         Self::Schemathesis,
@@ -66,6 +69,7 @@ impl Part {
             Self::Web => "web",
             Self::Guests => "guests",
             Self::Build => "build",
+            Self::Languages => "languages",
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
             Self::Schemathesis => "schemathesis",
@@ -89,6 +93,7 @@ impl Part {
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
+            Self::Languages => "plugins in every language build, and the SDKs pass their native tests (PyPI, npm)",
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
             Self::Tests => "the host's tests pass",
             Self::Schemathesis => "a running host answers as its own OpenAPI document says",
@@ -112,6 +117,7 @@ impl Part {
             Self::Schemathesis => return schemathesis::run().map(|()| None),
             Self::Browser => return browser::run().map(|()| None),
             Self::Fuzz => return fuzz::run().map(|()| None),
+            Self::Languages => return languages::run().map(|()| None),
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
@@ -121,9 +127,10 @@ impl Part {
             Self::Build => vec![Invocation::new("cargo build --locked --workspace --all-targets")],
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
-                // The test that needs strace fails without it, unless it is told that this is on purpose.
-                let left_out = without.contains(&Self::Syscalls);
-                vec![if left_out { tests.variable("TOOLGATE_WITHOUT", Self::Syscalls.name()) } else { tests }]
+                // Tests that need what was left out fail without it, unless they are told that this is on purpose.
+                let needed = [Self::Syscalls, Self::Languages].into_iter().filter(|part| without.contains(part));
+                let left_out: Vec<_> = needed.map(Self::name).collect();
+                vec![if left_out.is_empty() { tests } else { tests.variable("TOOLGATE_WITHOUT", left_out.join(",")) }]
             }
             Self::Clippy => everywhere("cargo clippy --locked --workspace --all-targets -- -D warnings"),
             Self::Docs => vec![

@@ -1,0 +1,64 @@
+//! The example plugins in all languages at once: one host, one turn.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::told;
+
+use super::{left_out, root};
+
+/// The example plugins, one or more of each language, by the file that says which it is.
+const PLUGINS: [(&str, &str); 5] = [
+    ("stats", "pyproject.toml"),
+    ("reshape", "package.json"),
+    ("dates", "package.json"),
+    ("differ", "go.mod"),
+    ("hasher", "plugin.c"),
+];
+
+/// A component that the part `languages` built.
+fn built(name: &str) -> Vec<u8> {
+    let path = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
+    fs::read(&path).unwrap_or_else(|error| {
+        panic!(
+            "{} cannot be read ({error}): run `toolgate build plugins/{name}`, or the part `languages`",
+            path.display()
+        )
+    })
+}
+
+/// The first example of a plugin that has a result.
+fn example(name: &str) -> (String, Value, Value) {
+    let path = root().join("plugins").join(name).join("examples.json");
+    let examples: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let with_result = examples.as_array().unwrap().iter().find(|example| example.get("result").is_some());
+    let example = with_result.unwrap_or_else(|| panic!("{} has no example with a result", path.display()));
+    (example["tool"].as_str().unwrap().to_owned(), example["arguments"].clone(), example["result"].clone())
+}
+
+#[test]
+fn one_turn_uses_tools_of_all_languages() {
+    if left_out() {
+        return;
+    }
+    let (mut setup, mut calls, mut expected) = (Setup::with(&["textkit"]), Vec::new(), BTreeMap::new());
+    for (name, marker) in PLUGINS {
+        assert!(root().join("plugins").join(name).join(marker).is_file(), "plugins/{name} has no {marker}");
+        setup = setup.component(name, built(name));
+        let (tool, arguments, result) = example(name);
+        calls.push(json!({"id": name, "tool": tool, "arguments": arguments}));
+        expected.insert(name.to_owned(), result);
+    }
+    calls.push(json!({"id": "textkit", "tool": "text_stats", "arguments": {"text": "to be or not"}}));
+    let host = setup.start();
+    let turn = host.agent.submit("languages", Value::Array(calls));
+    let settled = host.agent.settled(&turn);
+    assert!(told(&settled).iter().all(|outcome| outcome == "ok"), "{:?}: {settled:#}", told(&settled));
+    for call in settled["calls"].as_array().unwrap() {
+        if let Some(result) = expected.get(call["id"].as_str().unwrap()) {
+            assert_eq!(&call["content"]["result"], result, "{}", call["id"]);
+        }
+    }
+}

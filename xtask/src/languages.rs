@@ -1,0 +1,44 @@
+//! The example plugins in other languages than Rust: found by their files, and built by `toolgate build`, as their authors would.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::console;
+use crate::workspace::{Invocation, binary, root};
+
+/// The files by which `toolgate build` sees a language, but for Rust's: those plugins are a workspace of cargo.
+const MARKERS: [&str; 4] = ["pyproject.toml", "package.json", "go.mod", "plugin.c"];
+
+/// Where the toolchains are installed, in versions that are pinned by their hashes.
+pub(crate) fn cache() -> PathBuf {
+    root().join("target/toolchains")
+}
+
+/// The names of the plugins' folders in `plugins/`.
+pub(crate) fn examples() -> Result<Vec<String>> {
+    let folder = root().join("plugins");
+    let entries = folder.read_dir().with_context(|| format!("could not read {}", folder.display()))?;
+    let is_one = |path: &PathBuf| MARKERS.iter().any(|marker| path.join(marker).is_file());
+    let found = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_one);
+    let mut names: Vec<_> = found.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Builds them with the binary of this profile, and returns their components.
+pub(crate) fn build() -> Result<Vec<PathBuf>> {
+    let mut components = Vec::new();
+    for name in examples()? {
+        let command = Invocation::new("toolgate build")
+            .program(&binary("toolgate")?)
+            .word(&format!("plugins/{name}"))
+            .variable("TOOLGATE_CACHE", cache().display().to_string());
+        console::aside(&format!("$ {command}"));
+        command.run().with_context(|| {
+            format!("could not build plugins/{name}; what its language needs is fetched from a registry, so without a network leave it out with `--without languages`")
+        })?;
+        components.push(root().join("plugins").join(&name).join("build").join(format!("{name}.wasm")));
+    }
+    Ok(components)
+}
