@@ -32,9 +32,6 @@ fn main() -> io::Result<()> {
     let mut files = Vec::new();
     for part in PARTS {
         let path = root.join(part);
-        if !path.exists() {
-            continue;
-        }
         if !path.is_dir() {
             println!("cargo::rerun-if-changed={}", path.display());
             files.push(path);
