@@ -13,7 +13,7 @@ use toolgate_tests::host::binary;
 use super::{left_out, root};
 
 /// The pages in `docs/write-tools`.
-const PAGES: [&str; 1] = ["python"];
+const PAGES: [&str; 2] = ["go", "python"];
 
 /// A block of code.
 #[derive(Debug, PartialEq)]
@@ -131,6 +131,11 @@ fn no_page_is_forgotten() {
     let mut names: Vec<_> = entries.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     names.sort();
     assert_eq!(names, PAGES);
+}
+
+#[test]
+fn go() {
+    check("go");
 }
 
 #[test]
