@@ -16,7 +16,7 @@ const END: u8 = 0x0b;
 
 /// The module with fewer data segments, and otherwise the same. `None` where it has none to join, or is of another form than
 /// Go's: passive segments, computed offsets, overlaps. What is no module is `None`, too.
-pub fn join(module: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
     let mut out = module.get(..8)?.to_vec();
     let mut rest = &module[8..];
     let mut joined = false;

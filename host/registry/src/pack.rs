@@ -81,6 +81,7 @@ impl Registry {
         let report = CheckReport {
             component,
             tools: examined.tools,
+            built_against: examined.built_against,
             findings: examined.findings,
             access: examined.access,
             is_packed: examined.is_packed,
