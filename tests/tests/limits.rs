@@ -62,9 +62,9 @@ fn limited() -> [(&'static str, Hit); 9] {
             host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`host_calls`")],
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
-        // These end no call: what is beyond them is dropped and counted, or waits. Each has a test of its own below.
-        // `host_bytes` and `files_written` do end calls, but no guest of the lab has a folder: `host/sandbox/tests/all/files.rs`
-        // hits both (`what_is_open_…`, `what_is_written_…`).
+        // What no guest of the lab can end a call by. Beyond most of these something is dropped and counted, or waits: tests of
+        // their own below, and for requests in `host/sandbox/src/capability/http/tests`. `host_bytes` and `files_written` end
+        // calls, of guests with a folder: `host/sandbox/tests/all/files.rs` hits both (`what_is_open_…`, `what_is_written_…`).
         goes_on: {
             stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             http_requests, http_concurrent, http_time, http_sent, http_received,

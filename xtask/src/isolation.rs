@@ -3,15 +3,17 @@
 
 use anyhow::Result;
 
-use crate::workspace::Invocation;
+use crate::workspace::{Invocation, binary};
 use crate::{build, setup};
 
 /// Runs all of it, or what the words name.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     setup::guest_target()?;
     build::guest_commands().try_for_each(|command| command.run())?;
-    // The whole workspace, so that the features of dependencies are those of the tests, and nothing is built twice.
-    Invocation::new("cargo build --locked --workspace --bins").run()?;
-    let command = Invocation::new("cargo run --locked --workspace --example isolation --");
-    words.iter().fold(command, |command, word| command.word(word)).run()
+    // The whole workspace with its examples, so that the features of dependencies are those of the tests, and nothing is
+    // built twice.
+    Invocation::new("cargo build --locked --workspace --bins --examples").run()?;
+    let suite = binary("isolation")?;
+    let suite = suite.with_file_name("examples").join(suite.file_name().unwrap_or_default());
+    words.iter().fold(Invocation::new("").program(&suite), |command, word| command.word(word)).run()
 }

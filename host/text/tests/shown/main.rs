@@ -3,5 +3,6 @@
 extern crate toolgate_text as text;
 
 mod honest;
+mod holds;
 mod hostile;
 mod property;

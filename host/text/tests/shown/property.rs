@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::holds;
+
 /// Characters that a text may be put together of: everything, and often what is dangerous.
 fn character() -> impl Strategy<Value = char> {
     prop_oneof![
@@ -21,31 +23,12 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(character(), 0..40).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// What is never shown as it is, whatever is around it. Written apart from the code that is tested.
-fn is_dangerous(c: char) -> bool {
-    matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
-        | '\u{1680}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{fe00}'..='\u{fe0d}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{10ffff}')
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_dangerous_comes_out(text in text()) {
-        for shown in [text::line(&text), text::excerpt(&text, 20), text::quoted(&text, 20).into(), text::json_line(&text).into()] {
-            prop_assert!(!shown.contains(is_dangerous), "{shown:?}");
-        }
-        prop_assert!(!text::block(&text, "| ").contains(|c| is_dangerous(c) && c != '\n'));
-        prop_assert!(text::block(&text, "| ").split_terminator('\n').all(|line| line.starts_with("| ")));
-    }
-
-    #[test]
-    fn what_is_seen_stays_and_what_is_not_can_be_read(text in text()) {
-        // Taking the escapes back gives the text, where the text held none that look like them.
-        prop_assume!(!text.contains('\\'));
-        prop_assert_eq!(unescaped(&text::line(&text)), text);
+    fn every_text_is_shown_whole_and_harmless(text in text()) {
+        holds::any_text(&text);
     }
 
     #[test]
@@ -64,25 +47,4 @@ proptest! {
         let inner = &quoted[1..quoted.len() - 1];
         prop_assert!(!inner.replace("\\\\", "").replace("\\\"", "").contains('"'), "{}", quoted);
     }
-}
-
-fn unescaped(shown: &str) -> String {
-    let mut text = String::new();
-    let mut rest = shown;
-    while let Some(at) = rest.find('\\') {
-        text.push_str(&rest[..at]);
-        let (kind, after) = rest[at + 1..].split_at(1);
-        rest = after;
-        match kind {
-            "n" => text.push('\n'),
-            "r" => text.push('\r'),
-            "t" => text.push('\t'),
-            _ => {
-                let (code, after) = rest[1..].split_once('}').unwrap_or_default();
-                text.extend(u32::from_str_radix(code, 16).ok().and_then(char::from_u32));
-                rest = after;
-            }
-        }
-    }
-    text + rest
 }
