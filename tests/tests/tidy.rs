@@ -16,13 +16,14 @@ const LONGER: [(&str, usize); 0] = [];
 
 /// Which crates of ours a crate may name in its `[dependencies]`: arrows point at the domain, and edges do not know each
 /// other, save that the registry runs the sandbox.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("domain", &[]),
     ("text", &[]),
     ("dispatch", &["domain", "text"]),
     ("store", &["domain", "dispatch"]),
     ("sandbox", &["domain", "text"]),
     ("kit", &[]),
+    ("conform", &["domain", "dispatch", "registry", "sandbox"]),
     ("policy", &["domain", "dispatch", "text"]),
     ("webhook", &["domain", "dispatch", "text"]),
     ("console", &[]),

@@ -47,4 +47,5 @@ pub use manifest::Manifest;
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, Events, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
+pub use schema::checks;
 pub use settings::{PluginSettings, Settings};

@@ -1,6 +1,6 @@
 //! Holding values against the schemas of one tool, in words that a model can act on.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dispatch::ports::Checks;
 use domain::{Json, Tool, Violation};
@@ -95,6 +95,12 @@ struct Schema {
     text: Json,
     /// `None` inside where it cannot be compiled, which the rules have excluded.
     compiled: OnceLock<Option<Compiled>>,
+}
+
+/// Holds values against the schemas of a tool that was judged.
+#[must_use]
+pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
+    Arc::new(Schemas::of(tool))
 }
 
 impl Schemas {

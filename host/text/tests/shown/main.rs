@@ -2,7 +2,7 @@
 
 extern crate toolgate_text as text;
 
-mod honest;
 mod holds;
+mod honest;
 mod hostile;
 mod property;

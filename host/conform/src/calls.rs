@@ -1,0 +1,374 @@
+//! Rows that need calls. First whether a tool answers at all; only then what it makes of the unusual.
+
+use std::sync::Arc;
+
+use dispatch::ports::Checks;
+use domain::{FailureCode, Json, Outcome, Tool};
+use sandbox::{Spent, Update};
+use serde_json::Value;
+
+use crate::examples::{Ends, Kind};
+use crate::report::{Problem, Report};
+use crate::world::{Home, Ran, World};
+use crate::{Example, Examples, Requirement, loading, samples, variations};
+
+/// A tool that is called.
+struct Called<'a> {
+    tool: &'a Tool,
+    checks: Arc<dyn Checks>,
+    /// Arguments of which it answered.
+    samples: Vec<Value>,
+}
+
+impl Called<'_> {
+    fn name(&self) -> &str {
+        self.tool.name.as_str()
+    }
+
+    fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+        Problem { tool: Some(self.name().to_owned()), what: what.into(), remedy: remedy.into() }
+    }
+
+    fn fits(&self, arguments: &Value) -> bool {
+        self.checks.arguments(&json(arguments)).is_empty()
+    }
+}
+
+fn json(value: &Value) -> Json {
+    Json::new(value.to_string())
+}
+
+/// Judges every server tool.
+pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples, report: &mut Report) {
+    let run: Vec<&Tool> = tools.iter().filter(|tool| loading::is_run(tool)).collect();
+    for stranger in examples.strangers(&run) {
+        let what = format!("the examples call {stranger:?}, which is no server tool of it");
+        let remedy = "correct the name in the examples, or take them out".to_owned();
+        report.problem(Requirement::Examples, Problem { tool: None, what, remedy });
+    }
+    if run.is_empty() {
+        report.skip_rest("it runs no tool itself");
+        return;
+    }
+    report.skip_rest("no tool answered, or none takes such arguments");
+    let mut least: Option<Spent> = None;
+    for tool in run {
+        let mut called = Called { tool, checks: registry::checks(tool), samples: Vec::new() };
+        if let Some(spent) = answers(world, &mut called, examples, report).await {
+            least = Some(least.map_or(spent, |least| Spent {
+                time: least.time.min(spent.time),
+                peak_memory: least.peak_memory.min(spent.peak_memory),
+                ..least
+            }));
+        }
+        if called.samples.is_empty() {
+            continue;
+        }
+        unusual(world, &called, report).await;
+        broken(world, &called, report).await;
+        twice(world, &called, report).await;
+    }
+    if let Some(spent) = least {
+        loading::cost(report.toolchain, &world.limits, &spent, report);
+        unknown(world, report).await;
+    }
+}
+
+/// Whether it answers to its examples, or to the smallest arguments that fit. What it cost at least.
+async fn answers(
+    world: &World<'_>,
+    called: &mut Called<'_>,
+    examples: &Examples,
+    report: &mut Report,
+) -> Option<Spent> {
+    let mut least = None;
+    let mut ran_any = false;
+    let home = world.home();
+    for example in examples.of(called.tool.name.as_str()) {
+        report.looked(Requirement::Examples);
+        if let Some(violation) = called.checks.arguments(&json(&example.arguments)).first() {
+            let what = format!("{}: its arguments do not fit the schema: {violation}", example.name);
+            report.problem(Requirement::Examples, called.problem(what, "correct the example, or the schema"));
+            continue;
+        }
+        ran_any = true;
+        let ran = world.run(&home, called.name(), &json(&example.arguments), 1).await;
+        if let Some(spent) = settle(called, &ran, &example.arguments, report) {
+            least = Some(spent);
+            called.samples.push(example.arguments.clone());
+        }
+        compare(called, example, &ran, report);
+    }
+    if !ran_any {
+        let Some(sample) = samples::of(&value(&called.tool.parameters)).filter(|sample| called.fits(sample)) else {
+            let what = "the kit found no arguments for it";
+            report.problem(Requirement::Answers, called.problem(what, "give an example of a call in examples.json"));
+            return None;
+        };
+        let ran = world.run(&home, called.name(), &json(&sample), 1).await;
+        least = settle(called, &ran, &sample, report);
+        called.samples.extend(least.map(|_| sample));
+    }
+    least
+}
+
+fn value(json: &Json) -> Value {
+    serde_json::from_str(json.as_str()).unwrap_or_default()
+}
+
+/// What a run that ought to end well showed of the rows that every run can break. `None` where it did not answer.
+fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Report) -> Option<Spent> {
+    report.looked(Requirement::Answers);
+    if let Some(problem) = trapped(called, ran, arguments) {
+        report.problem(Requirement::Answers, problem);
+        return None;
+    }
+    results(called, ran, report);
+    failures(called, ran, report);
+    progress(called, &ran.updates, matches!(ran.outcome, Outcome::Ok { .. }), report);
+    ran.spent
+}
+
+/// An end that is neither a result nor a failure of the tool's own.
+fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem> {
+    let Outcome::Failed(failure) = &ran.outcome else { return None };
+    let remedy = match failure.code {
+        FailureCode::InvalidArguments
+        | FailureCode::ToolFailed
+        | FailureCode::ToolUnavailable
+        | FailureCode::InvalidResult => {
+            return None;
+        }
+        FailureCode::Trapped => "catch what went wrong and return a failure, with a sentence for the model",
+        FailureCode::OutOfTime => "end sooner, or say how long it takes with the option `timeout_ms`",
+        FailureCode::OutOfMemory | FailureCode::LimitExceeded => {
+            "bound what it takes by the schema (`maxLength`, `maxItems`, `maximum`)"
+        }
+        _ => "this is the host's fault: run the kit again, and report it if it stays",
+    };
+    let last = ran.lines.last().map(|line| format!("; it last logged {line:?}")).unwrap_or_default();
+    let what = format!("with {} it ended {}: {}{last}", excerpt(arguments), failure.code.as_str(), failure.message);
+    Some(called.problem(what, remedy))
+}
+
+fn results(called: &Called<'_>, ran: &Ran, report: &mut Report) {
+    let remedy = "return what the schema of the option `result` says, or correct that";
+    match &ran.outcome {
+        Outcome::Ok { value, .. } => {
+            report.looked(Requirement::Results);
+            for violation in called.checks.result(value) {
+                report.problem(Requirement::Results, called.problem(format!("its result: {violation}"), remedy));
+            }
+        }
+        Outcome::Failed(failure) if failure.code == FailureCode::InvalidResult => {
+            let remedy = "return one JSON text";
+            report.problem(Requirement::Results, called.problem(failure.message.clone(), remedy));
+        }
+        _ => {}
+    }
+}
+
+fn failures(called: &Called<'_>, ran: &Ran, report: &mut Report) {
+    if let Outcome::Failed(failure) = &ran.outcome {
+        report.looked(Requirement::Failures);
+        if failure.message.trim().is_empty() {
+            let remedy = "say what was wrong and what would be right: a model reads it and tries again";
+            report.problem(Requirement::Failures, called.problem("it failed without a word", remedy));
+        }
+    }
+}
+
+fn progress(called: &Called<'_>, updates: &[Update], ended_well: bool, report: &mut Report) {
+    let remedy = match called.tool.streaming {
+        true => "report fractions that grow from 0 to 1, each with a line for people",
+        false => "declare the tool `streaming`, or report no progress: the host drops it",
+    };
+    let mut problem = |what: String| report.problem(Requirement::Progress, called.problem(what, remedy));
+    if !called.tool.streaming {
+        if !updates.is_empty() {
+            problem(format!("it reports progress ({} updates) and is not declared to", updates.len()));
+        }
+        return;
+    }
+    if updates.is_empty() && ended_well {
+        problem("it is declared to stream, and ended well without any progress".into());
+    }
+    if updates.iter().any(|update| update.message.trim().is_empty()) {
+        problem("an update has no words".into());
+    }
+    let fractions: Vec<f64> = updates.iter().filter_map(|update| update.fraction).collect();
+    if let Some(back) = fractions.windows(2).find(|pair| pair[1] < pair[0]) {
+        problem(format!("its fractions go back, from {} to {}", back[0], back[1]));
+    }
+    report.looked(Requirement::Progress);
+}
+
+fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Report) {
+    let expected = match &example.ends {
+        Ends::Well => "any result".to_owned(),
+        Ends::With(value) => value.to_string(),
+        Ends::Badly(kind) => format!("the failure {}", kind.as_str()),
+    };
+    let is_so = match (&example.ends, &ran.outcome) {
+        (Ends::Well, Outcome::Ok { .. }) => true,
+        (Ends::With(expected), Outcome::Ok { value: found, .. }) => value(found) == *expected,
+        (Ends::Badly(kind), Outcome::Failed(failure)) => failure.code == code(*kind),
+        _ => false,
+    };
+    // What trapped has its row already.
+    if !is_so && trapped(called, ran, &example.arguments).is_none() {
+        let found = match &ran.outcome {
+            Outcome::Ok { value, .. } => value.as_str().to_owned(),
+            other => other.error().map_or_else(String::new, |(code, message)| format!("{code}: {message}")),
+        };
+        let what = format!("{}: expected {expected}, got {found}", example.name);
+        report.problem(Requirement::Examples, called.problem(what, "correct the tool, or the example"));
+    }
+}
+
+const fn code(kind: Kind) -> FailureCode {
+    match kind {
+        Kind::InvalidArguments => FailureCode::InvalidArguments,
+        Kind::Failed => FailureCode::ToolFailed,
+        Kind::Unavailable => FailureCode::ToolUnavailable,
+    }
+}
+
+/// Arguments that fit and that programs get wrong.
+async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+    let mut rows = vec![
+        (Requirement::Unicode, varied(called, &|value| variations::text(value, variations::CHARACTERS))),
+        (Requirement::Empty, varied(called, &variations::empty)),
+        (Requirement::Largest, largest(world, called)),
+    ];
+    let numbers = variations::numbers();
+    let each = numbers.iter().flat_map(|number| varied(called, &|value| variations::number(value, number)));
+    rows.push((Requirement::Numbers, each.collect()));
+    for (requirement, all) in rows {
+        for arguments in all {
+            report.looked(requirement);
+            let ran = world.run(&world.home(), called.name(), &json(&arguments), 1).await;
+            if let Some(problem) = trapped(called, &ran, &arguments) {
+                report.problem(requirement, problem);
+            } else if let (Outcome::Failed(failure), FailureCode::InvalidResult) = (&ran.outcome, code_of(&ran.outcome))
+            {
+                report.problem(requirement, called.problem(failure.message.clone(), "return one JSON text"));
+            }
+        }
+    }
+}
+
+fn code_of(outcome: &Outcome) -> FailureCode {
+    match outcome {
+        Outcome::Failed(failure) => failure.code,
+        _ => FailureCode::ToolFailed,
+    }
+}
+
+/// The variations of the first sample that fit the schema.
+fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
+    let sample = called.samples.first().into_iter();
+    sample.flat_map(|sample| variations::changed(sample, change)).filter(|arguments| called.fits(arguments)).collect()
+}
+
+/// With the longest text that both the schema and the host take, in the place of each text.
+fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
+    let room = world.limits.arguments.saturating_sub(json(called.samples.first().unwrap_or(&Value::Null)).size() + 64);
+    let mut length = room;
+    while length >= 64 {
+        let text = "lorem ipsum ".repeat(length / 12);
+        let made =
+            called.samples.first().map(|sample| variations::changed(sample, &|value| variations::text(value, &text)));
+        let fitting: Vec<Value> = made
+            .into_iter()
+            .flatten()
+            .filter(|made| json(made).size() <= world.limits.arguments && called.fits(made))
+            .collect();
+        if !fitting.is_empty() {
+            return fitting;
+        }
+        length /= 4;
+    }
+    Vec::new()
+}
+
+/// Arguments that break the schema. A host refuses them before the plugin sees them; a plugin that relies on that is one
+/// mistake away from a trap.
+async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+    let all = called.samples.first().map(variations::broken).unwrap_or_default();
+    for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
+        report.looked(Requirement::InvalidArguments);
+        let ran = world.run(&world.home(), called.name(), &json(&arguments), 1).await;
+        if let Some(problem) = trapped(called, &ran, &arguments) {
+            report.problem(Requirement::InvalidArguments, problem);
+        }
+        failures(called, &ran, report);
+    }
+}
+
+/// A tool that there is not.
+async fn unknown(world: &World<'_>, report: &mut Report) {
+    const NAME: &str = "no_such_tool_of_the_kit";
+    report.looked(Requirement::UnknownTool);
+    let ran = world.run(&world.home(), NAME, &Json::new("{}"), 1).await;
+    let remedy = "answer a name that you do not know with the failure `failed`".to_owned();
+    let mut problem =
+        |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });
+    match &ran.outcome {
+        Outcome::Failed(failure) if matches!(failure.code, FailureCode::Trapped | FailureCode::OutOfTime) => {
+            problem(format!("asked for a tool that it does not have, it ended {}", failure.code.as_str()));
+        }
+        Outcome::Ok { .. } => problem("it gave a result for a tool that it does not have".into()),
+        _ => {}
+    }
+}
+
+/// The same call again: in a home of its own, and as a second attempt where the first one left something.
+async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+    for sample in &called.samples {
+        let arguments = json(sample);
+        let (first, second) = (world.home(), world.home());
+        let one = world.run(&first, called.name(), &arguments, 1).await;
+        let two = world.run(&second, called.name(), &arguments, 1).await;
+        report.looked(Requirement::Determinism);
+        if one.outcome != two.outcome {
+            let what = format!("with {} it ended in two ways: {} and {}", excerpt(sample), end(&one), end(&two));
+            let remedy = "take time and randomness from the host alone, and nothing from the order of a hash table";
+            report.problem(Requirement::Determinism, called.problem(what, remedy));
+            continue;
+        }
+        if called.tool.options.hints.idempotent == Some(true) && matches!(one.outcome, Outcome::Ok { .. }) {
+            again(world, called, &first, sample, &one, report).await;
+        }
+    }
+}
+
+async fn again(world: &World<'_>, called: &Called<'_>, home: &Home, sample: &Value, one: &Ran, report: &mut Report) {
+    report.looked(Requirement::Idempotency);
+    let before = world.kept(home);
+    let retried = world.run(home, called.name(), &json(sample), 2).await;
+    let remedy = "remember the result under the idempotency key, and give it back when the key comes again";
+    if retried.outcome != one.outcome {
+        let what = format!("its second attempt ended {} and not {}", end(&retried), end(one));
+        report.problem(Requirement::Idempotency, called.problem(what, remedy));
+    } else if world.kept(home) != before {
+        let what = "its second attempt changed what it keeps";
+        report.problem(Requirement::Idempotency, called.problem(what, remedy));
+    }
+}
+
+fn end(ran: &Ran) -> String {
+    match &ran.outcome {
+        Outcome::Ok { value, .. } => excerpt(&self::value(value)),
+        other => other.error().map_or_else(String::new, |(code, message)| format!("{code} ({message})")),
+    }
+}
+
+/// A value, short.
+fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(120) {
+        None => text,
+        Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], text.len()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Rows that need no call: what a host finds when it loads the component, and what loading costs.
+
+use domain::{Executor, Limits};
+use registry::{CheckReport, LoadRule};
+use sandbox::Plugin;
+
+use crate::report::{Problem, Report};
+use crate::{Requirement, Toolchain};
+
+/// The findings of a host, each under its requirement.
+pub(crate) fn rules(checked: &CheckReport, report: &mut Report) {
+    let first = [Requirement::Loads, Requirement::Interface, Requirement::Imports];
+    let declared = [Requirement::Declares, Requirement::Schemas];
+    first.iter().for_each(|requirement| report.looked(*requirement));
+    if !checked.tools.is_empty() {
+        declared.iter().for_each(|requirement| report.looked(*requirement));
+    }
+    if checked.is_packed {
+        report.looked(Requirement::Packed);
+    } else {
+        report.skip(Requirement::Packed, "it carries no declaration; `toolgate pack FILE` writes one");
+    }
+    for finding in &checked.findings {
+        let problem =
+            Problem { tool: finding.tool.clone(), what: finding.message.clone(), remedy: finding.remedy.clone() };
+        report.problem(about(finding.rule), problem);
+    }
+    if checked.findings.is_empty() && checked.tools.is_empty() {
+        report.problem(
+            Requirement::Declares,
+            Problem {
+                tool: None,
+                what: "it declares no tool".into(),
+                remedy: "return at least one tool from `catalog.tools`".into(),
+            },
+        );
+    }
+}
+
+fn about(rule: LoadRule) -> Requirement {
+    match rule {
+        LoadRule::PluginName
+        | LoadRule::ComponentFile
+        | LoadRule::InvalidComponent
+        | LoadRule::ComponentStructure
+        | LoadRule::CompileCost
+        | LoadRule::NeedsReview
+        | LoadRule::Settings => Requirement::Loads,
+        LoadRule::UnknownInterface => Requirement::Interface,
+        LoadRule::ImportNotGranted => Requirement::Imports,
+        LoadRule::DeclarationMissing | LoadRule::DeclarationForm | LoadRule::DeclarationDiffers => Requirement::Packed,
+        LoadRule::SchemaInvalid
+        | LoadRule::SchemaNotObject
+        | LoadRule::SchemaRemote
+        | LoadRule::SchemaCycle
+        | LoadRule::SchemaSize
+        | LoadRule::SchemaDepth => Requirement::Schemas,
+        _ => Requirement::Declares,
+    }
+}
+
+/// Asks for the declaration twice more, each time in an instance of its own.
+pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
+    let (one, two) = (plugin.declarations().await, plugin.declarations().await);
+    report.looked(Requirement::Constant);
+    if one != two {
+        report.problem(
+            Requirement::Constant,
+            Problem {
+                tool: None,
+                what: "`catalog.tools` gave two different answers".into(),
+                remedy: "build the declaration of constants: no clock, no randomness, no order of a hash table".into(),
+            },
+        );
+    }
+}
+
+/// Compares the size with what is usual.
+pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
+    let most = toolchain.usual().size;
+    report.note(Requirement::Size, format!("{}, of {toolchain}", shown(size)));
+    if size > most {
+        report.problem(
+            Requirement::Size,
+            Problem {
+                tool: None,
+                what: format!("it has {}; of {toolchain} at most {} are usual", shown(size), shown(most)),
+                remedy: "build it for release, strip it, and leave out what no tool needs".into(),
+            },
+        );
+    }
+}
+
+/// What a call took at its start and at its most.
+pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, spent: &sandbox::Spent, report: &mut Report) {
+    let usual = toolchain.usual();
+    report.note(Requirement::Start, format!("the fastest whole call took {:.1} ms", spent.time.as_secs_f64() * 1e3));
+    if spent.time > usual.start {
+        report.problem(
+            Requirement::Start,
+            Problem {
+                tool: None,
+                what: format!(
+                    "the fastest of its calls took {} ms; of {toolchain} at most {} are usual",
+                    spent.time.as_millis(),
+                    usual.start.as_millis()
+                ),
+                remedy: "every call starts a fresh instance: do less before the tool is called, at its start above all"
+                    .into(),
+            },
+        );
+    }
+    let most = usual.memory.min(limits.memory / 4 * 3);
+    report.note(
+        Requirement::Memory,
+        format!("{} for its smallest call, of {} that it may have", shown(spent.peak_memory), shown(limits.memory)),
+    );
+    if spent.peak_memory > most {
+        report.problem(
+            Requirement::Memory,
+            Problem {
+                tool: None,
+                what: format!("its smallest call took {}; at most {} are usual", shown(spent.peak_memory), shown(most)),
+                remedy: "reserve less at the start; memory grows when it is needed".into(),
+            },
+        );
+    }
+}
+
+/// Whether the component itself carries it out.
+pub(crate) fn is_run(tool: &domain::Tool) -> bool {
+    tool.executor == Executor::Server
+}
+
+/// A size as people read it.
+fn shown(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{}.{} MiB", bytes >> 20, (bytes >> 10 & 1023) * 10 / 1024),
+    }
+}

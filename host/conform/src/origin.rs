@@ -1,0 +1,106 @@
+//! What a component was made with, as the section `producers` of its modules says, and what is usual of that.
+
+use std::fmt;
+use std::time::Duration;
+
+use wasmparser::{KnownCustom, Parser, Payload};
+
+/// A toolchain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toolchain {
+    /// Rust, to wasm32-wasip2.
+    Rust,
+    /// C or C++, by clang or zig.
+    C,
+    /// Go.
+    Go,
+    /// Python, by componentize-py.
+    Python,
+    /// JavaScript in the engine StarlingMonkey.
+    StarlingMonkey,
+    /// JavaScript in the engine QuickJS.
+    QuickJs,
+    /// It does not say, or is another one.
+    Unknown,
+}
+
+/// What a component of a toolchain takes at most, if nothing is the matter with it: some times of what small ones take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usual {
+    /// In bytes.
+    pub(crate) size: usize,
+    /// From nothing to its declaration.
+    pub(crate) start: Duration,
+    /// Linear memory of a small call, in bytes.
+    pub(crate) memory: usize,
+}
+
+impl Toolchain {
+    /// Reads it.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut found = Self::Unknown;
+        for payload in Parser::new(0).parse_all(bytes) {
+            let Ok(Payload::CustomSection(section)) = payload else { continue };
+            let KnownCustom::Producers(fields) = section.as_known() else { continue };
+            for field in fields.into_iter().flatten() {
+                for value in field.values.into_iter().flatten() {
+                    found = found.or(value.name);
+                }
+            }
+        }
+        found
+    }
+
+    /// What embeds an interpreter is of the interpreter's toolchain, whatever that was compiled with.
+    fn or(self, name: &str) -> Self {
+        let named = match name {
+            "componentize-py" => Self::Python,
+            "ComponentizeJS" | "JavaScript" => Self::StarlingMonkey,
+            "componentize-qjs" => Self::QuickJs,
+            "Go" => Self::Go,
+            "Rust" | "rustc" => Self::Rust,
+            "C11" | "C" | "C_plus_plus_14" | "clang" => Self::C,
+            _ => Self::Unknown,
+        };
+        if named.rank() > self.rank() { named } else { self }
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Unknown => 0,
+            Self::C => 1,
+            Self::Rust => 2,
+            Self::Go => 3,
+            Self::StarlingMonkey => 4,
+            Self::QuickJs => 5,
+            Self::Python => 6,
+        }
+    }
+
+    /// Measured on small plugins (docs/performance.md), and then generously more.
+    pub(crate) const fn usual(self) -> Usual {
+        let (size, start, memory) = match self {
+            Self::Rust | Self::C | Self::Unknown => (8, 50, 16),
+            Self::Go => (24, 200, 48),
+            Self::Python => (64, 500, 96),
+            Self::StarlingMonkey => (32, 300, 96),
+            Self::QuickJs => (8, 150, 48),
+        };
+        Usual { size: size << 20, start: Duration::from_millis(start), memory: memory << 20 }
+    }
+}
+
+impl fmt::Display for Toolchain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rust => "Rust",
+            Self::C => "C",
+            Self::Go => "Go",
+            Self::Python => "Python (componentize-py)",
+            Self::StarlingMonkey => "JavaScript (StarlingMonkey)",
+            Self::QuickJs => "JavaScript (QuickJS)",
+            Self::Unknown => "an unknown toolchain",
+        })
+    }
+}

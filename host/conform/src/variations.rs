@@ -1,0 +1,132 @@
+//! Arguments made of others: what breaks the schema, and what is unusual and fits it.
+
+use serde_json::{Map, Value, json};
+
+/// Characters that programs get wrong: beyond 16 bits, joined, combining, from right to left, invisible, the last one that
+/// there is, and a zero byte.
+pub(crate) const CHARACTERS: &str = "Ünïcødé \u{1f469}\u{200d}\u{1f680} e\u{301} \u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{65e5}\u{672c} \u{0} \u{feff} \u{10ffff}";
+
+/// Numbers at the edges of what languages hold.
+pub(crate) fn numbers() -> [Value; 8] {
+    [
+        json!(0),
+        json!(-1),
+        json!(0.1),
+        json!(9_007_199_254_740_993_u64),
+        json!(i64::MIN),
+        json!(u64::MAX),
+        json!(1e308),
+        json!(5e-324),
+    ]
+}
+
+/// Without each of its members, and with a value of another type in the place of each.
+pub(crate) fn broken(sample: &Value) -> Vec<Value> {
+    let Value::Object(members) = sample else { return Vec::new() };
+    let mut broken = vec![json!({})];
+    for (name, value) in members {
+        let mut without = members.clone();
+        without.shift_remove(name);
+        broken.push(Value::Object(without));
+        for other in [json!(null), json!(7), json!("seven"), json!([]), json!({"seven": 7})] {
+            if std::mem::discriminant(&other) != std::mem::discriminant(value) {
+                broken.push(with(members, name, other));
+            }
+        }
+    }
+    broken.push(with(members, "no_such_argument_of_the_kit", json!(1)));
+    broken
+}
+
+fn with(members: &Map<String, Value>, name: &str, value: Value) -> Value {
+    let mut members = members.clone();
+    members.insert(name.to_owned(), value);
+    Value::Object(members)
+}
+
+/// The value with `change` made to all of its leaves that it is for, and to each alone. Nothing where it is for none.
+pub(crate) fn changed(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
+    let count = leaves(sample, change);
+    let mut made = Vec::new();
+    if count > 1 {
+        made.push(altered(sample, change, &mut |_| true, &mut 0));
+    }
+    made.extend((0..count).map(|wanted| altered(sample, change, &mut |n| n == wanted, &mut 0)));
+    made
+}
+
+fn leaves(value: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> usize {
+    if change(value).is_some() {
+        return 1;
+    }
+    match value {
+        Value::Array(items) => items.iter().map(|item| leaves(item, change)).sum(),
+        Value::Object(members) => members.values().map(|member| leaves(member, change)).sum(),
+        _ => 0,
+    }
+}
+
+fn altered(
+    value: &Value,
+    change: &dyn Fn(&Value) -> Option<Value>,
+    wanted: &mut dyn FnMut(usize) -> bool,
+    seen: &mut usize,
+) -> Value {
+    if let Some(new) = change(value) {
+        *seen += 1;
+        return if wanted(*seen - 1) { new } else { value.clone() };
+    }
+    match value {
+        Value::Array(items) => items.iter().map(|item| altered(item, change, wanted, seen)).collect(),
+        Value::Object(members) => {
+            let member = |(name, member): (&String, &Value)| (name.clone(), altered(member, change, wanted, seen));
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A text in the place of a text.
+pub(crate) fn text(value: &Value, new: &str) -> Option<Value> {
+    value.is_string().then(|| json!(new))
+}
+
+/// A number in the place of a number.
+pub(crate) fn number(value: &Value, new: &Value) -> Option<Value> {
+    value.is_number().then(|| new.clone())
+}
+
+/// Nothing in the place of a text or of a list.
+pub(crate) fn empty(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(_) => Some(json!("")),
+        Value::Array(_) => Some(json!([])),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_are_changed_together_and_each_alone() {
+        let sample = json!({"a": "x", "b": [{"c": "y"}, 1]});
+        let made = changed(&sample, &|value| text(value, "!"));
+        let expected = [
+            json!({"a": "!", "b": [{"c": "!"}, 1]}),
+            json!({"a": "!", "b": [{"c": "y"}, 1]}),
+            json!({"a": "x", "b": [{"c": "!"}, 1]}),
+        ];
+        assert_eq!(made, expected);
+        assert_eq!(changed(&json!({"a": 1}), &|value| text(value, "!")), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn each_member_is_left_out_and_replaced() {
+        let made = broken(&json!({"a": "x"}));
+        assert!(made.contains(&json!({})) && made.contains(&json!({"a": 7})) && made.contains(&json!({"a": null})));
+        assert!(!made.contains(&json!({"a": "seven"})), "a text for a text breaks nothing");
+        assert_eq!(made.len(), 7);
+    }
+}

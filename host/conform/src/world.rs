@@ -1,0 +1,217 @@
+//! Where the kit runs guests: clocks, randomness and buckets that are the same each time, and a count of what was kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::{Json, Limits, Outcome, PluginName, Span};
+use sandbox::{
+    BucketError, Buckets, Clock, Grants, Job, Level, MemoryBuckets, Place, Plugin, Quota, Random, Sink, Spent, Swapped,
+    Update,
+};
+
+use crate::Subject;
+
+/// What a guest reads of the world outside: all of it is the kit's. Nothing is sent anywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    buckets: MemoryBuckets,
+    /// Which bucket of which plugin was ever written to.
+    written: Mutex<BTreeSet<(PluginName, String)>>,
+    /// Reads of the clocks since the call began.
+    reads: AtomicU64,
+    /// Where the sequence of random numbers is.
+    seed: AtomicU64,
+}
+
+/// What a plugin keeps: by bucket and key.
+pub(crate) type Entries = BTreeMap<(String, String), Vec<u8>>;
+
+impl Surroundings {
+    /// The settings of a sandbox, with these surroundings.
+    #[must_use]
+    pub fn around(&self, settings: sandbox::Settings) -> sandbox::Settings {
+        sandbox::Settings {
+            keyvalue: Some(Arc::new(self.clone())),
+            http: None,
+            clock: Arc::new(self.clone()),
+            random: Arc::new(self.clone()),
+            ..settings
+        }
+    }
+
+    fn begin(&self) {
+        self.0.reads.store(0, Ordering::Relaxed);
+        self.0.seed.store(0, Ordering::Relaxed);
+    }
+
+    fn note(&self, place: Place<'_>) {
+        let mut written = self.0.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.insert((place.plugin.clone(), place.bucket.to_owned()));
+    }
+
+    fn entries(&self, plugin: &PluginName) -> Entries {
+        let written = self.0.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut entries = Entries::new();
+        for (_, bucket) in written.iter().filter(|(of, _)| of == plugin) {
+            for key in self.0.buckets.list(plugin, bucket, None, usize::MAX).unwrap_or_default() {
+                let place = Place { plugin, bucket, key: &key };
+                let value = self.0.buckets.get(place).ok().flatten().unwrap_or_default();
+                entries.insert((bucket.clone(), key), value);
+            }
+        }
+        entries
+    }
+}
+
+impl Buckets for Surroundings {
+    fn get(&self, place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+        self.0.buckets.get(place)
+    }
+
+    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError> {
+        self.note(place);
+        self.0.buckets.set(place, value, quota)
+    }
+
+    fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
+        self.0.buckets.delete(place)
+    }
+
+    fn list(
+        &self,
+        plugin: &PluginName,
+        bucket: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, BucketError> {
+        self.0.buckets.list(plugin, bucket, after, limit)
+    }
+
+    fn compare_and_swap(
+        &self,
+        place: Place<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: Quota,
+    ) -> Result<Swapped, BucketError> {
+        self.note(place);
+        self.0.buckets.compare_and_swap(place, seen, value, quota)
+    }
+}
+
+/// 2026-01-01T00:00:00Z.
+const BEGIN: Duration = Duration::from_secs(1_767_225_600);
+
+/// Time goes on by a microsecond with each look at it, so that whoever waits for it to pass comes to an end.
+impl Clock for Surroundings {
+    fn wall(&self) -> Duration {
+        BEGIN + self.monotonic()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.0.reads.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Numbers that look random and are the same for each call (the sequence of splitmix64).
+impl Random for Surroundings {
+    fn fill(&self, buffer: &mut [u8]) -> std::io::Result<()> {
+        for chunk in buffer.chunks_mut(8) {
+            let mut z = self.0.seed.fetch_add(1, Ordering::Relaxed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            chunk.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// What a call reported.
+#[derive(Default)]
+struct Heard {
+    updates: Mutex<Vec<Update>>,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Sink for Heard {
+    fn progress(&self, update: Update) {
+        self.updates.lock().unwrap_or_else(PoisonError::into_inner).push(update);
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        let line = format!("{}: {line}", level.as_str());
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}
+
+/// How a call went.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    pub(crate) spent: Option<Spent>,
+    pub(crate) updates: Vec<Update>,
+    pub(crate) lines: Vec<String>,
+}
+
+/// One plugin, and runs of it that know nothing of each other.
+pub(crate) struct World<'a> {
+    plugin: &'a Plugin,
+    around: &'a Surroundings,
+    grants: Arc<Grants>,
+    pub(crate) limits: Limits,
+    homes: AtomicU64,
+}
+
+/// Where a plugin keeps what it keeps. Calls in the same home find what the others left.
+#[derive(Debug, Clone)]
+pub(crate) struct Home(PluginName);
+
+/// A run may take this long, whatever the operator allows: nobody waits for more of a report.
+const MOST: Span = Span::from_secs(10);
+
+impl<'a> World<'a> {
+    pub(crate) fn new(plugin: &'a Plugin, subject: &Subject<'_>, around: &'a Surroundings) -> Self {
+        let mut limits = subject.settings.limits(subject.name);
+        limits.time = limits.time.min(MOST);
+        Self { plugin, around, grants: subject.settings.grants(subject.name), limits, homes: AtomicU64::new(0) }
+    }
+
+    /// A home in which nothing was kept yet.
+    pub(crate) fn home(&self) -> Home {
+        let n = self.homes.fetch_add(1, Ordering::Relaxed);
+        let fallback = || PluginName::new("home");
+        #[expect(clippy::unwrap_used, reason = "both are names")]
+        Home(PluginName::new(&format!("home-{n}")).or_else(|_| fallback()).unwrap())
+    }
+
+    /// What is kept in a home.
+    pub(crate) fn kept(&self, home: &Home) -> Entries {
+        self.around.entries(&home.0)
+    }
+
+    /// Carries out a call. Progress is heard whether the tool is declared to report it or not.
+    pub(crate) async fn run(&self, home: &Home, tool: &str, arguments: &Json, attempt: u32) -> Ran {
+        self.around.begin();
+        let heard = Arc::new(Heard::default());
+        let job = Job {
+            plugin: home.0.clone(),
+            grants: self.grants.clone(),
+            call_id: "call_conform".into(),
+            tool: tool.into(),
+            arguments: arguments.clone(),
+            idempotency_key: "conform-1".into(),
+            attempt,
+            scope: Json::new(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
+            streaming: true,
+        };
+        let end = self.plugin.run(&job, &self.limits, heard.clone()).await;
+        let updates = std::mem::take(&mut *heard.updates.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = std::mem::take(&mut *heard.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        Ran { outcome: end.outcome, spent: end.spent, updates, lines }
+    }
+}
