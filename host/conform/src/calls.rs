@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::examples::{Ends, Kind};
 use crate::report::{Problem, Report};
-use crate::world::{Home, Ran, World};
+use crate::world::{Asked, Home, Ran, World};
 use crate::{Example, Examples, Requirement, loading, samples, variations};
 
 /// A tool that is called.
@@ -23,6 +23,10 @@ struct Called<'a> {
 impl Called<'_> {
     fn name(&self) -> &str {
         self.tool.name.as_str()
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { name: self.name(), time: self.tool.options.timeout }
     }
 
     fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
@@ -67,6 +71,7 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples
         unusual(world, &called, report).await;
         broken(world, &called, report).await;
         twice(world, &called, report).await;
+        stopped(world, &called, report).await;
     }
     if let Some(spent) = least {
         loading::cost(report.toolchain, &world.limits, &spent, report);
@@ -92,7 +97,7 @@ async fn answers(
             continue;
         }
         ran_any = true;
-        let ran = world.run(&home, called.name(), &json(&example.arguments), 1).await;
+        let ran = world.run(&home, called.asked(), &json(&example.arguments), 1).await;
         if let Some(spent) = settle(called, &ran, &example.arguments, report) {
             least = Some(spent);
             called.samples.push(example.arguments.clone());
@@ -105,7 +110,7 @@ async fn answers(
             report.problem(Requirement::Answers, called.problem(what, "give an example of a call in examples.json"));
             return None;
         };
-        let ran = world.run(&home, called.name(), &json(&sample), 1).await;
+        let ran = world.run(&home, called.asked(), &json(&sample), 1).await;
         least = settle(called, &ran, &sample, report);
         called.samples.extend(least.map(|_| sample));
     }
@@ -247,7 +252,7 @@ async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     for (requirement, all) in rows {
         for arguments in all {
             report.looked(requirement);
-            let ran = world.run(&world.home(), called.name(), &json(&arguments), 1).await;
+            let ran = world.run(&world.home(), called.asked(), &json(&arguments), 1).await;
             if let Some(problem) = trapped(called, &ran, &arguments) {
                 report.problem(requirement, problem);
             } else if let (Outcome::Failed(failure), FailureCode::InvalidResult) = (&ran.outcome, code_of(&ran.outcome))
@@ -298,7 +303,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
         report.looked(Requirement::InvalidArguments);
-        let ran = world.run(&world.home(), called.name(), &json(&arguments), 1).await;
+        let ran = world.run(&world.home(), called.asked(), &json(&arguments), 1).await;
         if let Some(problem) = trapped(called, &ran, &arguments) {
             report.problem(Requirement::InvalidArguments, problem);
         }
@@ -310,7 +315,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
 async fn unknown(world: &World<'_>, report: &mut Report) {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
-    let ran = world.run(&world.home(), NAME, &Json::new("{}"), 1).await;
+    let ran = world.run(&world.home(), Asked { name: NAME, time: None }, &Json::new("{}"), 1).await;
     let remedy = "answer a name that you do not know with the failure `failed`".to_owned();
     let mut problem =
         |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });
@@ -323,13 +328,37 @@ async fn unknown(world: &World<'_>, report: &mut Report) {
     }
 }
 
+/// A tool that reports this often works long enough to be asked to stop.
+const LONG: usize = 16;
+
+/// The same call, of which nobody wants the result any more.
+async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+    for sample in called.samples.iter().filter(|_| called.tool.streaming) {
+        let arguments = json(sample);
+        let wanted = world.run(&world.home(), called.asked(), &arguments, 1).await.updates.len();
+        if wanted < LONG {
+            report.skip(Requirement::Stop, "no sample of a streaming tool works long enough");
+            continue;
+        }
+        report.looked(Requirement::Stop);
+        let ran = world.run_unwanted(called.asked(), &arguments).await;
+        if ran.updates.len() >= wanted {
+            let what = format!("asked to stop at its first step, it still went through all {wanted} of them");
+            let remedy = "ask `stop-requested` between steps, and end with what there is or with a failure";
+            report.problem(Requirement::Stop, called.problem(what, remedy));
+        } else if let Some(problem) = trapped(called, &ran, sample) {
+            report.problem(Requirement::Stop, problem);
+        }
+    }
+}
+
 /// The same call again: in a home of its own, and as a second attempt where the first one left something.
 async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     for sample in &called.samples {
         let arguments = json(sample);
         let (first, second) = (world.home(), world.home());
-        let one = world.run(&first, called.name(), &arguments, 1).await;
-        let two = world.run(&second, called.name(), &arguments, 1).await;
+        let one = world.run(&first, called.asked(), &arguments, 1).await;
+        let two = world.run(&second, called.asked(), &arguments, 1).await;
         report.looked(Requirement::Determinism);
         if one.outcome != two.outcome {
             let what = format!("with {} it ended in two ways: {} and {}", excerpt(sample), end(&one), end(&two));
@@ -346,7 +375,7 @@ async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
 async fn again(world: &World<'_>, called: &Called<'_>, home: &Home, sample: &Value, one: &Ran, report: &mut Report) {
     report.looked(Requirement::Idempotency);
     let before = world.kept(home);
-    let retried = world.run(home, called.name(), &json(sample), 2).await;
+    let retried = world.run(home, called.asked(), &json(sample), 2).await;
     let remedy = "remember the result under the idempotency key, and give it back when the key comes again";
     if retried.outcome != one.outcome {
         let what = format!("its second attempt ended {} and not {}", end(&retried), end(one));

@@ -105,10 +105,6 @@ impl Report {
         why.clone_into(&mut self.rest);
     }
 
-    pub(crate) fn has_failed(&self, requirement: Requirement) -> bool {
-        self.problems.contains_key(&requirement)
-    }
-
     /// Every requirement, in order.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {

@@ -134,6 +134,8 @@ impl Random for Surroundings {
 /// What a call reported.
 #[derive(Default)]
 struct Heard {
+    /// Whether it is asked to stop, from its first step.
+    stop: bool,
     updates: Mutex<Vec<Update>>,
     lines: Mutex<Vec<String>>,
 }
@@ -146,6 +148,10 @@ impl Sink for Heard {
     fn log(&self, level: Level, line: &str) {
         let line = format!("{}: {line}", level.as_str());
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop
     }
 }
 
@@ -171,6 +177,13 @@ pub(crate) struct World<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Home(PluginName);
 
+/// A tool that is asked for, and how long it says that it takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) time: Option<Span>,
+}
+
 /// A run may take this long, whatever the operator allows: nobody waits for more of a report.
 const MOST: Span = Span::from_secs(10);
 
@@ -195,21 +208,31 @@ impl<'a> World<'a> {
     }
 
     /// Carries out a call. Progress is heard whether the tool is declared to report it or not.
-    pub(crate) async fn run(&self, home: &Home, tool: &str, arguments: &Json, attempt: u32) -> Ran {
+    pub(crate) async fn run(&self, home: &Home, tool: Asked<'_>, arguments: &Json, attempt: u32) -> Ran {
+        self.heard(home, tool, arguments, attempt, Heard::default()).await
+    }
+
+    /// Likewise, for a call that is asked to stop from its first step.
+    pub(crate) async fn run_unwanted(&self, tool: Asked<'_>, arguments: &Json) -> Ran {
+        self.heard(&self.home(), tool, arguments, 1, Heard { stop: true, ..Heard::default() }).await
+    }
+
+    async fn heard(&self, home: &Home, tool: Asked<'_>, arguments: &Json, attempt: u32, heard: Heard) -> Ran {
         self.around.begin();
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(heard);
         let job = Job {
             plugin: home.0.clone(),
             grants: self.grants.clone(),
             call_id: "call_conform".into(),
-            tool: tool.into(),
+            tool: tool.name.into(),
             arguments: arguments.clone(),
             idempotency_key: "conform-1".into(),
             attempt,
             scope: Json::new(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
             streaming: true,
         };
-        let end = self.plugin.run(&job, &self.limits, heard.clone()).await;
+        let time = tool.time.map_or(self.limits.time, |time| time.min(self.limits.time));
+        let end = self.plugin.run(&job, &Limits { time, ..self.limits }, heard.clone()).await;
         let updates = std::mem::take(&mut *heard.updates.lock().unwrap_or_else(PoisonError::into_inner));
         let lines = std::mem::take(&mut *heard.lines.lock().unwrap_or_else(PoisonError::into_inner));
         Ran { outcome: end.outcome, spent: end.spent, updates, lines }

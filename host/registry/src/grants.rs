@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use domain::{Digest, PluginName};
-use sandbox::{Capability, Folder, Grants, HostPattern, HttpRule, Quota, Reach, Secret};
+use sandbox::{Capability, Folder, Grants, HostPattern, HttpRule, Quota, Reach, Secret, SecretValue};
 
 use crate::Settings;
 use crate::manifest::{self, Manifest, WantedHttp, WantedSecret};
-use crate::words::Place;
+use crate::words::{Place, Target};
 
 /// The components that a plugin's grants are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,36 @@ impl Holder {
             Self::Components(components) => components.contains(&component),
         }
     }
+}
+
+/// Everything that a component wants, or what most plugins are granted where it does not say: for trying it where nothing that
+/// it does leaves the process. Values and secrets are made up, and no folder is opened.
+#[must_use]
+pub fn made_up(manifest: Option<&Manifest>) -> Grants {
+    const VALUE: &str = "made-up-value";
+    let Some(wanted) = manifest else {
+        let url = Target::try_from("https://example.invalid/".to_owned());
+        let http = url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
+        let config = Some(std::collections::BTreeMap::new());
+        return Grants { keyvalue: Some(Quota::default()), http, config, ..Grants::default() };
+    };
+    let secret = |wanted: &WantedSecret| {
+        Some(Secret {
+            name: wanted.name.as_str().to_owned(),
+            value: SecretValue::new(VALUE).ok()?,
+            hosts: wanted.hosts.iter().map(|host| host.pattern().clone()).collect(),
+            places: wanted.places.iter().map(|place| place.place().clone()).collect(),
+        })
+    };
+    let values = wanted.config.iter().map(|wanted| (wanted.name.as_str().to_owned(), VALUE.to_owned()));
+    let granted = Grants {
+        keyvalue: Some(Quota::default()),
+        http: wanted.http.iter().map(|wanted| wanted.url.rule(&wanted.methods, Reach::Public)).collect(),
+        config: (!wanted.config.is_empty()).then(|| values.collect()),
+        folders: Vec::new(),
+        secrets: wanted.secrets.iter().filter_map(secret).collect(),
+    };
+    effective(&granted, manifest)
 }
 
 /// What one component may use under one name, and why not more.

@@ -3,6 +3,7 @@
 mod access;
 mod answer;
 mod build;
+mod conform;
 mod host;
 mod look;
 mod make;
@@ -15,6 +16,7 @@ pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
 pub(crate) use build::{Build, Dev, Toolchains};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use conform::Conform;
 pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
 pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
 pub(crate) use make::{New, Token, TokenCommand};
@@ -40,6 +42,7 @@ First steps:
   toolgate new hello                      write a plugin to start from; --lang python, js, ts, go, c
   toolgate build hello                    build it, whatever its language: hello/build/hello.wasm
   toolgate check hello.wasm               what keeps a component from being loaded
+  toolgate conform hello.wasm             whether its tools behave as callers expect
   toolgate grants hello.wasm              what it wants, what it has, and the lines that grant what is missing
   toolgate call hello.wasm '{\"text\":\"a\"}'   one call, without a server
   toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
@@ -54,6 +57,7 @@ Exit codes: 0 done; 1 refused or failed; 2 a mistake on the command line or in t
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Conform(Conform),
     Pack(Pack),
     Grants(Grants),
     Call(Call),

@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod config;
 mod dev;
+mod conform;
 mod events;
 mod export;
 mod grants;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
     match command {
         Command::Serve(args) => serve::run(args, terminal),
         Command::Check(args) => check::run(&args, terminal),
+        Command::Conform(args) => conform::run(&args, terminal),
         Command::Pack(args) => pack::run(&args, terminal),
         Command::Grants(args) => grants::run(&args, terminal),
         Command::Call(args) => call::run(&args, terminal),

@@ -42,4 +42,4 @@ pub use domain;
 pub use folder::private as private_folder;
 pub use host::{Builder, Host};
 pub use sandbox::compile_child;
-pub use wire_up::{OpenError, checking_sandbox};
+pub use wire_up::{OpenError, checking_sandbox, checking_settings};

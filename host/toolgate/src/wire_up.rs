@@ -97,7 +97,8 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let http = HttpClient::new(sending.handle().clone(), resolver.clone(), &[]);
     let sending = Background::new(sending);
     let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
-    let sandbox = sandbox(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http))?;
+    let sandbox =
+        sandbox(sandbox_settings(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
     let on_guests = guests.handle().clone();
@@ -174,18 +175,28 @@ fn granted(settings: &registry::Settings) -> Vec<String> {
 /// # Errors
 /// [`OpenError::Sandbox`].
 pub fn checking_sandbox(config: &Config, compiler: Option<CompilerProgram>) -> Result<Sandbox, OpenError> {
-    sandbox(config, compiler, None, StoredBuckets(KeyValue::in_memory()), None)
+    sandbox(checking_settings(config, compiler))
+}
+
+/// How such a sandbox is set up, for whoever wants to change something.
+#[must_use]
+pub fn checking_settings(config: &Config, compiler: Option<CompilerProgram>) -> sandbox::Settings {
+    sandbox_settings(config, compiler, None, StoredBuckets(KeyValue::in_memory()), None)
+}
+
+fn sandbox(settings: sandbox::Settings) -> Result<Sandbox, OpenError> {
+    Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
 }
 
 /// A sandbox with its code kept in the data folder, if there is one.
-fn sandbox(
+fn sandbox_settings(
     config: &Config,
     program: Option<CompilerProgram>,
     data: Option<&Path>,
     buckets: StoredBuckets,
     http: Option<HttpClient>,
-) -> Result<Sandbox, OpenError> {
-    let settings = sandbox::Settings {
+) -> sandbox::Settings {
+    sandbox::Settings {
         cache: data.map(|data| data.join("compiled")),
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),
@@ -193,8 +204,7 @@ fn sandbox(
         keyvalue: Some(Arc::new(buckets)),
         http,
         ..sandbox::Settings::default()
-    };
-    Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
+    }
 }
 
 fn temporary() -> Result<tempfile::TempDir, OpenError> {

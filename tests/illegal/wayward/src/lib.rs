@@ -1,0 +1,116 @@
+//! A plugin that any host loads and that goes wrong when it is called: each tool breaks the requirement of the conformance kit
+//! that it is named after, and no other. What it declares is in its slot, as in `fixture`. A tool of any other name does
+//! everything right.
+
+#[path = "../../fixture/src/slot.rs"]
+mod slot;
+
+mod bindings {
+    wit_bindgen::generate!({ path: "../../../wit/v0.1", world: "toolgate:plugin/plugin-with-keyvalue", generate_all });
+}
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use bindings::exports::toolgate::plugin::{catalog, server};
+use bindings::toolgate::plugin::host::{self, Update};
+use bindings::toolgate::plugin::tool_types::{Approval, Call, Executor, Failure, Tool};
+use bindings::wasi::keyvalue::store;
+use serde::Deserialize;
+use serde_json::json;
+
+struct Wayward;
+
+/// What every tool takes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    text: String,
+    n: f64,
+}
+
+impl catalog::Guest for Wayward {
+    fn tools() -> Vec<Tool> {
+        slot::entries().iter().map(tool).collect()
+    }
+}
+
+impl server::Guest for Wayward {
+    fn run(call: Call) -> Result<String, Failure> {
+        let names: Vec<String> = slot::entries().into_iter().map(|entry| entry.name).collect();
+        if !names.contains(&call.tool) {
+            assert!(!names.iter().any(|name| name == "unknown-tool"), "no tool {}", call.tool);
+            return Err(Failure::Failed(format!("there is no tool {}", call.tool)));
+        }
+        let arguments: Arguments = match serde_json::from_str(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                assert!(call.tool != "invalid-arguments", "{error}");
+                let words = if call.tool == "failures" { String::new() } else { error.to_string() };
+                return Err(Failure::InvalidArguments(words));
+            }
+        };
+        let mut size = arguments.text.len() as u64;
+        match call.tool.as_str() {
+            "answers" => panic!("it never answers"),
+            "results" => return Ok(json!({"size": "large"}).to_string()),
+            "unicode" => assert!(arguments.text.is_ascii(), "beyond ASCII"),
+            "empty" => assert!(!arguments.text.is_empty(), "no text"),
+            "largest" => assert!(arguments.text.len() < 10_000, "too long"),
+            "numbers" => assert!(arguments.n.abs() < 1e9, "out of range"),
+            "progress" => report([0.5, 0.25].into_iter(), false),
+            "streams" => report((1..=20).map(|n| f64::from(n) / 20.0), true),
+            "stop" => report((1..=20).map(|n| f64::from(n) / 20.0), false),
+            "start" => std::thread::sleep(Duration::from_millis(80)),
+            "memory" => size = vec![1_u8; 24 << 20].iter().filter(|byte| **byte == 1).count() as u64,
+            "determinism" => size = patience(),
+            "idempotency" => count(&call.idempotency_key),
+            _ => {}
+        }
+        Ok(json!({"size": size}).to_string())
+    }
+}
+
+fn report(fractions: impl Iterator<Item = f64>, listens: bool) {
+    for fraction in fractions {
+        host::progress(&Update { message: "a step".into(), fraction: Some(fraction), data: None });
+        if listens && host::stop_requested() {
+            return;
+        }
+    }
+}
+
+/// How often it asked before it was told to stop, which is never twice the same.
+fn patience() -> u64 {
+    let mut asked = 0;
+    while !host::stop_requested() {
+        asked += 1;
+    }
+    asked
+}
+
+/// Does under a key that it saw before what it did the first time.
+fn count(key: &str) {
+    if let Ok(bucket) = store::open("default") {
+        let before = bucket.get(key).ok().flatten().unwrap_or_default();
+        let _ = bucket.set(key, &[before.as_slice(), b"again "].concat());
+    }
+}
+
+fn tool(entry: &slot::Entry) -> Tool {
+    let mut description = entry.description.clone();
+    if entry.name == "constant" {
+        description.push_str(&format!(" ({:x})", RandomState::new().hash_one("tools")));
+    }
+    Tool {
+        name: entry.name.clone(),
+        description,
+        parameters: slot::text(&entry.parameters),
+        executor: if entry.executor == "human" { Executor::Human } else { Executor::Server },
+        approval: if entry.approval == "auto" { Approval::Auto } else { Approval::RequiresApproval },
+        streaming: entry.streaming,
+        options: slot::text(&entry.options),
+    }
+}
+
+bindings::export!(Wayward with_types_in bindings);

@@ -1,0 +1,191 @@
+//! The conformance kit through the real binary: a component that does everything right passes, and each that goes wrong
+//! fails in the row that it is made for, and in no other.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::guests::{illegal, patched, plugin, with_section};
+use toolgate_tests::host::{Host, Said, Setup};
+
+fn host() -> Host {
+    Setup::default().prepare()
+}
+
+/// One server tool of this name, as `wayward` has them.
+fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "Gives the size of a text.",
+        "parameters": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "n": {"type": "number"}},
+            "required": ["text", "n"],
+            "additionalProperties": false,
+        },
+        "executor": "server",
+        "approval": "auto",
+        "streaming": ["progress", "streams", "stop"].contains(&name),
+        "options": {
+            "result": {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]},
+            "timeout_ms": if name == "determinism" { 200 } else { 5_000 },
+            "hints": {"idempotent": name == "idempotency"},
+        },
+    })
+}
+
+fn wayward(tools: &[Value]) -> Vec<u8> {
+    patched(&illegal("wayward"), &Value::from(tools.to_vec()))
+}
+
+/// Runs the kit over a component.
+fn judged(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
+    fs::write(host.folder().join("it.wasm"), component).unwrap();
+    let examples = examples.cloned().unwrap_or_else(|| json!([]));
+    fs::write(host.folder().join("examples.json"), examples.to_string()).unwrap();
+    let said = host.cli(None, &["conform", "it.wasm", "--json"]);
+    let report = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    (said, report)
+}
+
+fn rows<'a>(report: &'a Value, verdict: &str) -> Vec<&'a str> {
+    let rows = report["requirements"].as_array().unwrap().iter();
+    rows.filter(|row| row["verdict"] == verdict).map(|row| row["requirement"].as_str().unwrap()).collect()
+}
+
+/// Each requirement with a component that breaks it, and the examples that come with it.
+fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
+    let named = |name: &'static str| (name, wayward(&[tool(name)]), json!([]));
+    let mut cases: Vec<_> = [
+        "answers",
+        "results",
+        "failures",
+        "invalid-arguments",
+        "unknown-tool",
+        "progress",
+        "stop",
+        "unicode",
+        "empty",
+        "largest",
+        "numbers",
+        "determinism",
+        "idempotency",
+        "start",
+        "memory",
+        "constant",
+    ]
+    .into_iter()
+    .map(named)
+    .collect();
+    let fine = wayward(&[tool("fine")]);
+    let mut gated = tool("fine");
+    gated["executor"] = json!("human");
+    gated["approval"] = json!("requires-approval");
+    gated["options"] = json!({});
+    let mut schema = tool("fine");
+    schema["parameters"]["properties"]["text"]["type"] = json!("words");
+    let lie = json!({"toolgate": 1, "tools": []}).to_string();
+    let mut large = fine.clone();
+    large.extend(section("padding", &vec![0; 9 << 20]));
+    cases.extend([
+        ("loads", fine[..fine.len() / 2].to_vec(), json!([])),
+        ("imports", illegal("intruder"), json!([])),
+        ("declares", wayward(&[gated]), json!([])),
+        ("schemas", wayward(&[schema]), json!([])),
+        ("packed", with_section(&fine, &lie), json!([])),
+        ("size", large, json!([])),
+        ("interface", of_version(&fine, "9.1.1"), json!([])),
+        ("examples", fine, json!([{"tool": "fine", "arguments": {"text": "four", "n": 1}, "result": {"size": 5}}])),
+    ]);
+    cases
+}
+
+/// A custom section of this name.
+fn section(name: &str, content: &[u8]) -> Vec<u8> {
+    let number = |mut value: usize| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+            value >>= 7;
+        }
+        bytes.push(u8::try_from(value).unwrap());
+        bytes
+    };
+    let body = [&number(name.len()), name.as_bytes(), content].concat();
+    [&[0], number(body.len()).as_slice(), &body].concat()
+}
+
+/// As if it had been built against another version of the interface, whose text is as long.
+fn of_version(component: &[u8], version: &str) -> Vec<u8> {
+    let (old, new) = (b"toolgate:plugin/", version.as_bytes());
+    let mut bytes = component.to_vec();
+    let mut at = 0;
+    while let Some(found) = bytes[at..].windows(old.len()).position(|window| window == old) {
+        at += found + old.len();
+        if let Some(sign) = bytes[at..].iter().take(40).position(|byte| *byte == b'@') {
+            bytes[at + sign + 1..at + sign + 1 + new.len()].copy_from_slice(new);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn each_wayward_component_fails_in_its_row_and_in_no_other() {
+    let host = host();
+    let mut seen = BTreeSet::new();
+    let mut all = BTreeSet::new();
+    for (row, component, examples) in cases() {
+        let (said, report) = judged(&host, &component, Some(&examples));
+        assert_eq!((said.code, rows(&report, "fail")), (1, vec![row]), "{row}: {report:#}");
+        let failed =
+            report["requirements"].as_array().unwrap().iter().find(|found| found["requirement"] == row).unwrap();
+        assert_ne!(failed["problems"][0]["remedy"].as_str().unwrap(), "", "{row}");
+        seen.insert(row.to_owned());
+        all.extend(
+            report["requirements"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["requirement"].as_str().unwrap().to_owned()),
+        );
+    }
+    assert_eq!(seen, all, "every requirement has a component that breaks it");
+}
+
+#[test]
+fn a_component_that_does_everything_right_passes_in_every_row() {
+    let host = host();
+    let tools = [tool("fine"), tool("streams")];
+    fs::write(host.folder().join("it.wasm"), wayward(&tools)).unwrap();
+    let said = host.cli(None, &["pack", "it.wasm"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let packed = fs::read(host.folder().join("it.wasm")).unwrap();
+    let examples = json!([
+        {"tool": "fine", "arguments": {"text": "four", "n": 1}, "result": {"size": 4}},
+        {"tool": "streams", "arguments": {"text": "", "n": 1}},
+    ]);
+    let (said, report) = judged(&host, &packed, Some(&examples));
+    assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
+    assert_eq!(rows(&report, "skip"), ["idempotency"], "{report:#}");
+}
+
+#[test]
+fn the_example_plugins_of_this_repository_conform() {
+    let host = host();
+    for name in ["ledger", "textkit", "crunch", "ask", "browser", "websearch", "forge"] {
+        let (said, report) = judged(&host, &plugin(name), None);
+        assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{name}: {report:#}");
+    }
+}
+
+#[test]
+fn examples_that_are_none_are_told_where() {
+    let host = host();
+    fs::write(host.folder().join("it.wasm"), wayward(&[tool("fine")])).unwrap();
+    fs::write(host.folder().join("examples.json"), r#"[{"tool": "fine"}]"#).unwrap();
+    let said = host.cli(None, &["conform", "it.wasm"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("examples.json") && said.err.contains("arguments"), "{said:?}");
+}
