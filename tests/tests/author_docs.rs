@@ -1,0 +1,170 @@
+//! The pages for authors, from nothing to an approved call: their commands are run, in order, in a folder of their own.
+//!
+//! In a page of `docs/write-tools`, a block ```` ```sh ```` is run by bash, all of a page by one; a block with `file=NAME` is written to
+//! that file; and of a block ```` ```text ```` each line has to come, in its order, among the lines that the block before it printed. `…`
+//! stands for anything.
+
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use toolgate_tests::host::binary;
+
+/// What stands between the outputs of two blocks.
+const BETWEEN: &str = "=== the next block ===";
+
+/// Bounds a page, so that a host which does not come up is a failure and no wait.
+const SECONDS: &str = "900";
+
+/// A block of a page.
+#[derive(Debug, PartialEq, Eq)]
+enum Block {
+    Run(String),
+    Write { file: String, text: String },
+    Expect(Vec<String>),
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-tools")
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let file = info.split_whitespace().find_map(|word| word.strip_prefix("file="));
+        match (info.split_whitespace().next(), file) {
+            (_, Some(file)) => blocks.push(Block::Write { file: file.to_owned(), text: text.join("\n") + "\n" }),
+            (Some("sh"), None) => blocks.push(Block::Run(text.join("\n"))),
+            (Some("text"), None) => blocks.push(Block::Expect(text.into_iter().map(str::to_owned).collect())),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// All of a page as one script, which marks where the output of a block ends.
+fn script(blocks: &[Block]) -> String {
+    let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
+    for block in blocks {
+        match block {
+            Block::Run(commands) => script.push_str(&format!("{commands}\necho '{BETWEEN}'\n")),
+            Block::Write { file, text } => {
+                script.push_str(&format!("cat > '{file}' << 'THE END OF THE FILE'\n{text}THE END OF THE FILE\n"));
+            }
+            Block::Expect(_) => {}
+        }
+    }
+    script
+}
+
+/// Whether a line is as the page says.
+fn fits(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let mut open = false;
+    for part in parts {
+        open = part.is_empty();
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    open || rest.is_empty()
+}
+
+/// The first line of the page that the output has not, after those before it.
+fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
+    let mut lines = output.lines();
+    let came = |pattern: &&String| !lines.any(|line| fits(pattern.trim_end(), line.trim_end()));
+    expected.iter().filter(|pattern| !pattern.trim().is_empty()).find(came).map(String::as_str)
+}
+
+/// Runs a page.
+fn run(name: &str) {
+    let page = fs::read_to_string(folder().join(name)).unwrap();
+    let blocks = blocks(&page);
+    let home = tempfile::tempdir().unwrap();
+    let toolgate = binary();
+    let mut path = vec![toolgate.parent().unwrap().to_owned()];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/toolchains");
+    let output = Command::new("timeout")
+        .args(["--kill-after=10", SECONDS, "bash", "-c", &script(&blocks)])
+        .current_dir(home.path())
+        .env("PATH", std::env::join_paths(path).unwrap())
+        .env("TOOLGATE_CACHE", std::env::var_os("TOOLGATE_CACHE").unwrap_or(cache.into()))
+        .env("NO_COLOR", "1")
+        .env_remove("CARGO_TARGET_DIR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let log = fs::read_to_string(home.path().join("hello/host.log")).unwrap_or_default();
+    let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
+    assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
+    let mut printed = outputs.into_iter();
+    let mut last = "";
+    for block in &blocks {
+        match block {
+            Block::Run(_) => last = printed.next().unwrap_or_default(),
+            Block::Expect(expected) => {
+                let missing = missing(expected, last);
+                assert_eq!(missing, None, "{name}: this line did not come; what came:\n{last}\n{err}");
+            }
+            Block::Write { .. } => {}
+        }
+    }
+}
+
+macro_rules! pages {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        $(#[test]
+        fn $test() {
+            run($name);
+        })*
+
+        #[test]
+        fn no_page_is_forgotten() {
+            let there: BTreeSet<String> = fs::read_dir(folder())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| name != "README.md")
+                .collect();
+            assert_eq!(there, BTreeSet::from([$($name.to_owned()),*]));
+        }
+    };
+}
+
+pages! {
+    c: "c.md",
+    go: "go.md",
+    javascript: "javascript.md",
+    python: "python.md",
+    rust: "rust.md",
+    typescript: "typescript.md",
+}
+
+#[test]
+fn a_line_fits_as_the_page_says() {
+    assert!(fits("4", "4") && fits("Ran 4 tests in …", "Ran 4 tests in 0.1s") && fits("…a…b", "xa--b"));
+    assert!(!fits("4", "42") && !fits("…a", "ab") && !fits("a…", "ba"));
+    let expected = ["one".to_owned(), String::new(), "t…".to_owned()];
+    assert_eq!(missing(&expected, "zero\none\n\ntwo\n"), None);
+    assert_eq!(missing(&expected, "two\none\n"), Some("t…"), "in their order");
+}
+
+#[test]
+fn a_page_is_made_of_its_blocks() {
+    let page = "a\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
+    let expected = [
+        Block::Run("echo 1".into()),
+        Block::Expect(vec!["1".into()]),
+        Block::Write { file: "a/b.py".into(), text: "x\n".into() },
+    ];
+    assert_eq!(blocks(page), expected);
+}
