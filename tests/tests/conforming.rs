@@ -16,6 +16,8 @@ fn host() -> Host {
 
 /// One server tool of this name, as `wayward` has them.
 fn tool(name: &str) -> Value {
+    let streams = ["progress", "streams", "stop"].contains(&name);
+    let time = if name == "determinism" { 200 } else { 5_000 };
     json!({
         "name": name,
         "description": "Gives the size of a text.",
@@ -27,10 +29,10 @@ fn tool(name: &str) -> Value {
         },
         "executor": "server",
         "approval": "auto",
-        "streaming": ["progress", "streams", "stop"].contains(&name),
+        "streaming": streams,
         "options": {
             "result": {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]},
-            "timeout_ms": if name == "determinism" { 200 } else { 5_000 },
+            "timeout_ms": time,
             "hints": {"idempotent": name == "idempotency"},
         },
     })

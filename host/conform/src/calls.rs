@@ -59,11 +59,7 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples
     for tool in run {
         let mut called = Called { tool, checks: registry::checks(tool), samples: Vec::new() };
         if let Some(spent) = answers(world, &mut called, examples, report).await {
-            least = Some(least.map_or(spent, |least| Spent {
-                time: least.time.min(spent.time),
-                peak_memory: least.peak_memory.min(spent.peak_memory),
-                ..least
-            }));
+            least = least.into_iter().chain([spent]).min_by_key(|spent| spent.peak_memory);
         }
         if called.samples.is_empty() {
             continue;
@@ -74,8 +70,8 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples
         stopped(world, &called, report).await;
     }
     if let Some(spent) = least {
-        loading::cost(report.toolchain, &world.limits, &spent, report);
-        unknown(world, report).await;
+        let start = unknown(world, report).await;
+        loading::cost(report.toolchain, &world.limits, start.unwrap_or(spent).time, spent.peak_memory, report);
     }
 }
 
@@ -311,8 +307,8 @@ async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     }
 }
 
-/// A tool that there is not.
-async fn unknown(world: &World<'_>, report: &mut Report) {
+/// A tool that there is not. What that cost is what every call costs before its tool does anything.
+async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
     let ran = world.run(&world.home(), Asked { name: NAME, time: None }, &Json::new("{}"), 1).await;
@@ -326,6 +322,7 @@ async fn unknown(world: &World<'_>, report: &mut Report) {
         Outcome::Ok { .. } => problem("it gave a result for a tool that it does not have".into()),
         _ => {}
     }
+    ran.spent
 }
 
 /// A tool that reports this often works long enough to be asked to stop.

@@ -1,5 +1,7 @@
 //! Rows that need no call: what a host finds when it loads the component, and what loading costs.
 
+use std::time::Duration;
+
 use domain::{Executor, Limits};
 use registry::{CheckReport, LoadRule};
 use sandbox::Plugin;
@@ -91,36 +93,34 @@ pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
     }
 }
 
-/// What a call took at its start and at its most.
-pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, spent: &sandbox::Spent, report: &mut Report) {
+/// What a call took before its tool did anything, and the memory of the smallest call.
+pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, start: Duration, memory: usize, report: &mut Report) {
     let usual = toolchain.usual();
-    report.note(Requirement::Start, format!("the fastest whole call took {:.1} ms", spent.time.as_secs_f64() * 1e3));
-    if spent.time > usual.start {
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    report.note(Requirement::Start, format!("{:.1} ms until it answers that it has no such tool", millis(start)));
+    if start > usual.start {
         report.problem(
             Requirement::Start,
             Problem {
                 tool: None,
                 what: format!(
-                    "the fastest of its calls took {} ms; of {toolchain} at most {} are usual",
-                    spent.time.as_millis(),
-                    usual.start.as_millis()
+                    "it took {:.0} ms; of {toolchain} at most {:.0} are usual",
+                    millis(start),
+                    millis(usual.start)
                 ),
-                remedy: "every call starts a fresh instance: do less before the tool is called, at its start above all"
-                    .into(),
+                remedy: "every call starts a fresh instance: do less before the tool is called".into(),
             },
         );
     }
     let most = usual.memory.min(limits.memory / 4 * 3);
-    report.note(
-        Requirement::Memory,
-        format!("{} for its smallest call, of {} that it may have", shown(spent.peak_memory), shown(limits.memory)),
-    );
-    if spent.peak_memory > most {
+    let figure = format!("{} for its smallest call, of {} that it may have", shown(memory), shown(limits.memory));
+    report.note(Requirement::Memory, figure);
+    if memory > most {
         report.problem(
             Requirement::Memory,
             Problem {
                 tool: None,
-                what: format!("its smallest call took {}; at most {} are usual", shown(spent.peak_memory), shown(most)),
+                what: format!("its smallest call took {}; at most {} are usual", shown(memory), shown(most)),
                 remedy: "reserve less at the start; memory grows when it is needed".into(),
             },
         );
