@@ -1,0 +1,55 @@
+// Days on which people work: no weekend, and no holiday that the caller names.
+
+import { InvalidArguments } from "@toolgate/sdk";
+import { read, weekday } from "./moment.js";
+
+export const NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/** So many days are looked at, one by one, and no more: 270 years. */
+const MOST_DAYS = 100_000;
+
+/**
+ * Says of a day whether people work.
+ * @param {readonly string[]} weekend
+ * @param {readonly string[]} holidays
+ */
+export function calendar(weekend, holidays) {
+  const free = new Set(weekend.map((name) => NAMES.indexOf(name) + 1));
+  if (free.size === 7) throw new InvalidArguments("/weekend: nobody works on any day");
+  const off = new Set(holidays.map((text, index) => read(text, `holidays/${index}`).day));
+  return (/** @type {number} */ day) => !free.has(weekday(day)) && !off.has(day);
+}
+
+/**
+ * How many workdays there are from a day to another, that one left out.
+ * @param {number} from
+ * @param {number} to
+ * @param {(day: number) => boolean} works
+ */
+export function count(from, to, works) {
+  if (Math.abs(to - from) > MOST_DAYS)
+    throw new InvalidArguments(`/to: at most ${MOST_DAYS} days from the other`);
+  let found = 0;
+  const step = to < from ? -1 : 1;
+  for (let day = from; day !== to; day += step) if (works(day)) found += step;
+  return found;
+}
+
+/**
+ * The workday so many workdays later, or earlier.
+ * @param {number} from
+ * @param {number} workdays
+ * @param {(day: number) => boolean} works
+ */
+export function after(from, workdays, works) {
+  const step = workdays < 0 ? -1 : 1;
+  let day = from;
+  for (let left = Math.abs(workdays), looked = 0; left > 0; ) {
+    day += step;
+    looked += 1;
+    if (looked > MOST_DAYS)
+      throw new InvalidArguments(`/workdays: there are not so many within ${MOST_DAYS} days`);
+    if (works(day)) left -= 1;
+  }
+  return day;
+}
