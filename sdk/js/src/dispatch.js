@@ -1,6 +1,6 @@
 // One call of a server tool: from the texts of the interface to the author's function and back.
 
-import { Failed, failureOf, InvalidArguments } from "./failure.js";
+import { Failed, Failure, failureOf, InvalidArguments } from "./failure.js";
 import { explain } from "./schema.js";
 import { describe } from "./text.js";
 
@@ -123,7 +123,7 @@ function written(result) {
 function fail(error, host) {
   const failure = failureOf(error);
   // What the author did not throw on purpose is theirs to mend, and the place of it helps.
-  if (failure.tag === "failed" && !(error instanceof Failed)) logLines(host, "error", describe(error));
+  if (!(error instanceof Failure)) logLines(host, "error", describe(error));
   throw failure;
 }
 

@@ -15,6 +15,11 @@ import { parseArgs } from "node:util";
 /** What the author has to mend; said without a stack. */
 class Wrong extends Error {}
 
+/** componentize-qjs 0.4.5 cannot link the types of wasi:http ("mismatched resource types"). */
+const NO_HTTP =
+  'a plugin on QuickJS cannot send requests over HTTP: write "toolgate": {"engine": "starlingmonkey"} into package.json, ' +
+  "or take `http` out of toolgate-plugin.toml";
+
 const { values: options } = parseArgs({
   options: {
     engine: { type: "string" },
@@ -135,7 +140,7 @@ async function bundled(work, main, engine) {
       minifyWhitespace: true,
       absWorkingDir: project,
       logLevel: "silent",
-      plugins: [oneSdk(), versioned()],
+      plugins: [oneSdk(engine), versioned()],
     })
     .catch((error) => {
       throw new Wrong(
@@ -148,7 +153,7 @@ async function bundled(work, main, engine) {
 }
 
 /** The SDK is the one that `toolgate` found, from wherever it is imported: two copies would not know each other's tools. */
-function oneSdk() {
+function oneSdk(engine) {
   const exported = JSON.parse(readFileSync(join(sdk, "package.json"), "utf8")).exports;
   return {
     name: "one-sdk",
@@ -158,6 +163,7 @@ function oneSdk() {
         if (!target) return { errors: [{ text: `the SDK has no ${path}` }] };
         if (path.endsWith("/testing"))
           return { errors: [{ text: "@toolgate/sdk/testing is for tests: a plugin cannot import it" }] };
+        if (path.endsWith("/http") && engine === "quickjs") return { errors: [{ text: NO_HTTP }] };
         return { path: join(sdk, target.default ?? target) };
       });
       build.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
@@ -208,7 +214,8 @@ async function withQuickJs(bundle) {
     });
     return component;
   } catch (error) {
-    throw new Wrong(`QuickJS could not make a component of the plugin:\n${error.message}`);
+    const why = /wasi:http/.test(error.message) ? NO_HTTP : error.message;
+    throw new Wrong(`QuickJS could not make a component of the plugin:\n${why}`);
   }
 }
 

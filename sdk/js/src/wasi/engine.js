@@ -13,11 +13,19 @@ export function none(value) {
 }
 
 /**
- * A 64-bit integer: a number for QuickJS, a BigInt for StarlingMonkey.
+ * A 64-bit integer for the host: a number for QuickJS, a BigInt for StarlingMonkey, which refuses negative ones and takes their bits.
  * @param {number} value
  */
 export function int64(value) {
-  return ENGINE === "quickjs" ? value : BigInt(value);
+  return ENGINE === "quickjs" ? value : BigInt.asUintN(64, BigInt(value));
+}
+
+/**
+ * A signed 64-bit integer from the host, as a number.
+ * @param {number | bigint} value
+ */
+export function fromInt64(value) {
+  return typeof value === "bigint" ? Number(BigInt.asIntN(64, value)) : value;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import * as atomics from "wasi:keyvalue/atomics";
 import * as store from "wasi:keyvalue/store";
-import { int64, none, payload } from "./engine.js";
+import { fromInt64, int64, none, payload } from "./engine.js";
 
 /**
  * @template T
@@ -68,7 +68,7 @@ export class RawBucket {
    * @param {number} by
    */
   increment(key, by) {
-    return Number(told(() => atomics.increment(this.#bucket, key, int64(by))));
+    return fromInt64(told(() => atomics.increment(this.#bucket, key, int64(by))));
   }
 
   /** @param {string} key */
