@@ -39,7 +39,6 @@ impl Browser {
 }
 
 #[test]
-#[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
     let mut host = Setup::with(&["ask"]).start();
     let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
