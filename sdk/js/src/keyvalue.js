@@ -103,7 +103,8 @@ export class Bucket {
   /** @param {string} key */
   increment(key, by = 1) {
     if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is no integer that can be added`);
-    return told(() => this.#bucket.increment(key, by));
+    if (by >= 0 || this.#bucket.takesNegative) return told(() => this.#bucket.increment(key, by));
+    return this.update(key, (number = 0) => added(key, number, by));
   }
 
   /**
@@ -128,6 +129,19 @@ export class Bucket {
 
 /** @type {typeof import("./keyvalue.d.ts").open} */
 export const open = (name = "default") => /** @type {any} */ (new Bucket(told(() => openBucket(name))));
+
+/**
+ * @param {string} key
+ * @param {unknown} number
+ * @param {number} by
+ */
+function added(key, number, by) {
+  if (Number.isSafeInteger(number)) return Number(number) + by;
+  throw new KeyValueError(
+    "other",
+    `the key-value store cannot be used now: what is under "${key}" is no number`,
+  );
+}
 
 /**
  * @param {string} key

@@ -39,6 +39,10 @@ export class RawBucket {
     return { keys: [...this.#values.keys()], cursor: undefined };
   }
 
+  get takesNegative() {
+    return true;
+  }
+
   /**
    * @param {string} key
    * @param {number} by

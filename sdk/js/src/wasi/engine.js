@@ -12,12 +12,15 @@ export function none(value) {
   return value ?? (ENGINE === "quickjs" ? null : undefined);
 }
 
+/** Whether a negative 64-bit integer can be handed to the host: StarlingMonkey aborts at one. */
+export const NEGATIVE = ENGINE === "quickjs";
+
 /**
- * A 64-bit integer for the host: a number for QuickJS, a BigInt for StarlingMonkey, which refuses negative ones and takes their bits.
+ * A 64-bit integer for the host: a number for QuickJS, a BigInt for StarlingMonkey.
  * @param {number} value
  */
 export function int64(value) {
-  return ENGINE === "quickjs" ? value : BigInt.asUintN(64, BigInt(value));
+  return ENGINE === "quickjs" ? value : BigInt(value);
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import * as atomics from "wasi:keyvalue/atomics";
 import * as store from "wasi:keyvalue/store";
-import { fromInt64, int64, none, payload } from "./engine.js";
+import { fromInt64, int64, NEGATIVE, none, payload } from "./engine.js";
 
 /**
  * @template T
@@ -61,6 +61,11 @@ export class RawBucket {
   listKeys(cursor) {
     const page = told(() => this.#bucket.listKeys(none(cursor)));
     return { keys: page.keys, cursor: page.cursor ?? undefined };
+  }
+
+  /** Whether `increment` takes numbers below zero. */
+  get takesNegative() {
+    return NEGATIVE;
   }
 
   /**
