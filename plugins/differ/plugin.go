@@ -45,6 +45,7 @@ type patching struct {
 }
 
 func diffText(call *toolgate.Call, args texts) (textDiff, error) {
+	call.Progress("comparing", 0)
 	if args.Before == args.After {
 		return textDiff{Identical: true, Minimal: true}, nil
 	}

@@ -15,6 +15,13 @@ func TestTheDeclarationsAreLegal(t *testing.T) { toolgatetest.Check(t) }
 
 func TestTheExamplesHold(t *testing.T) { toolgatetest.Examples(t, "examples.json") }
 
+func TestASmallDiffReportsProgressToo(t *testing.T) {
+	run := toolgatetest.Run(t, "diff_text", texts{Before: "a", After: "a"})
+	if len(run.Updates) != 1 || run.Updates[0].Fraction != 0 {
+		t.Errorf("updates: %v", run.Updates)
+	}
+}
+
 func TestUnifiedDiffs(t *testing.T) {
 	ten := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 	for _, row := range []struct {
@@ -103,7 +110,7 @@ func TestVeryDifferentTextsAreReplaced(t *testing.T) {
 	run := call.Run(t)
 	var diff textDiff
 	run.Decode(t, &diff)
-	if diff.Minimal || diff.Added != mostEdits || diff.Removed != mostEdits || len(run.Updates) == 0 {
+	if diff.Minimal || diff.Added != mostEdits || diff.Removed != mostEdits || len(run.Updates) < 2 {
 		t.Errorf("%v %d %d after %d updates", diff.Minimal, diff.Added, diff.Removed, len(run.Updates))
 	}
 	call.StopAt = 2
