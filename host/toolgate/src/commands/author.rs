@@ -1,7 +1,7 @@
 //! What the commands for authors of plugins share: what the binary carries, how failures are told, and how a folder becomes
 //! a component that is fit to be loaded.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -52,10 +52,15 @@ pub(super) fn failed(failed: &Failed) -> Report {
     }
 }
 
+/// What compiling an author's own component may take, in milliseconds: they wait for it, and can end it. A host's bound is for
+/// strangers' components.
+pub(super) const COMPILE: NonZeroU64 = NonZeroU64::new(20 * 60 * 1000).unwrap();
+
 /// A sandbox that compiles and asks one component at a time, without any grant.
 pub(super) fn sandbox() -> Result<Sandbox, Report> {
     let mut config = Config::default();
     config.pool = NonZeroU32::new(4);
+    config.compile.time_ms = Some(COMPILE);
     Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?)
 }
 

@@ -119,6 +119,7 @@ async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
     }
     (config.data, config.plugins) = (None, None);
     config.pool = NonZeroU32::new(16);
+    config.compile.time_ms.get_or_insert(author::COMPILE);
     let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
     Ok(builder.open().await.map_err(anyhow::Error::from)?)
 }
