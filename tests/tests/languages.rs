@@ -7,8 +7,6 @@
 
 #[path = "languages/examples.rs"]
 mod examples;
-#[path = "languages/pages.rs"]
-mod pages;
 #[path = "languages/skeletons.rs"]
 mod skeletons;
 
