@@ -228,12 +228,18 @@ async function withStarlingMonkey(bundle) {
       sourcePath: bundle,
       witPath: wit,
       worldName: options.world,
-      disableFeatures: ["http", "fetch-event"],
+      disableFeatures: ["fetch-event", ...(wantsHttp() ? [] : ["http"])],
     });
     return component;
   } catch (error) {
     throw new Wrong(`StarlingMonkey could not make a component of the plugin:\n${error.message}`);
   }
+}
+
+/** Whether the world has wasi:http. Only then has StarlingMonkey its `fetch`, which imports it. */
+function wantsHttp() {
+  const world = join(wit, "world.wit");
+  return existsSync(world) && /^\s*include toolgate:plugin\/plugin-with-http@/m.test(readFileSync(world, "utf8"));
 }
 
 function fail(message) {
