@@ -239,7 +239,9 @@ async function withStarlingMonkey(bundle) {
 /** Whether the world has wasi:http. Only then has StarlingMonkey its `fetch`, which imports it. */
 function wantsHttp() {
   const world = join(wit, "world.wit");
-  return existsSync(world) && /^\s*include toolgate:plugin\/plugin-with-http@/m.test(readFileSync(world, "utf8"));
+  return (
+    existsSync(world) && /^\s*include toolgate:plugin\/plugin-with-http@/m.test(readFileSync(world, "utf8"))
+  );
 }
 
 function fail(message) {
