@@ -136,8 +136,6 @@ fn put_signed(out: &mut Vec<u8>, address: u64) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     /// A module with nothing but these data segments.
