@@ -23,7 +23,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("store", &["domain", "dispatch"]),
     ("sandbox", &["domain", "text"]),
     ("kit", &[]),
-    ("conform", &["domain", "dispatch", "registry", "sandbox"]),
+    ("conform", &["domain", "dispatch", "kit", "registry", "sandbox"]),
     ("policy", &["domain", "dispatch", "text"]),
     ("webhook", &["domain", "dispatch", "text"]),
     ("console", &[]),

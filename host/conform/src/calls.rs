@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use dispatch::ports::Checks;
 use domain::{FailureCode, Json, Outcome, Tool};
+use kit::examples::{Example, Expected, Failure};
 use sandbox::{Spent, Update};
 use serde_json::Value;
 
-use crate::examples::{Ends, Kind};
 use crate::report::{Problem, Report};
 use crate::world::{Asked, Home, Ran, World};
-use crate::{Example, Examples, Requirement, loading, samples, variations};
+use crate::{Requirement, loading, samples, variations};
 
 /// A tool that is called.
 struct Called<'a> {
@@ -43,10 +43,11 @@ fn json(value: &Value) -> Json {
 }
 
 /// Judges every server tool.
-pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples, report: &mut Report) {
+pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut Report) {
     let run: Vec<&Tool> = tools.iter().filter(|tool| loading::is_run(tool)).collect();
-    for stranger in examples.strangers(&run) {
-        let what = format!("the examples call {stranger:?}, which is no server tool of it");
+    let stranger = |example: &&Example| !run.iter().any(|tool| tool.name.as_str() == example.tool);
+    for stranger in examples.iter().filter(stranger) {
+        let what = format!("{}: it is no server tool of the component", stranger.title());
         let remedy = "correct the name in the examples, or take them out".to_owned();
         report.problem(Requirement::Examples, Problem { tool: None, what, remedy });
     }
@@ -79,26 +80,34 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &Examples
 async fn answers(
     world: &World<'_>,
     called: &mut Called<'_>,
-    examples: &Examples,
+    examples: &[Example],
     report: &mut Report,
 ) -> Option<Spent> {
     let mut least = None;
     let mut ran_any = false;
     let home = world.home();
-    for example in examples.of(called.tool.name.as_str()) {
+    let name = called.tool.name.as_str();
+    for example in examples.iter().filter(|example| example.tool == name) {
+        let arguments = Value::Object(example.arguments.clone());
         report.looked(Requirement::Examples);
-        if let Some(violation) = called.checks.arguments(&json(&example.arguments)).first() {
-            let what = format!("{}: its arguments do not fit the schema: {violation}", example.name);
+        if let Some(violation) = called.checks.arguments(&json(&arguments)).first() {
+            if example.expected == Expected::Failure(Failure::InvalidArguments) {
+                // A host says so before the plugin sees them.
+                continue;
+            }
+            let what = format!("{}: its arguments do not fit the schema: {violation}", example.title());
             report.problem(Requirement::Examples, called.problem(what, "correct the example, or the schema"));
             continue;
         }
         ran_any = true;
-        let ran = world.run(&home, called.asked(), &json(&example.arguments), 1).await;
-        if let Some(spent) = settle(called, &ran, &example.arguments, report) {
-            least = Some(spent);
-            called.samples.push(example.arguments.clone());
+        let ran = world.run(&home, called.asked(), &json(&arguments), 1).await;
+        if trapped(called, &ran, &arguments).is_none() {
+            compare(called, example, &ran, report);
         }
-        compare(called, example, &ran, report);
+        if let Some(spent) = settle(called, &ran, &arguments, report) {
+            least = Some(spent);
+            called.samples.push(arguments);
+        }
     }
     if !ran_any {
         let Some(sample) = samples::of(&value(&called.tool.parameters)).filter(|sample| called.fits(sample)) else {
@@ -204,34 +213,19 @@ fn progress(called: &Called<'_>, updates: &[Update], ended_well: bool, report: &
     report.looked(Requirement::Progress);
 }
 
+/// What trapped has its row already.
 fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Report) {
-    let expected = match &example.ends {
-        Ends::Well => "any result".to_owned(),
-        Ends::With(value) => value.to_string(),
-        Ends::Badly(kind) => format!("the failure {}", kind.as_str()),
+    let (found, error) = match &ran.outcome {
+        Outcome::Ok { value, .. } => (Some(self::value(value)), None),
+        other => (None, other.error()),
     };
-    let is_so = match (&example.ends, &ran.outcome) {
-        (Ends::Well, Outcome::Ok { .. }) => true,
-        (Ends::With(expected), Outcome::Ok { value: found, .. }) => value(found) == *expected,
-        (Ends::Badly(kind), Outcome::Failed(failure)) => failure.code == code(*kind),
-        _ => false,
+    let came_to = match (&found, &error) {
+        (Some(found), _) => Ok(found),
+        (None, error) => Err(error.as_ref().map_or(("", ""), |(code, message)| (*code, message.as_str()))),
     };
-    // What trapped has its row already.
-    if !is_so && trapped(called, ran, &example.arguments).is_none() {
-        let found = match &ran.outcome {
-            Outcome::Ok { value, .. } => value.as_str().to_owned(),
-            other => other.error().map_or_else(String::new, |(code, message)| format!("{code}: {message}")),
-        };
-        let what = format!("{}: expected {expected}, got {found}", example.name);
+    if let Some(difference) = example.difference(came_to) {
+        let what = format!("{}: {difference}", example.title());
         report.problem(Requirement::Examples, called.problem(what, "correct the tool, or the example"));
-    }
-}
-
-const fn code(kind: Kind) -> FailureCode {
-    match kind {
-        Kind::InvalidArguments => FailureCode::InvalidArguments,
-        Kind::Failed => FailureCode::ToolFailed,
-        Kind::Unavailable => FailureCode::ToolUnavailable,
     }
 }
 

@@ -10,7 +10,6 @@
 //! that one mistake is one row.
 
 mod calls;
-mod examples;
 mod loading;
 mod origin;
 mod report;
@@ -20,10 +19,10 @@ mod variations;
 mod world;
 
 use domain::{Digest, PluginName};
+use kit::examples::Example;
 use registry::{Registry, Settings};
 use sandbox::{LoadError, Sandbox};
 
-pub use examples::{Ends, Example, Examples, InvalidExamples, Kind};
 pub use origin::Toolchain;
 pub use report::{Problem, Report, Row, Verdict};
 pub use requirement::Requirement;
@@ -39,7 +38,7 @@ pub struct Subject<'a> {
     /// What it is granted, and its limits.
     pub settings: &'a Settings,
     /// Calls whose end its author knows.
-    pub examples: &'a Examples,
+    pub examples: &'a [Example],
 }
 
 /// Why there is no report.

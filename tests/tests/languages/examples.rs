@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::{Value, json};
+use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::told;
 
-use super::{left_out, root};
+use super::{left_out, root, toolgate};
 
 /// The example plugins, one or more of each language, by the file that says which it is.
 const PLUGINS: [(&str, &str); 5] = [
@@ -60,5 +61,23 @@ fn one_turn_uses_tools_of_all_languages() {
         if let Some(result) = expected.get(call["id"].as_str().unwrap()) {
             assert_eq!(&call["content"]["result"], result, "{}", call["id"]);
         }
+    }
+}
+
+/// The conformance kit over each of them, with the calls that come with it.
+#[test]
+fn the_plugins_of_all_languages_conform() {
+    if left_out() {
+        return;
+    }
+    let host = Setup::default().prepare();
+    let rust = [("textkit", plugin("textkit"))];
+    for (name, component) in PLUGINS.map(|(name, _)| (name, built(name))).into_iter().chain(rust) {
+        let file = host.folder().join(format!("{name}.wasm"));
+        fs::write(&file, component).unwrap();
+        let examples = root().join("plugins").join(name).join("examples.json").display().to_string();
+        let report = toolgate(&host, &["conform", &file.display().to_string(), "--examples", &examples]);
+        let said = String::from_utf8_lossy(&report.stdout);
+        assert!(report.status.success(), "{name}: {said}{}", String::from_utf8_lossy(&report.stderr));
     }
 }

@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use conform::{Examples, Report as Conformance, Row, Subject, Surroundings, Verdict, conform};
+use conform::{Report as Conformance, Row, Subject, Surroundings, Verdict, conform};
 use domain::{Digest, PluginName};
+use kit::examples::{self, Example};
 use registry::{Holder, PluginSettings, Registry, Settings, grants};
 use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
 use toolgate::config::Config;
 
+use super::author;
 use super::check::plugin_name;
 use crate::args::Conform;
 use crate::report::{Exit, Report};
@@ -43,21 +45,16 @@ fn settings(name: &PluginName, bytes: &[u8]) -> Settings {
     settings
 }
 
-fn examples(args: &Conform) -> Result<Examples, Report> {
-    let Some(file) = args.examples.clone().or_else(|| beside(&args.file)) else { return Ok(Examples::default()) };
-    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    Examples::parse(&text).map_err(|error| {
-        Report::new(Exit::Usage, format!("{} is no list of examples", file.display()))
-            .because(error)
-            .hint(r#"as in [{"tool": "count", "arguments": {"text": "to be"}, "result": 2}]"#)
-    })
+fn examples(args: &Conform) -> Result<Vec<Example>, Report> {
+    let file = args.examples.clone().or_else(|| beside(&args.file));
+    file.map_or_else(|| Ok(Vec::new()), |file| examples::read(&file).map_err(|error| author::failed(&error)))
 }
 
 /// The examples that belong to a component, if there are any.
 fn beside(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     let above = folder.file_name().is_some_and(|name| name == "build").then(|| folder.join(".."));
-    let files = [Some(folder.to_owned()), above].into_iter().flatten().map(|folder| folder.join("examples.json"));
+    let files = [Some(folder.to_owned()), above].into_iter().flatten().map(|folder| folder.join(examples::FILE));
     files.into_iter().find(|file| file.is_file())
 }
 
