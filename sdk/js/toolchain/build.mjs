@@ -136,8 +136,6 @@ async function bundled(work, main, engine) {
       conditions: ["toolgate", "module", "import"],
       define: { TOOLGATE_ENGINE: JSON.stringify(engine), "process.env.NODE_ENV": '"production"' },
       legalComments: "none",
-      minifySyntax: true,
-      minifyWhitespace: true,
       absWorkingDir: project,
       logLevel: "silent",
       plugins: [oneSdk(engine), versioned()],
@@ -214,7 +212,9 @@ async function withQuickJs(bundle) {
     });
     return component;
   } catch (error) {
-    const why = /wasi:http/.test(error.message) ? NO_HTTP : error.message;
+    const why = /wasi:http/.test(error.message)
+      ? NO_HTTP
+      : error.message.replace(/^[\s\S]*?module evaluation: (Error: )?/, "");
     throw new Wrong(`QuickJS could not make a component of the plugin:\n${why}`);
   }
 }
