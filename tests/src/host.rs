@@ -356,7 +356,8 @@ pub fn binary() -> PathBuf {
 /// A source that was changed after the binary was built: a part of the tests can be run by itself, and cargo does not build
 /// the binary then. Where cargo left no list of the sources, it has just built both.
 fn newer_source(binary: &Path) -> Option<String> {
-    let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    // Of a folder it says only that something came or went, as what tools write beside sources does.
+    let changed = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok();
     let built = changed(binary)?;
     let list = fs::read_to_string(binary.with_extension("d")).ok()?;
     let (_, sources) = list.trim_end().split_once(": ")?;
