@@ -90,6 +90,11 @@ fn left_out() -> bool {
     std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "a page is run as a reader would, with the programs of the machine")]
+fn search_path() -> Vec<PathBuf> {
+    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
 /// Runs a page.
 fn run(name: &str) {
     if left_out() {
@@ -99,16 +104,16 @@ fn run(name: &str) {
     let blocks = blocks(&page);
     let home = tempfile::tempdir().unwrap();
     let toolgate = binary();
-    let mut path = vec![toolgate.parent().unwrap().to_owned()];
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/toolchains");
+    let path = [toolgate.parent().unwrap().to_owned()].into_iter().chain(search_path());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let output = Command::new("timeout")
         .args(["--kill-after=10", SECONDS, "bash", "-c", &script(&blocks)])
         .current_dir(home.path())
         .env("PATH", std::env::join_paths(path).unwrap())
-        .env("TOOLGATE_CACHE", std::env::var_os("TOOLGATE_CACHE").unwrap_or(cache.into()))
+        .env("TOOLGATE_CACHE", root.join("target/toolchains"))
         .env("NO_COLOR", "1")
-        .env_remove("CARGO_TARGET_DIR")
+        // Kept between runs, so that dependencies are compiled once.
+        .env("CARGO_TARGET_DIR", root.join("plugins/target/new"))
         .stdin(Stdio::null())
         .output()
         .unwrap();

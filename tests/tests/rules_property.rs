@@ -2,11 +2,7 @@
 //! the rules of that moment deny, or that not everybody approved who must. What rules say of a call is worked out here from the
 //! rules as they are drawn, and who approved what from the facts.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
-)]
+#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
 #[path = "../../host/domain/tests/support/approved.rs"]
 mod approved;

@@ -27,7 +27,7 @@ pub use cache::Cache;
 pub use failed::{Failed, Fault};
 pub use language::Language;
 pub use project::{Project, Wants};
-pub use skeleton::skeleton;
+pub use skeleton::{File, skeleton};
 
 /// Files of the repository that the binary carries: each with its path from the root, with `/` between the parts. The SDKs with
 /// their templates and lists of tools, and the interface.

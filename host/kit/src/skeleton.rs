@@ -11,15 +11,14 @@ const OURS: &str = "toolgate";
 /// Names that mean something else to a toolchain.
 const TAKEN: [&str; 9] = ["test", "toolgate", "toolgate-sdk", "core", "std", "alloc", "main", "build", "node_modules"];
 
-/// The files of a new plugin, by their path in its folder.
+/// A file of a new plugin: its path in the plugin's folder, and its content.
+pub type File = (PathBuf, Cow<'static, [u8]>);
+
+/// The files of a new plugin.
 ///
 /// # Errors
 /// When the plugin cannot have this name, or there is no template for the language.
-pub fn skeleton(
-    carried: Carried,
-    language: Language,
-    name: &str,
-) -> Result<Vec<(PathBuf, Cow<'static, [u8]>)>, Failed> {
+pub fn skeleton(carried: Carried, language: Language, name: &str) -> Result<Vec<File>, Failed> {
     check(name)?;
     let (template, sdk) = (language.template(), format!("sdk/{}/", language.sdk()));
     let mut files = Vec::new();

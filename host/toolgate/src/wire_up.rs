@@ -89,16 +89,10 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (store, key_value) = open_store(plan.memory, data.join("store")).await?;
-    // Apart from the doors: what strangers' servers answer is unpacked and searched there. That of guests has no I/O.
-    let sending =
-        runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
-    let sending = sending.map_err(OpenError::Threads)?;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
-    let http = HttpClient::new(sending.handle().clone(), resolver.clone(), &[]);
-    let sending = Background::new(sending);
-    let http = http.map_err(|error| OpenError::Sandbox(error.to_string()))?;
-    let sandbox =
-        sandbox(sandbox_settings(&plan.config, plan.compiler, Some(&data), StoredBuckets(key_value), Some(http)))?;
+    let (http, sending) = requests(resolver.clone())?;
+    let buckets = StoredBuckets(key_value);
+    let sandbox = sandbox(sandbox_settings(&plan.config, plan.compiler, Some(&data), buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
     let on_guests = guests.handle().clone();
@@ -152,6 +146,17 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     }));
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, policy, actors, data, running })
+}
+
+/// What sends the requests of guests, on a thread apart from the doors: what strangers' servers answer is unpacked and searched
+/// there. The runtime of guests has no I/O.
+fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), OpenError> {
+    let sending =
+        runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
+    let sending = sending.map_err(OpenError::Threads)?;
+    let http = HttpClient::new(sending.handle().clone(), resolver, &[]);
+    let sending = Background::new(sending);
+    Ok((http.map_err(|error| OpenError::Sandbox(error.to_string()))?, sending))
 }
 
 /// What the operator grants, and to which components: lines with the name of the plugin, sorted.
