@@ -19,7 +19,7 @@ use crate::web;
 use crate::workspace::Invocation;
 
 /// The workspaces besides the host's. They are compiled for guests, and natively for their tests.
-const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
+const OTHERS: [&str; 4] = ["plugins", "sdk/rust", "sdk/bindings", "tests/illegal"];
 
 /// One step, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -101,7 +101,8 @@ impl Outlet for Host {
             Level::Error => host::Level::Error,
         };
         host::log(level, message);
-    }}
+    }
+}
 
 /// Asks the host whether the call should come to its end.
 pub(crate) fn stop_requested() -> bool {

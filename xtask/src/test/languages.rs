@@ -12,7 +12,9 @@ use crate::workspace::{Invocation, root};
 
 /// The native tests of the SDKs and of the examples: the folder, and the command. None of them fetches anything. Those of npm
 /// packages belong to the part `web`.
-const NATIVE: [(&str, &str); 6] = [
+const NATIVE: [(&str, &str); 7] = [
+    // Committed, and those that the interface makes.
+    ("sdk/bindings", "cargo run --quiet --locked -- --check"),
     ("sdk/python", "python3 -B -m unittest discover -q -s tests -t ."),
     ("plugins/stats", "python3 -B -m unittest -q"),
     ("sdk/go", "go test ./..."),
