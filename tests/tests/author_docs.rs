@@ -96,6 +96,7 @@ fn search_path() -> Vec<PathBuf> {
 }
 
 /// Runs a page.
+#[expect(clippy::disallowed_methods, reason = "a page is run as its reader would, with the programs of the machine")]
 fn run(name: &str) {
     if left_out() {
         return say("left out: TOOLGATE_WITHOUT names languages");
