@@ -8,6 +8,7 @@ mod cold;
 mod commits;
 mod floor;
 mod http;
+mod languages;
 mod measure;
 mod neighbours;
 mod setting;
@@ -17,7 +18,7 @@ use anyhow::{Result, bail};
 
 type Bench = fn() -> Result<()>;
 
-const BENCHES: [(&str, &str, Bench); 7] = [
+const BENCHES: [(&str, &str, Bench); 8] = [
     ("ephemeral", "an ungated ephemeral call through the library, against bare wasmtime", calls::ephemeral),
     ("durable", "a durable call, against the cost of its commits", commits::durable),
     ("throughput", "durable turns per second, against sled with one committing thread", commits::throughput),
@@ -25,6 +26,7 @@ const BENCHES: [(&str, &str, Bench); 7] = [
     ("waiting", "resolving with 1,000 and 100,000 waiting calls; memory of a waiting call", waiting::waiting),
     ("neighbours", "a well-behaved call and a TCP echo while 8 guests spin", neighbours::neighbours),
     ("cold", "start of a host that knows 200 plugins, to its first call", cold::cold),
+    ("languages", "a plugin of each language: size, compiling, loading, calls", languages::languages),
 ];
 
 fn main() -> Result<()> {
