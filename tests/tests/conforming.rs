@@ -154,6 +154,8 @@ fn each_wayward_component_fails_in_its_row_and_in_no_other() {
         );
     }
     assert_eq!(seen, all, "every requirement has a component that breaks it");
+    let page = include_str!("../../docs/conformance.md");
+    assert!(all.iter().all(|row| page.contains(&format!("| `{row}` |"))), "docs/conformance.md has a row for each");
 }
 
 #[test]
