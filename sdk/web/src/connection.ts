@@ -100,8 +100,11 @@ export class Connection {
     if (this.#token !== undefined) {
       const token = typeof this.#token === "function" ? await this.#token() : this.#token;
       headers.set("authorization", `Bearer ${token}`);
-    } else if (!SAFE.has(request.method)) {
-      if (this.#csrf === undefined && !isSignIn(request)) await this.#renew();
+    } else {
+      // Only what changes something needs the word. In a browser with a log-in and a link's session it also says which of
+      // the two is meant, when reading as well.
+      const isSafe = SAFE.has(request.method);
+      if (!isSafe && this.#csrf === undefined && !isSignIn(request)) await this.#renew();
       if (this.#csrf !== undefined) headers.set("x-toolgate-csrf", this.#csrf);
     }
     const guarded = new Request(request, {

@@ -109,6 +109,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
         </td>
         <td data-label="Who">
           <Strange>{entry.by}</Strange>
+          {entry.via === "link" && " (by a link)"}
         </td>
         <td data-label="What">
           <Badge tone={entry.action === "approve" ? "good" : bad ? "bad" : "plain"}>{entry.action}</Badge>{" "}
@@ -119,6 +120,12 @@ function Entry({ entry }: { entry: AuditEntry }) {
             <code>
               <Strange>{entry.subject}</Strange>
             </code>
+          )}
+          {entry.action === "link.made" && typeof entry.to === "string" && (
+            <>
+              {" "}
+              for <Strange>{entry.to}</Strange>
+            </>
           )}
           {entry.comment && (
             <q className="comment">

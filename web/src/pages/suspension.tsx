@@ -85,7 +85,8 @@ function Around({ asked }: { asked: Asked }) {
             "Ended",
             closed && (
               <>
-                <Badge>{closed.state}</Badge> by <Strange>{closed.by}</Strange>, <When at={closed.at} />
+                <Badge>{closed.state}</Badge> by <Strange>{closed.by}</Strange>
+                {closed.via === "link" && " (by a link)"}, <When at={closed.at} />
                 {closed.comment && <q className="comment">{shownLines(closed.comment)}</q>}
               </>
             ),
