@@ -94,6 +94,7 @@ fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
     assert_eq!(said.code, 0, "{said:?}");
     expect![[r#"
         fine plugins/books.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
+          built against toolgate:plugin@0.1.1
           wants
             keyvalue: up to 4194304 bytes in 20000 keys (granted)
               | keeps the accounts and the transfers between them

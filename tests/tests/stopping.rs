@@ -257,7 +257,7 @@ mod real {
 
     #[test]
     fn a_tool_whose_time_is_nearly_up_returns_what_it_has() {
-        let host = host("stop_grace_ms = 500\ntime_ms = 1500");
+        let host = host("stop_grace_ms = 3000\ntime_ms = 6000");
         let turn = host.agent.settled(&host.agent.call("c", "work", json!({})));
         assert_eq!(told(&turn), ["ok"], "{turn:#}");
         assert!(turn["calls"][0]["content"]["result"].as_u64().is_some_and(|steps| steps > 0), "{turn:#}");

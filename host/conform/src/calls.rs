@@ -305,7 +305,15 @@ async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
 async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
-    let ran = world.run(&world.home(), Asked { name: NAME, time: None }, &Json::new("{}"), 1).await;
+    let asked = Asked { name: NAME, time: None };
+    let mut ran = world.run(&world.home(), asked, &Json::new("{}"), 1).await;
+    // The fastest of several: a machine that does something else as well is not the component's fault.
+    for _ in 1..5 {
+        let again = world.run(&world.home(), asked, &Json::new("{}"), 1).await;
+        if again.spent.map(|spent| spent.time) < ran.spent.map(|spent| spent.time) {
+            ran = again;
+        }
+    }
     let remedy = "answer a name that you do not know with the failure `failed`".to_owned();
     let mut problem =
         |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });

@@ -1,24 +1,31 @@
 //! Arguments that fit a schema, as small as they come. Not for every schema: a pattern or a condition may be beyond this, and
 //! then it is for the author's examples to show how the tool is called.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 /// Schemas nested more deeply are given up.
 const DEPTH: usize = 24;
 
+/// So are those in which more schemas would have to be looked at.
+const STEPS: usize = 10_000;
+
 /// A value that is meant to fit the schema; the caller holds it against it.
 pub(crate) fn of(schema: &Value) -> Option<Value> {
-    Sampler { root: schema }.value(schema, 0)
+    Sampler { root: schema, steps: Cell::new(0) }.value(schema, 0)
 }
 
 struct Sampler<'a> {
     root: &'a Value,
+    /// Schemas that were looked at, each as often as it was. A component's schema may be made to have no end.
+    steps: Cell<usize>,
 }
 
 impl Sampler<'_> {
     fn value(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = match schema {
-            _ if depth > DEPTH => return None,
+            _ if depth > DEPTH || self.steps.replace(self.steps.get() + 1) > STEPS => return None,
             Value::Bool(true) => return Some(json!("text")),
             Value::Object(schema) => schema,
             _ => return None,
@@ -181,5 +188,10 @@ mod tests {
         let endless = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}});
         assert_eq!(of(&endless), None);
         assert_eq!(of(&json!(false)), None);
+        let mut large = json!({"type": "array", "minItems": 64, "items": {"type": "null"}});
+        for _ in 0..8 {
+            large = json!({"type": "array", "minItems": 64, "items": large});
+        }
+        assert_eq!(of(&large), None);
     }
 }

@@ -154,14 +154,17 @@ fn lock(kit: &Kit<'_>, path: &Path, name: &str) -> Result<File, Failed> {
 /// Installs `requirements.txt` of a folder into its folder `site`. Nothing is built: only wheels whose hash is in the list.
 fn pip(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
     let venv = folder.join("venv");
-    let made = python3().args(["-m", "venv"]).arg(&venv).run("making a virtual environment");
+    // Isolated, and away from where the plugin is: modules in the current folder would be taken for Python's own.
+    let python3 = || python3().in_folder(folder);
+    let made = python3().args(["-I", "-m", "venv"]).arg(&venv).run("making a virtual environment");
     let pip = match made {
-        Ok(_) => Invocation::new(venv.join("bin/python")),
+        Ok(_) => Invocation::new(venv.join("bin/python")).in_folder(folder),
         // Debian splits venv off; whoever has pip needs none.
         Err(Failed::Tool { .. }) => python3(),
         Err(error) => return Err(error),
     };
-    let pip = pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]);
+    let pip =
+        pip.args(["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]);
     let pip = pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile", "--requirement"]);
     pip.arg(folder.join("requirements.txt"))
         .arg("--target")

@@ -4,7 +4,7 @@
  */
 
 /** Letters, digits and marks, and what joins several of them into one address, path or name. Not the letter of a `\n`. */
-const WORD = /(?<!\\)[\p{L}\p{N}\p{M}]+(?:[._\-@/:+~][\p{L}\p{N}\p{M}]+)*/gu;
+const WORD = /(?<!\\(?=n))[\p{L}\p{N}\p{M}]+(?:[._\-@/:+~][\p{L}\p{N}\p{M}]+)*/gu;
 const LATIN = /\p{Script=Latin}/u;
 /** Scripts that stand beside Latin letters in honest words. */
 const EAST_ASIAN =

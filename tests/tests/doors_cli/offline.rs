@@ -20,12 +20,13 @@ fn check_says_what_to_change() {
         &host.cli(None, &["check", "pay.wasm"]),
         1,
         &expect![[r#"
-        refused pay.wasm: 2 findings
-          [gated-human] tool pay: a human tool cannot be requires-approval: approving a question is circular
-              declare its approval `auto`, and let people decline with one of its `responses`
-          [option-unknown] tool pay: there is no option "tiemout_ms"
-              remove it, or write `timeout_ms` if that is what you mean
-    "#]],
+            refused pay.wasm: 2 findings
+              [gated-human] tool pay: a human tool cannot be requires-approval: approving a question is circular
+                  declare its approval `auto`, and let people decline with one of its `responses`
+              [option-unknown] tool pay: there is no option "tiemout_ms"
+                  remove it, or write `timeout_ms` if that is what you mean
+              built against toolgate:plugin@0.1.1
+        "#]],
     );
     check(
         &host.cli(None, &["check", "store.wasm"]),

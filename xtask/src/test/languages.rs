@@ -30,7 +30,11 @@ pub(super) fn run() -> Result<()> {
     for (folder, line) in NATIVE {
         let mut command = Invocation::new(line).in_folder(folder);
         if line.starts_with("go ") {
-            command = command.program(&go).variable("GOTOOLCHAIN", "local").variable("GOFLAGS", "-mod=mod");
+            command = command
+                .program(&go)
+                .variable("GOTOOLCHAIN", "local")
+                .variable("GOFLAGS", "-mod=mod")
+                .variable("GOWORK", "off");
             command = command.variable("GOPROXY", "off");
             let cache = languages::cache().join("tools/go/build");
             command = command.variable("GOCACHE", cache.display().to_string());

@@ -105,7 +105,9 @@ impl Handle {
             && suspension.counts_for(by).is_ok()
             && answer.decision == "approve";
         if !counts {
-            return Verdict::default();
+            // Refused for that as things stand. Should they have a say by the time that the answer is decided on, because somebody
+            // handed them one meanwhile, it is not for what nobody judged.
+            return Verdict { rule: domain::Rule::Deny, ..Verdict::default() };
         }
         let Some(live) = self.pinned(call) else { return Verdict::default() };
         // What breaks the tool's schema is refused for that.

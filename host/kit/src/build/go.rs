@@ -18,11 +18,13 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     proxy
         .in_folder(project.folder())
         .env("GOFLAGS", "-mod=mod")
+        // A workspace above the plugin is somebody else's.
+        .env("GOWORK", "off")
         .env("GOARCH", "wasm")
         .env("GOOS", "wasip1")
         .env("GOCACHE", kit.cache.of_tool("go/build")?)
         .env("GOMODCACHE", kit.cache.of_tool("go/modules")?)
-        .args(["build", "-buildmode=c-shared", "-trimpath", "-ldflags=-checklinkname=0 -s -w", "-o"])
+        .args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-checklinkname=0 -s -w", "-o"])
         .arg(&module)
         .arg(".")
         .run("compiling the plugin")?;

@@ -155,8 +155,12 @@ impl Reader {
         let what = || format!("the standing approval {id}");
         let Some(row) = self.stamped(&keys::standing(keys::STANDING, id)).await? else { return Ok(None) };
         let row = self.decode(&row, StandingRow::read, &what).await?;
-        let state = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await?;
-        let state = state.and_then(|state| Usage::from_bytes(&state)).ok_or_else(|| damaged(what()))?;
+        let Some(state) = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await? else {
+            // Forgotten between the two, with its row; or the row is there still, and something is wrong.
+            let is_gone = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
+            return if is_gone { Ok(None) } else { Err(damaged(what())) };
+        };
+        let state = Usage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
         let revoked = match state.revoked {
             None => None,
             Some((at, by)) => Some((PrincipalId::new(&by).map_err(|_| damaged(what()))?, at)),
@@ -178,7 +182,8 @@ impl Reader {
         for key in keys {
             let key = key.map_err(fault("read standing approvals"))?;
             let id = keys::tail_u128(&key).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
-            rows.push(self.standing(id).await?.ok_or_else(|| damaged(format!("the row of {id}")))?);
+            // One that was forgotten since its key was read is no row any more.
+            rows.extend(self.standing(id).await?);
         }
         Ok(rows)
     }

@@ -71,7 +71,7 @@ pub(crate) struct Dev {
     /// Grant the component an access: keyvalue, http=URL
     #[arg(long, value_name = "ACCESS")]
     pub(crate) grant: Vec<Grant>,
-    /// The configuration, for what else it is granted [default: ./toolgate.toml, if there is one]
+    /// The configuration, for what else it is granted. None is read unless it is named
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]

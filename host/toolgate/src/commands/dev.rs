@@ -111,7 +111,8 @@ async fn until_the_end(sender: Sender<Event>) {
 
 /// A host for one plugin, with what the operator would grant it.
 async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
-    let mut config = Config::read(args.config.as_deref())?;
+    // Not the `toolgate.toml` of the folder that one is in: that may be the plugin's own, and would grant it what it likes.
+    let mut config = args.config.as_deref().map_or_else(|| Ok(Config::default()), |file| Config::read(Some(file)))?;
     // What others are granted, their secrets and folders, is not needed here and need not be there.
     config.plugin.retain(|plugin, _| plugin.0 == *name);
     for grant in &args.grant {

@@ -11,8 +11,21 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::Event;
 
 /// Folders that tools write into, wherever they are.
-const MADE: [&str; 9] =
-    ["build", "target", "node_modules", ".git", "__pycache__", ".mypy_cache", ".pytest_cache", ".venv", ".zig-cache"];
+const MADE: [&str; 10] = [
+    "build",
+    "target",
+    "node_modules",
+    ".git",
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".venv",
+    ".zig-cache",
+    "toolgate-data",
+];
+
+/// Ends of the names of files that no plugin is written in: components, which lie in a host's folder of plugins, and logs.
+const NO_SOURCES: [&str; 2] = ["wasm", "log"];
 
 /// Files that a build writes itself where it had to choose versions.
 const LOCKS: [&str; 3] = ["Cargo.lock", "package-lock.json", "go.sum"];
@@ -73,7 +86,9 @@ fn read(
             if !MADE.iter().any(|made| name == *made) {
                 folders.push(entry.path());
             }
-        } else if files.len() < MOST {
+        } else if files.len() < MOST
+            && !NO_SOURCES.iter().any(|end| Path::new(&name).extension().is_some_and(|it| it == *end))
+        {
             let found = entry.metadata()?;
             files.insert(entry.path(), (found.len(), found.modified().ok()));
         }
@@ -110,8 +125,16 @@ mod tests {
         let (sender, _events) = mpsc::channel();
         let mut sources = Sources::watch(folder.path(), sender).unwrap();
         let before = sources.look();
-        for made in ["build/x.wasm", "target/debug/x", "src/__pycache__/a.pyc", "node_modules/a/index.js", ".git/HEAD"]
-        {
+        for made in [
+            "build/x.wasm",
+            "target/debug/x",
+            "src/__pycache__/a.pyc",
+            "node_modules/a/index.js",
+            ".git/HEAD",
+            "plugins/x.wasm",
+            "toolgate-data/store/db",
+            "host.log",
+        ] {
             write(made);
         }
         assert_eq!(sources.look(), before);
