@@ -55,7 +55,8 @@ impl Toolchain {
     /// What embeds an interpreter is of the interpreter's toolchain, whatever that was compiled with.
     fn or(self, name: &str) -> Self {
         let named = match name {
-            "componentize-py" => Self::Python,
+            // What componentize-py begins components with; its own name it does not leave.
+            "componentize-py" | "component-init-transform" => Self::Python,
             "ComponentizeJS" | "JavaScript" => Self::StarlingMonkey,
             "componentize-qjs" => Self::QuickJs,
             "Go" => Self::Go,

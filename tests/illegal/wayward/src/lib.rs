@@ -10,6 +10,7 @@ mod bindings {
 }
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::hint::black_box;
 use std::time::Duration;
 
 use bindings::exports::toolgate::plugin::{catalog, server};
@@ -88,7 +89,8 @@ fn report(fractions: impl Iterator<Item = f64>, listens: bool) {
 fn patience() -> u64 {
     let mut asked = 0;
     while !host::stop_requested() {
-        asked += 1;
+        // Some work in between: calls of the host are limited.
+        asked += u64::from((0..50_000_u32).fold(0, |sum, n| black_box(sum ^ n)) < u32::MAX);
     }
     asked
 }
