@@ -90,13 +90,12 @@ fn left_out() -> bool {
     std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a page is run as a reader would, with the programs of the machine")]
+#[expect(clippy::disallowed_methods, reason = "a page is run as its reader would, with the programs of the machine")]
 fn search_path() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 /// Runs a page.
-#[expect(clippy::disallowed_methods, reason = "a page is run as its reader would, with the programs of the machine")]
 fn run(name: &str) {
     if left_out() {
         return say("left out: TOOLGATE_WITHOUT names languages");
