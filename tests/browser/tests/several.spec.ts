@@ -70,7 +70,8 @@ test("several cards are answered at once, and each tells what became of its own"
   };
   const card = (text: string) => approvals(page, text);
   const item = (text: string) => page.locator("toolgate-inbox [part~=item]").filter({ has: card(text) });
-  for (const name of ["alder", "birch", "cedar", "damson"]) await item(name).getByRole("checkbox").first().check();
+  for (const name of ["alder", "birch", "cedar", "damson"])
+    await item(name).getByRole("checkbox").first().check();
   await stay(page);
   await button(card("damson"), "Edit arguments").click();
 
