@@ -94,6 +94,9 @@ pub enum Detail {
         data: Option<Verbatim>,
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Verbatim>,
+        /// True where the arguments are not the submitted ones.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        edited: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +194,7 @@ impl Event {
                     decision: resolution.decision.as_str().to_owned(),
                     data: resolution.data.as_ref().map(Verbatim::from),
                     arguments: resolution.arguments.as_ref().map(Verbatim::from),
+                    edited: resolution.arguments.is_some().then_some(true),
                     comment: resolution.comment.clone(),
                     standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
                     via: super::via(resolution.link),

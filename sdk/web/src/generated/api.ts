@@ -903,6 +903,8 @@ export interface components {
             comment?: string | null;
             data?: null | components["schemas"]["Verbatim"];
             decision: string;
+            /** @description True where the arguments are not the submitted ones. */
+            edited?: boolean | null;
             standing?: string | null;
             suspension: string;
             turn: string;
