@@ -63,11 +63,7 @@ impl Credential {
         if headers.contains_key(header::AUTHORIZATION) {
             return Ok(Self::Bearer(bearer(headers)?.to_owned()));
         }
-        let passes = Passes::of(uri, headers, app)?;
-        let over = || Error::new(Code::Unauthorized, "the session has ended; log in again");
-        let missing = || Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`, or log in");
-        let none = || if passes.had_any { over() } else { missing() };
-        passes.meant(uri, headers, app).map(Self::Session).ok_or_else(none)
+        Passes::of(uri, headers, app).meant(uri, headers, app).map(Self::Session)
     }
 
     /// Whom it stands for, while it counts.
@@ -75,8 +71,7 @@ impl Credential {
         match self {
             Self::Bearer(token) => app.doors.auth.principal(token),
             Self::Session(pass) => {
-                let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
-                let holder = counts.then(|| app.doors.auth.holder(pass.token)).flatten()?;
+                let holder = holder(pass, app)?;
                 Some(Principal { link: pass.only.map(|_| LinkId::from_bits(pass.id)), ..holder })
             }
         }
@@ -102,37 +97,98 @@ impl Credential {
     }
 }
 
+/// For whom a session speaks, while it counts.
+fn holder(pass: &Pass, app: &State) -> Option<Principal> {
+    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
+    counts.then(|| app.doors.auth.holder(pass.token)).flatten()
+}
+
 /// The sessions of a browser: it can have one of a log-in, and beside it one that a link opened.
 pub(crate) struct Passes {
-    /// That of a log-in, while it counts.
-    pub(crate) full: Option<Pass>,
-    /// That of a link, while it counts.
-    pub(crate) by_link: Option<Pass>,
+    /// Those that count.
+    pub(crate) living: Vec<Pass>,
+    /// Those that this host opened and that count no more.
+    dead: Vec<Pass>,
     had_any: bool,
 }
 
 impl Passes {
-    /// Those whose cookies a request carries.
-    pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
-        let (sessions, now) = (&app.doors.sessions, app.doors.handle.now());
-        let texts = (cookies::read(cookies::SESSION, uri, headers)?, cookies::read(cookies::LINK, uri, headers)?);
-        let open = |text: Option<&str>, by_link: bool| {
-            let pass = Pass::open(text?, &sessions.key, Purpose::Session, now)?;
-            // A narrow session is none that is not, whatever name it is sent under.
-            (pass.only.is_some() == by_link && !sessions.ended.has(&pass.mark())).then_some(pass)
-        };
-        let had_any = texts.0.is_some() || texts.1.is_some();
-        Ok(Self { full: open(texts.0, false), by_link: open(texts.1, true), had_any })
+    /// Those whose cookies a request carries. What this host did not write is passed over: another port's page can have put
+    /// it there, and nobody is logged out by that.
+    pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Self {
+        let mut passes = Self { living: Vec::new(), dead: Vec::new(), had_any: false };
+        for (name, by_link) in [(cookies::SESSION, false), (cookies::LINK, true)] {
+            for texts in cookies::read(name, uri, headers) {
+                passes.had_any |= !texts.is_empty();
+                let written = texts.into_iter().filter_map(|text| {
+                    let pass = Pass::written(text, &app.doors.sessions.key, Purpose::Session)?;
+                    // A narrow session is none that is not, whatever name it is sent under.
+                    (pass.only.is_some() == by_link).then_some(pass)
+                });
+                let (living, dead): (Vec<Pass>, Vec<Pass>) = written.partition(|pass| holder(pass, app).is_some());
+                let is_enough = !living.is_empty();
+                living.into_iter().for_each(|pass| passes.lives(pass));
+                passes.dead.extend(dead);
+                if is_enough {
+                    break;
+                }
+            }
+        }
+        passes
     }
 
-    /// The one that a request means: that whose word it carries. Without a word, what is about the link's suspension means the
-    /// link's, and everything else the other.
-    fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Option<Pass> {
-        let (Some(full), Some(by_link)) = (self.full, self.by_link) else { return self.full.or(self.by_link) };
-        let knows = |pass: &Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
-        let about_it = || by_link.only.is_some() && suspension(uri) == by_link.only;
-        Some(if knows(&by_link) || (!knows(&full) && about_it()) { by_link } else { full })
+    fn lives(&mut self, pass: Pass) {
+        if !self.living.contains(&pass) {
+            self.living.push(pass);
+        }
     }
+
+    /// The one that a link opened, if there is one.
+    pub(crate) fn by_link(&self) -> Option<Pass> {
+        one(self.living.iter().filter(|pass| pass.only.is_some())).ok().flatten()
+    }
+
+    /// The one that a request means: that whose word it carries. Without a word, what is about a link's suspension means that
+    /// link's, and everything else the log-in's, or the link's if it is alone. The word of a session that has ended means that
+    /// one: nothing is read or done in the name of another.
+    fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
+        let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
+        if let Some(pass) = self.living.iter().find(knows) {
+            return Ok(*pass);
+        }
+        if !self.living.is_empty() && self.dead.iter().any(|pass| knows(&pass)) {
+            let detail =
+                "the session of this page has ended, and another one goes on in this browser: load the page again";
+            return Err(Error::new(Code::Unauthorized, detail));
+        }
+        let asked = suspension(uri);
+        let about_it = |pass: &Pass| pass.only.is_some() && pass.only == asked;
+        let of_log_in = |pass: &Pass| pass.only.is_none();
+        let ranks: [&dyn Fn(&Pass) -> bool; 3] = [&about_it, &of_log_in, &|_| true];
+        for is_of in ranks {
+            if let Some(pass) = one(self.living.iter().filter(|pass| is_of(pass)))? {
+                return Ok(pass);
+            }
+        }
+        let missing = "send the header `authorization: Bearer <token>`, or log in";
+        Err(if self.had_any { over() } else { Error::new(Code::Unauthorized, missing) })
+    }
+}
+
+/// Of several, nobody knows which is meant: one of them was put there by somebody else, who can log in as well.
+fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
+    match (passes.next(), passes.next()) {
+        (found, None) => Ok(found.copied()),
+        _ => {
+            let detail = "the browser sends several sessions, and one of them may be somebody else's: remove its cookies of this \
+                          host, and log in";
+            Err(Error::new(Code::Unauthorized, detail))
+        }
+    }
+}
+
+fn over() -> Error {
+    Error::new(Code::Unauthorized, "the session has ended; log in again")
 }
 
 /// The suspension that a path is about.
@@ -198,7 +254,7 @@ impl FromRequestParts<App> for Asking {
         let credential = Credential::of(&parts.uri, &parts.headers, app)?;
         let unknown = || match &credential {
             Credential::Bearer(_) => Error::new(Code::Unauthorized, "the bearer token is not known here"),
-            Credential::Session(_) => Error::new(Code::Unauthorized, "the session has ended; log in again"),
+            Credential::Session(_) => over(),
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 use domain::Span;
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::guard;
 
 /// The name of what a log-in gives.
@@ -20,21 +20,19 @@ pub(crate) const LINK: &str = "toolgate_link";
 /// What browsers take over TLS alone.
 const HOST: &str = "__Host-";
 
-/// The value of a cookie. Two of one name are an error: one is another's, and nobody knows which.
+/// The values that a browser sends under a name, in groups; of the first group that holds a value that counts, the others say
+/// nothing. There may be several of one name: whatever else runs on this machine can give the browser another, on any path of
+/// any port. Which of them are ours, their signatures say.
 ///
-/// Under a name that others reach, only the one that came over TLS counts. Under this machine's own names both do: a proxy with
-/// TLS in front of it may ask under them.
-pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>> {
-    let over_tls = one(&format!("{HOST}{name}"), headers)?;
-    if over_tls.is_some() || !is_local(uri, headers) { Ok(over_tls) } else { one(name, headers) }
+/// Under a name that others reach, only what came over TLS counts. Under this machine's own names the rest does as well: a proxy
+/// with TLS in front of it may ask under them.
+pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> [Vec<&'a str>; 2] {
+    let plain = if is_local(uri, headers) { under(name, headers) } else { Vec::new() };
+    [under(&format!("{HOST}{name}"), headers), plain]
 }
 
-fn one<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<&'a str>> {
-    let mut values = pairs(headers).filter(|(found, _)| *found == name).map(|(_, value)| value);
-    match (values.next(), values.next()) {
-        (value, None) => Ok(value),
-        _ => Err(Error::new(Code::Unauthorized, format!("there are two cookies {name}; remove one, and log in"))),
-    }
+fn under<'a>(name: &str, headers: &'a HeaderMap) -> Vec<&'a str> {
+    pairs(headers).filter(|(found, _)| *found == name).map(|(_, value)| value).collect()
 }
 
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
@@ -91,24 +89,21 @@ mod tests {
     #[test]
     fn the_cookie_that_came_over_tls_goes_before_and_elsewhere_than_here_it_alone_counts() {
         let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
-        let rows: [(&str, &[&str], Option<&str>); 9] = [
-            ("localhost:7420", &[plain], Some("plain")),
-            ("localhost:7420", &[tls], Some("tls")),
-            ("127.0.0.1", &[plain, tls], Some("tls")),
-            ("[::1]:1", &[], None),
-            ("localhost", &["toolgate_link=x", "xtoolgate_session=x", "TOOLGATE_SESSION=x"], None),
-            ("gate.example.com", &[plain], None),
-            ("gate.example.com", &[tls, plain], Some("tls")),
-            ("gate.example.com:8443", &[tls], Some("tls")),
-            ("gate.example.com", &["__Host-__Host-toolgate_session=x", "__host-toolgate_session=x"], None),
+        let rows: [(&str, &[&str], [&[&str]; 2]); 10] = [
+            ("localhost:7420", &[plain], [&[], &["plain"]]),
+            ("localhost:7420", &[tls], [&["tls"], &[]]),
+            ("127.0.0.1", &[plain, tls], [&["tls"], &["plain"]]),
+            ("localhost", &["toolgate_session=a; toolgate_session=b", plain], [&[], &["a", "b", "plain"]]),
+            ("[::1]:1", &[], [&[], &[]]),
+            ("localhost", &["toolgate_link=x", "xtoolgate_session=x", "TOOLGATE_SESSION=x"], [&[], &[]]),
+            ("gate.example.com", &[plain], [&[], &[]]),
+            ("gate.example.com", &[tls, plain], [&["tls"], &[]]),
+            ("gate.example.com:8443", &[tls], [&["tls"], &[]]),
+            ("gate.example.com", &["__Host-__Host-toolgate_session=x", "__host-toolgate_session=x"], [&[], &[]]),
         ];
-        for (host, cookies, value) in rows {
+        for (host, cookies, values) in rows {
             let headers = headers(host, cookies);
-            let read = read(SESSION, &Uri::from_static("/"), &headers).unwrap_or(Some("refused"));
-            assert_eq!(read, value, "{host} {cookies:?}");
-        }
-        for twice in [[plain, plain], [tls, tls]] {
-            assert!(read(SESSION, &Uri::from_static("/"), &headers("localhost", &twice)).is_err(), "{twice:?}");
+            assert_eq!(read(SESSION, &Uri::from_static("/"), &headers), values, "{host} {cookies:?}");
         }
     }
 

@@ -103,7 +103,8 @@ pub struct SessionMark {
     pub token: Digest,
     /// Whether a link opened it.
     pub by_link: bool,
-    /// When it ends by itself. Of sessions of one token that were opened in the same way, a later one ends later.
+    /// When it ends by itself. Of sessions of one token that were opened in the same way, a later one ends later, unless the clock
+    /// was set back.
     pub expires: Timestamp,
 }
 
@@ -119,6 +120,10 @@ pub trait EndedSessions: Send + Sync {
     /// # Errors
     /// [`NotEnded`]; it still counts.
     async fn end(&self, session: SessionMark, now: Timestamp) -> Result<(), NotEnded>;
+
+    /// Where sessions of a token were ended together: all of them have that were opened in this way and expire at this time or
+    /// before. One that is opened now has to expire later, whatever the clock says.
+    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
 }
 
 /// The disk failed. The text is for the log and never leaves the host.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use domain::Timestamp;
+use domain::{Digest, Timestamp};
 use server::{NotEnded, SessionMark};
 use tokio::sync::{mpsc, oneshot};
 
@@ -62,6 +62,10 @@ impl server::EndedSessions for EndedFile {
         self.queue.send(End { session, now, done }).await.map_err(|_| gone())?;
         ended.await.unwrap_or_else(|_| Err(gone()))
     }
+
+    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).all_until((token, by_link))
+    }
 }
 
 /// Writes down what comes, until nobody can send anything any more.
@@ -89,7 +93,6 @@ fn write(mut log: EndedLog, mut ends: mpsc::Receiver<End>, known: &RwLock<Known>
 
 #[cfg(test)]
 mod tests {
-    use domain::Digest;
     use server::EndedSessions as _;
 
     use super::*;
@@ -200,6 +203,13 @@ mod tests {
             let ended = EndedFile::open(&path, at(0)).unwrap();
             assert!(loops.iter().chain([&other, &another]).all(|session| ended.has(session)));
             assert!(!ended.has(&session("another", 3, 5)) && !ended.has(&session("looping", 3, 20_000)));
+            // One that is opened now ends later than all that have ended together, also where the clock says otherwise.
+            let until = ended.all_until(Digest::of("looping"), false).unwrap().millis();
+            assert!(ended.has(&session("looping", 3, until)) && !ended.has(&session("looping", 3, until + 1)));
+            assert_eq!(
+                (ended.all_until(Digest::of("looping"), true), ended.all_until(other.token, false)),
+                (None, None)
+            );
             assert!(std::fs::metadata(&path).unwrap().len() < 200_000, "20,000 lines would be over two million");
         }
     }

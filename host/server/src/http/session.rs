@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
-use domain::{LinkId, Principal, PrincipalId, Refusal, Span};
+use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
@@ -62,8 +62,8 @@ pub(crate) async fn log_in(
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "the token is not known here"))?;
     app.guesses.right(peer);
     let _visit = app.visit(&by, Kind::Request)?;
-    let pass =
-        Pass { id: app.doors.handle.mint(), token: domain::Digest::of(token), expires: now + SESSION, only: None };
+    let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
+    let pass = Pass { id, token, expires: expires(&app, (token, false), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn read_session(
     let Credential::Session(pass) = &asking.credential else {
         return answer(StatusCode::OK, &told(&app, &asking.by, None));
     };
-    let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app)?.by_link } else { None };
+    let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
     answer(StatusCode::OK, &wire::Session { link, ..told(&app, &asking.by, Some(pass)) })
 }
@@ -114,8 +114,7 @@ pub(crate) async fn log_out(
         return Err(Error::new(Code::BadRequest, detail));
     };
     let (ended, now) = (app.doors.sessions.ended.clone(), app.doors.handle.now());
-    let Passes { full, by_link, .. } = Passes::of(&uri, &headers, &app)?;
-    for pass in [full, by_link].into_iter().flatten() {
+    for pass in Passes::of(&uri, &headers, &app).living {
         let ended = ended.clone();
         to_the_end(async move { ended.end(pass.mark(), now).await }).await??;
     }
@@ -220,8 +219,16 @@ pub(crate) async fn use_link(
         let detail = "somebody has used this link; if that was not you, tell whoever sent it, and ask for another";
         return Err(Error::new(Code::LinkUsed, detail));
     }
-    let pass = Pass { expires: now + BY_LINK, ..link };
+    let pass = Pass { expires: expires(&app, (link.token, true), BY_LINK), ..link };
     opened(&app, &by, &pass, BY_LINK, cookies::is_secure(&uri, &headers))
+}
+
+/// When a session ends that is opened now: after all those of its token that were ended together, or it would be one of them. Where
+/// the clock was set back, that is later than otherwise.
+fn expires(app: &App, (token, by_link): (domain::Digest, bool), lasts: Span) -> Timestamp {
+    let expires = app.doors.handle.now() + lasts;
+    let ended = app.doors.sessions.ended.all_until(token, by_link);
+    ended.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
 }
 
 /// To whoever comes too late there is nothing left to be shown.

@@ -175,13 +175,65 @@ async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
     assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
     let (name, value) = browser.cookie.split_once('=').unwrap();
     let changed = format!("{name}={}{}", if value.starts_with('B') { 'C' } else { 'B' }, &value[1..]);
-    let twice = format!("{}; {}", browser.cookie, browser.cookie);
-    for cookie in [changed.as_str(), "toolgate_session=", "toolgate_session", "other=1", &twice, "TOOLGATE_SESSION=x"] {
+    for cookie in [changed.as_str(), "toolgate_session=", "toolgate_session", "other=1", "TOOLGATE_SESSION=x"] {
         let asked = with(request("GET", "/v1/tools", "", None), "cookie", cookie);
         assert_eq!(world.send(asked).await.code(), "401 unauthorized", "{cookie}");
     }
     let among = format!("a=b; {}; c=d=e", browser.cookie);
     assert_eq!(world.send(with(request("GET", "/v1/tools", "", None), "cookie", &among)).await.status, 200);
+}
+
+/// Cookies know no ports: a page of another one can put a cookie of this name into the browser, on any path.
+#[tokio::test]
+async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
+    let world = World::new();
+    let (browser, before) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
+    world.send(before.own("DELETE", "/v1/session", None)).await;
+    let own = &browser.cookie;
+    let whose = async |cookie: &str, csrf: Option<&str>| {
+        let bare = with(request("GET", "/v1/session", "", None), "cookie", cookie);
+        let asked = if let Some(csrf) = csrf { with(bare, "x-toolgate-csrf", csrf) } else { bare };
+        let reply = world.send(asked).await;
+        if reply.status == 200 { reply.at("/principal") } else { reply.code() }
+    };
+    for planted in
+        ["toolgate_session=x", "toolgate_session=", "__Host-toolgate_session=x", "toolgate_link=x", &before.cookie, own]
+    {
+        for cookies in
+            [format!("{planted}; {own}"), format!("{own}; {planted}"), format!("{planted}; {own}; {planted}")]
+        {
+            assert_eq!(whose(&cookies, None).await, "alice", "{cookies}");
+        }
+    }
+    // Whoever has put a session of their own there is not taken for the one who logged in, nor the other way round.
+    let eve = Browser::log_in(&world, "eve").await;
+    for cookies in [format!("{}; {own}", eve.cookie), format!("{own}; {}", eve.cookie)] {
+        assert_eq!(whose(&cookies, None).await, "401 unauthorized", "{cookies}");
+        assert_eq!(whose(&cookies, Some(&browser.csrf)).await, "alice", "{cookies}");
+        assert_eq!(whose(&cookies, Some(&eve.csrf)).await, "eve", "{cookies}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_ends_no_new_log_in() {
+    let world = World::new();
+    let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
+    let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
+    world.end_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
+    world.clock.set_back(6 * hours);
+    let reply = log_in(&world, "bob").await;
+    assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than those that have ended");
+    let after = Browser::of(&reply);
+    assert_eq!((alive(&before).await, alive(&after).await), ("401 unauthorized".to_owned(), "200".to_owned()));
+    assert_eq!(
+        log_in(&world, "alice").await.at("/expires_at"),
+        "2026-01-01T06:00:00.000Z",
+        "nobody else's lasts longer"
+    );
+    world.clock.advance(18 * hours);
+    assert_eq!(alive(&after).await, "200");
+    world.clock.advance(1);
+    assert_eq!(alive(&after).await, "401 unauthorized");
 }
 
 #[tokio::test]

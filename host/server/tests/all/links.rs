@@ -372,3 +372,53 @@ async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() 
         assert_eq!(world.send(asked).await.code(), "401 unauthorized", "{cookie}");
     }
 }
+
+/// A page whose session has ended is told so, and reads and does nothing in the name of the other that the browser has.
+#[tokio::test]
+async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
+    for end in ["its time", "its token", "a log-out"] {
+        for link_ends in [true, false] {
+            let world = World::new();
+            let full = Browser::log_in(&world, "root").await;
+            world.clock.advance(if link_ends { 0 } else { 11 * 60 * 60 + 30 * 60 });
+            world.submit("", TURN).await;
+            let one = world.get("root", "/v1/pending").await.at("/suspensions/0/suspension");
+            let narrow = Browser::of(&open(&world, &link(&world, &one).await).await);
+            let (dead, living) = if link_ends { (&narrow, &full) } else { (&full, &narrow) };
+            match end {
+                "its time" => world.clock.advance(if link_ends { 60 * 60 } else { 30 * 60 }),
+                "its token" => world.revoke(if link_ends { "bob" } else { "root" }),
+                _ => drop(world.send(dead.own("DELETE", "/v1/session", None)).await),
+            }
+            let both =
+                |of: &Browser| Browser { cookie: format!("{}; {}", full.cookie, narrow.cookie), csrf: of.csrf.clone() };
+            let read = format!("/v1/suspensions/{one}");
+            let answer = format!("{read}/resolve");
+            for (method, path, body) in [
+                ("GET", "/v1/session", None),
+                ("GET", read.as_str(), None),
+                ("POST", answer.as_str(), Some(r#"{"decision":"approve"}"#)),
+                ("DELETE", "/v1/session", None),
+            ] {
+                let refused = world.send(both(dead).own(method, path, body)).await;
+                assert_eq!(refused.code(), "401 unauthorized", "{end} {link_ends} {method} {path}");
+                assert!(refused.at("/detail").contains("the session of this page has ended"), "{}", refused.text);
+            }
+            let name = if link_ends { "root" } else { "bob" };
+            let whose = async |request| world.send(request).await.at("/principal");
+            assert_eq!(whose(both(living).own("GET", "/v1/session", None)).await, name, "{end}");
+            assert_eq!(whose(both(living).bare("GET", "/v1/session", None)).await, name, "{end}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_ends_no_session_that_a_link_opens_after_it() {
+    let (world, [one, _]) = asked().await;
+    world.end_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
+    world.clock.set_back(30 * 60);
+    let opened = open(&world, &link(&world, &one).await).await;
+    assert_eq!(opened.at("/expires_at"), "2026-01-01T01:00:00.001Z");
+    let read = Browser::of(&opened).bare("GET", &format!("/v1/suspensions/{one}"), None);
+    assert_eq!(world.send(read).await.status, 200);
+}

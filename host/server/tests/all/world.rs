@@ -1,6 +1,6 @@
 //! A host with its doors, and a client that checks of every answer what must hold for all of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -29,6 +29,11 @@ pub(crate) struct SimClock(watch::Sender<Timestamp>);
 impl SimClock {
     pub(crate) fn advance(&self, seconds: u64) {
         self.0.send_modify(|now| *now = *now + domain::Span::from_secs(seconds));
+    }
+
+    /// Somebody sets it back.
+    pub(crate) fn set_back(&self, seconds: u64) {
+        self.0.send_modify(|now| *now = Timestamp::from_millis(now.millis() - seconds * 1_000));
     }
 }
 
@@ -75,19 +80,27 @@ impl Authenticate for Names {
 /// Whoever there is.
 const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
 
-/// What has ended, for as long as it is in memory.
+/// What has ended, for as long as it is in memory: sessions by their ids, and of a token all until a time.
 #[derive(Default)]
-pub(crate) struct InMemory(Mutex<HashSet<u128>>);
+pub(crate) struct InMemory {
+    ids: Mutex<HashSet<u128>>,
+    together: Mutex<HashMap<(Digest, bool), Timestamp>>,
+}
 
 #[async_trait]
 impl EndedSessions for InMemory {
     fn has(&self, session: &SessionMark) -> bool {
-        self.0.lock().unwrap().contains(&session.id)
+        let until = self.all_until(session.token, session.by_link);
+        until.is_some_and(|until| session.expires <= until) || self.ids.lock().unwrap().contains(&session.id)
     }
 
     async fn end(&self, session: SessionMark, _: Timestamp) -> Result<(), NotEnded> {
-        self.0.lock().unwrap().insert(session.id);
+        self.ids.lock().unwrap().insert(session.id);
         Ok(())
+    }
+
+    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
+        self.together.lock().unwrap().get(&(token, by_link)).copied()
     }
 }
 
@@ -156,6 +169,7 @@ pub(crate) struct World {
     pub(crate) host: Host,
     settings: Settings,
     sessions: Sessions,
+    ended: Arc<InMemory>,
     revoked: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -188,9 +202,10 @@ impl World {
             subscribers: Arc::new(()),
         });
         let revoked = Arc::default();
-        let sessions = Sessions { key: SigningKey::new([7; 32]), ended: Arc::new(InMemory::default()) };
+        let ended = Arc::<InMemory>::default();
+        let sessions = Sessions { key: SigningKey::new([7; 32]), ended: ended.clone() };
         let router = axum::Router::new();
-        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked };
+        let mut world = Self { router, clock, shelf, host, settings, sessions, ended, revoked };
         world.open_anew();
         world
     }
@@ -216,6 +231,11 @@ impl World {
     /// From now on the token counts no more.
     pub(crate) fn revoke(&self, who: &str) {
         self.revoked.lock().unwrap().insert(who.to_owned());
+    }
+
+    /// So many log-outs of this token that the sessions it has now have ended together.
+    pub(crate) fn end_together(&self, who: &str, by_link: bool, until: Timestamp) {
+        self.ended.together.lock().unwrap().insert((Digest::of(who), by_link), until);
     }
 
     /// Asks without a body.

@@ -50,6 +50,11 @@ impl Known {
         of_holder.is_some_and(|ended| ended.has(session)) || self.nameless.contains_key(&session.id)
     }
 
+    /// Until when the sessions of a holder expire that have all ended.
+    pub(super) fn all_until(&self, holder: Holder) -> Option<Timestamp> {
+        self.holders.get(&holder)?.before
+    }
+
     /// Ends a session, and forgets of its holder what has expired.
     pub(super) fn end(&mut self, session: &SessionMark, now: Timestamp) {
         self.change(holder(session), |ended| {
