@@ -237,11 +237,21 @@ describe("an approval", () => {
     host.instead = ({ path }) =>
       path.endsWith("/delegate") ? { status: 200, body: { ok: true } } : undefined;
     expect(await card.delegate(" ")).toBe(false);
-    expect(await card.delegate("bob")).toBe(true);
+    expect(text(card, "error")).toBe("Say who is to decide instead of you.");
+    const handed = card.delegate("bob");
+    expect(button(card, "hand")?.getAttribute("aria-disabled")).toBe("true");
+    expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
+    expect(await card.delegate("bob")).toBe(false);
+    expect(await handed).toBe(true);
+    expect(text(card, "status")).toBe("Your say is now bob’s.");
+    expect(text(card, "error")).toBe("");
     expect(host.at("POST", /delegate/).map(({ body }) => body)).toEqual(['{"to":"bob"}']);
+    clock.advance(500);
     host.instead = () => problem(403, "not-allowed", "bob is the caller");
     expect(await card.delegate("bob")).toBe(false);
     expect(text(card, "error")).toBe("bob is the caller");
+    expect(text(card, "status")).toBe("");
+    expect(button(card, "hand")?.getAttribute("aria-disabled")).toBe("false");
   });
 
   it("finds its suspension by its id, and follows it by itself where streams are refused", async () => {

@@ -101,6 +101,35 @@ test("several cards are answered at once, and each tells what became of its own"
     expect((await agent.ended(turns[name])).outcome, name).toBe(outcome);
 });
 
+test("a say is handed on to somebody who had none", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"], tables: NEEDS });
+  const agent = host.token("agent", ["caller"]);
+  const alice = await enter(host, host.token("alice", ["approver"], ["finance"]));
+  const dave = await enter(host, host.token("dave", ["approver"]));
+  const turn = await agent.call("handed", "gated_echo", { value: 1 });
+  const [hers, his] = [approvals(alice), approvals(dave)];
+  await expect(button(his, "Approve")).toBeDisabled();
+
+  // Not to who made the call, and the card says so.
+  await hers.getByText("Let somebody else decide").click();
+  await hers.getByLabel("Principal").fill("agent");
+  await hers.getByRole("button", { name: "Hand on" }).click();
+  await expect(hers.getByRole("alert")).toContainText("caller");
+
+  await hers.getByLabel("Comment, kept with the answer").fill("on leave");
+  await hers.getByLabel("Principal").fill("dave");
+  await hers.getByRole("button", { name: "Hand on" }).click();
+  for (const card of [hers, his])
+    await expect(card).toContainText("alice handed their say to dave: “on leave”");
+  await expect(button(hers, "Approve")).toBeDisabled();
+  await expect(button(his, "Approve")).toBeEnabled();
+  await stay(alice);
+  await stay(dave);
+  await button(his, "Approve").click();
+  for (const card of [hers, his]) await expect(card.getByRole("status")).toHaveText("Approved by dave.");
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+});
+
 test("others may answer after a while, and their cards say so by themselves", async ({ start, enter }) => {
   const host = await start({
     plugins: ["lab"],

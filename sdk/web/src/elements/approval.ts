@@ -3,7 +3,7 @@
  * answer and is over the moment that anybody's answer stands.
  */
 import { RawJson } from "../json-text.js";
-import { ToolgateError } from "../problem.js";
+import type { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
@@ -25,9 +25,13 @@ export class ToolgateApproval extends Card {
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
   #delegate = make("details", { part: "delegate" });
+  #to = make("input", {
+    attributes: { type: "text", id: freshId(), autocomplete: "off", spellcheck: "false" },
+  });
+  #hand = make("button", { part: "hand", attributes: { type: "button" } }, "Hand on");
   #editor: ArgumentsEditor | undefined;
   #standing: StandingControls | undefined;
-  /** Where what could go wrong is much, a single key is not enough: this one was pressed once. */
+  /** Whether the key that approves was pressed once where it takes two. */
   #armed = false;
 
   constructor() {
@@ -35,7 +39,23 @@ export class ToolgateApproval extends Card {
     fill(this.#deny, "Deny", make("kbd", { attributes: { "aria-hidden": "true" } }, "d"));
     this.#approve.addEventListener("click", () => void this.approve());
     this.#deny.addEventListener("click", () => void this.deny());
-    this.#edit.addEventListener("click", () => this.#toggleEditor());
+    this.#edit.addEventListener("click", () => this.refuses() || this.#toggleEditor());
+    this.#hand.addEventListener("click", () => void this.delegate(this.#to.value));
+    fill(
+      this.#delegate,
+      make("summary", {}, "Let somebody else decide"),
+      make(
+        "div",
+        { class: "row" },
+        make(
+          "label",
+          { attributes: { for: this.#to.id } },
+          make("span", { class: "label" }, "Principal"),
+          this.#to,
+        ),
+        this.#hand,
+      ),
+    );
     this.addEventListener("keydown", (event) => this.#key(event));
     this.addEventListener("focusout", () => this.#arm(false));
   }
@@ -47,6 +67,7 @@ export class ToolgateApproval extends Card {
 
   /** Approves, with the edited arguments and the standing approval if there are any. Says whether that was taken. */
   async approve(): Promise<boolean> {
+    if (this.refuses()) return false;
     const answer: Answer = { decision: "approve", ...this.#said() };
     if (this.#editor?.isOpen) {
       const edited = this.#editor.read();
@@ -85,7 +106,7 @@ export class ToolgateApproval extends Card {
     const level = Number(this.getAttribute("heading-level") ?? "3");
     const { id, element } = header(suspension, level, "Approval");
     const isEditable = suspension.editable !== "none";
-    this.#editor = isEditable ? new ArgumentsEditor(suspension, () => this.update(suspension)) : undefined;
+    this.#editor = isEditable ? new ArgumentsEditor(suspension, () => this.#showEdit()) : undefined;
     const { standing } = suspension;
     this.#standing =
       standing === null || standing === undefined ? undefined : new StandingControls(suspension, standing);
@@ -102,7 +123,8 @@ export class ToolgateApproval extends Card {
         this.#comment,
       ),
     );
-    this.#buildDelegate();
+    this.#delegate.open = false;
+    this.#to.value = "";
     const actions = make("div", { part: "actions" }, this.#approve, this.#deny, isEditable && this.#edit);
     this.root.replaceChildren(
       make(
@@ -138,7 +160,7 @@ export class ToolgateApproval extends Card {
     const over = !this.isOpen;
     const blocked = !this.isReady;
     this.#people.allow(suspension, this.closed !== undefined, !blocked);
-    for (const button of [this.#approve, this.#deny, this.#edit]) {
+    for (const button of [this.#approve, this.#deny, this.#edit, this.#hand]) {
       button.setAttribute("aria-disabled", String(blocked));
     }
     const isVote = you?.voted === true && !this.isEditing && !this.#hasVotedOtherwise;
@@ -168,35 +190,15 @@ export class ToolgateApproval extends Card {
 
   /** Hands one's say to somebody who has none yet. Says whether that was taken. */
   async delegate(to: string): Promise<boolean> {
-    const { suspension, toolgate } = this;
-    if (suspension === undefined || toolgate === undefined || !this.isReady || to.trim() === "") return false;
-    try {
-      await toolgate.delegate(suspension.suspension, to.trim(), this.#said().comment);
-      say(this.status, `Your say is now ${line(to.trim())}’s.`);
-      say(this.problem, "");
-      return true;
-    } catch (error) {
-      say(this.problem, error instanceof ToolgateError ? error.detail : String(error));
+    const name = to.trim();
+    if (this.refuses()) return false;
+    if (name === "") {
+      say(this.problem, "Say who is to decide instead of you.");
       return false;
     }
-  }
-
-  #buildDelegate(): void {
-    const to = make("input", {
-      attributes: { type: "text", id: freshId(), autocomplete: "off", spellcheck: "false" },
-    });
-    const hand = make("button", { attributes: { type: "button" } }, "Hand on");
-    hand.addEventListener("click", () => void this.delegate(to.value));
-    this.#delegate.open = false;
-    fill(
-      this.#delegate,
-      make("summary", {}, "Let somebody else decide"),
-      make(
-        "div",
-        { class: "row" },
-        make("label", { attributes: { for: to.id } }, make("span", { class: "label" }, "Principal"), to),
-        hand,
-      ),
+    return this.ask(
+      (toolgate, { suspension }) => toolgate.delegate(suspension, name, this.#said().comment),
+      () => say(this.status, `Your say is now ${line(name)}’s.`),
     );
   }
 
@@ -210,6 +212,11 @@ export class ToolgateApproval extends Card {
     if (this.#editor.isOpen) this.#editor.close();
     else this.#editor.open();
     say(this.problem, "");
+    this.#showEdit();
+  }
+
+  /** Brings the rest of the card in line with the editor. */
+  #showEdit(): void {
     if (this.suspension !== undefined) this.update(this.suspension);
   }
 
@@ -241,23 +248,24 @@ export class ToolgateApproval extends Card {
     // A key that is held down is one decision and not one for each card that it reaches.
     if (writes || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
       return;
-    if (event.key === "a" && this.isReady) {
-      event.preventDefault();
-      const { risk } = this.suspension ?? {};
-      const isGrave = risk === "high" || risk === "critical";
-      if (isGrave && !this.#armed) {
-        this.#arm(true);
-        say(this.status, `This is a call of ${risk} risk: press a once more to approve it.`);
-      } else {
-        this.#arm(false);
-        void this.approve();
-      }
-    } else if (event.key === "d" && this.isReady) {
-      event.preventDefault();
-      void this.deny();
-    } else if (event.key === "e" && this.#editor?.isOpen === false && this.isReady) {
-      event.preventDefault();
-      this.#toggleEditor();
+    if (!["a", "d", "e"].includes(event.key) || (event.key === "e" && this.isEditing)) return;
+    event.preventDefault();
+    if (this.refuses()) return;
+    if (event.key === "a") this.#approveByKey();
+    else if (event.key === "d") void this.deny();
+    else this.#toggleEditor();
+  }
+
+  /** Where what could go wrong is much, a single key is not enough. */
+  #approveByKey(): void {
+    const { risk } = this.suspension ?? {};
+    const isGrave = risk === "high" || risk === "critical";
+    if (isGrave && !this.#armed) {
+      this.#arm(true);
+      say(this.status, `This is a call of ${risk} risk: press a once more to approve it.`);
+    } else {
+      this.#arm(false);
+      void this.approve();
     }
   }
 }

@@ -29,6 +29,7 @@ export interface ClosedDetail {
  * meant for was somewhere else a moment ago.
  */
 const GUARD = 500;
+const MOVED = "This has just appeared or changed. Look at it again, and then answer.";
 /** Where a stream of what waits is refused, as to one-time links, the suspension is read anew so often. */
 const POLL = 3000;
 
@@ -46,7 +47,8 @@ export abstract class Card extends HTMLElement {
   #leave: (() => void) | undefined;
   #tick: (() => void) | undefined;
   #unguard: (() => void) | undefined;
-  #guarded = false;
+  /** Why no answer is taken for a moment, if so; empty where the card says enough already. */
+  #guarded: string | undefined;
   #waiting = new AbortController();
 
   constructor(...names: Sheet[]) {
@@ -83,6 +85,7 @@ export abstract class Card extends HTMLElement {
     if (isOther) {
       this.closed = undefined;
       this.sending = false;
+      this.#guarded = undefined;
       say(this.problem, "");
       say(this.status, "");
       if (suspension === undefined) this.root.replaceChildren();
@@ -107,17 +110,19 @@ export abstract class Card extends HTMLElement {
     if (before !== after) this.#reconnect();
   }
 
-  /** Takes no answer for a moment: called when the card appears, and by whoever moves it. */
-  guard(): void {
+  /** Takes no answer for a moment, and says why to whoever tries: called when the card appears, and by whoever moves it. */
+  guard(why = MOVED): void {
     const clock = this.#toolgate?.clock;
     if (clock === undefined) return;
     this.#unguard?.();
-    this.#guarded = true;
-    this.#refresh();
+    // Who has just answered knows why the card changes.
+    if (this.#guarded !== "") this.#guarded = why;
     this.#unguard = clock.after(GUARD, () => {
-      this.#guarded = false;
+      this.#guarded = undefined;
       this.#refresh();
     });
+    // Comes last: it can find that something moved, and guard anew.
+    this.#refresh();
   }
 
   /** A name for what is asked about. */
@@ -145,7 +150,7 @@ export abstract class Card extends HTMLElement {
 
   /** Whether an answer would be taken now. */
   get isReady(): boolean {
-    return this.isOpen && !this.#guarded && !this.sending;
+    return this.isOpen && this.#guarded === undefined && !this.sending;
   }
 
   protected get isOpen(): boolean {
@@ -164,38 +169,60 @@ export abstract class Card extends HTMLElement {
     return error.detail;
   }
 
+  /** Whether an answer would be refused now. Then the card says why, unless it does so already. */
+  protected refuses(): boolean {
+    if (this.isReady) return false;
+    if (this.isOpen && !this.sending && this.#guarded) say(this.problem, this.#guarded);
+    return true;
+  }
+
   /** Sends an answer, bound to what is shown. Says whether it was taken. */
-  protected async send(answer: Answer): Promise<boolean> {
+  protected send(answer: Answer): Promise<boolean> {
+    return this.ask(
+      (toolgate, { suspension, digest }) =>
+        toolgate.resolve(suspension, { ...answer, expect_digest: digest }),
+      (answered, suspension) => this.#answered(suspension, answer.decision, answered),
+    );
+  }
+
+  /**
+   * Asks the host for what somebody wants of what is shown, one thing at a time. Says whether it was taken; `taken` hears so if
+   * the same is shown still.
+   */
+  protected async ask<T>(
+    request: (toolgate: Toolgate, suspension: Suspension) => Promise<T>,
+    taken: (answer: T, suspension: Suspension) => void,
+  ): Promise<boolean> {
     const suspension = this.#suspension;
     const toolgate = this.#toolgate;
-    if (suspension === undefined || toolgate === undefined || !this.isReady) return false;
+    if (suspension === undefined || toolgate === undefined || this.refuses()) return false;
     this.sending = true;
     say(this.problem, "");
     say(this.status, "Sending …");
     this.#refresh();
+    const isShown = () => this.#suspension?.suspension === suspension.suspension;
     try {
-      const answered = await toolgate.resolve(suspension.suspension, {
-        ...answer,
-        expect_digest: suspension.digest,
-      });
-      if (this.#suspension?.suspension !== suspension.suspension) return true;
+      const answer = await request(toolgate, suspension);
+      if (!isShown()) return true;
       this.sending = false;
-      this.#tell<AnsweredDetail>("toolgate-answered", { suspension, decision: answer.decision, answered });
-      if (answered.state === "open" && this.closed === undefined) {
-        const missing = answered.votes_missing ?? 0;
-        say(
-          this.status,
-          `Your approval is recorded. ${missing} more ${missing === 1 ? "is" : "are"} needed.`,
-        );
-        // The second press of a double click is not to be another vote.
-        this.guard();
-      } else if (this.closed === undefined) {
-        this.#end({ ...ended(suspension), state: answered.state ?? answer.decision, by: "" });
-      }
+      taken(answer, suspension);
+      // The second press of a double click is not to be another answer.
+      this.guard("");
       return true;
     } catch (error) {
-      if (this.#suspension?.suspension === suspension.suspension) this.#failed(suspension, error);
+      if (isShown()) this.#failed(suspension, error);
       return false;
+    }
+  }
+
+  #answered(suspension: Suspension, decision: string, answered: Answered): void {
+    this.#tell<AnsweredDetail>("toolgate-answered", { suspension, decision, answered });
+    if (this.closed !== undefined) return;
+    if (answered.state === "open") {
+      const missing = answered.votes_missing ?? 0;
+      say(this.status, `Your approval is recorded. ${missing} more ${missing === 1 ? "is" : "are"} needed.`);
+    } else {
+      this.#end({ ...ended(suspension), state: answered.state ?? decision, by: "" });
     }
   }
 
@@ -271,7 +298,7 @@ export abstract class Card extends HTMLElement {
       );
       return;
     }
-    if (this.#guarded === false && this.#unguard === undefined) this.guard();
+    if (this.#unguard === undefined) this.guard();
     const { conversation } = this.#suspension;
     const store = this.#store ?? toolgate.pendingStore({ filter: { conversation } });
     this.#leave = store.subscribe((change) => this.#hear(change, store));
@@ -296,14 +323,11 @@ export abstract class Card extends HTMLElement {
 
   #hear(change: PendingChange, store: PendingStore): void {
     const id = this.#suspension?.suspension;
-    if (
-      change.type === "listed" &&
-      id !== undefined &&
-      this.closed === undefined &&
-      store.get(id) === undefined
-    ) {
-      // It ended before anybody listened, or is not among what the store asks for.
-      void this.#readAnew(id);
+    if (change.type === "listed" && id !== undefined && this.closed === undefined) {
+      const now = store.get(id);
+      // What changed while nobody listened is in the list. What is not there ended before, or is not what the store asks for.
+      if (now !== undefined) this.suspension = now;
+      else void this.#readAnew(id);
       return;
     }
     if (change.type === "closed" && change.id === id) {

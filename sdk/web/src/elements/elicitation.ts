@@ -52,6 +52,7 @@ export class ToolgateElicitation extends Card {
 
   /** Answers with one of the allowed decisions, and the form's value where it belongs to it. */
   async answer(decision: string): Promise<boolean> {
+    if (this.refuses()) return false;
     const data = this.#value(decision);
     if (data === INVALID) {
       say(this.problem, "The answer does not fit yet; see the fields.");
@@ -247,7 +248,7 @@ export class ToolgateElicitation extends Card {
   }
 
   #key(event: KeyboardEvent): void {
-    if (event.repeat || event.altKey || event.defaultPrevented || !this.isReady) return;
+    if (event.repeat || event.altKey || event.defaultPrevented) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       void this.#main();

@@ -236,10 +236,10 @@ export class ToolgateInbox extends HTMLElement {
 
   /** Adds cards for what has none yet, in the store's order and behind what is shown. */
   #addMissing(): void {
-    const open = this.#store?.all ?? [];
-    for (const suspension of open) {
-      if (this.#items.size >= this.#shown) break;
-      if (!this.#items.has(suspension.suspension)) this.#add(suspension);
+    for (const suspension of this.#store?.all ?? []) {
+      const item = this.#items.get(suspension.suspension);
+      if (item !== undefined) item.suspension = suspension;
+      else if (this.#items.size < this.#shown) this.#add(suspension);
     }
     this.#refresh();
   }
