@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { JsonTree } from "../src/parts/json-tree";
 import { Turn } from "../src/parts/turn";
 import { Boundary } from "../src/shell/boundary";
-import type { TimelineTurn } from "../src/timeline/timeline";
+import type { TimelineCall, TimelineTurn } from "../src/timeline/timeline";
 
 let root: Root;
 let place: HTMLElement;
@@ -53,8 +53,8 @@ describe("text of strangers", () => {
               prompt: HOSTILE,
               openedAt: "",
               expiresAt: "",
-              steps: [{ what: "voted", by: HOSTILE, comment: HOSTILE }],
-              end: { state: "deny", by: HOSTILE, comment: HOSTILE },
+              steps: [{ what: "voted", by: HOSTILE, via: HOSTILE, comment: HOSTILE, arguments: [HOSTILE] }],
+              end: { state: "deny", by: HOSTILE, via: HOSTILE, comment: HOSTILE },
             },
           ],
           content: { ok: false, error: { code: "failed", message: HOSTILE } },
@@ -63,8 +63,47 @@ describe("text of strangers", () => {
     };
     await act(() => root.render(<Turn turn={turn} />));
     expect(place.querySelector("img")).toBeNull();
-    expect(place.textContent).not.toContain("\u202E");
+    expect(place.outerHTML).not.toContain("\u202E");
     expect(place.querySelector('[role="progressbar"]')?.getAttribute("aria-valuenow")).toBe("50");
+  });
+});
+
+describe("a timeline", () => {
+  it("says that an approver edited, who came by a link, and what the edit changes", async () => {
+    const call: TimelineCall = {
+      id: "c",
+      tool: "pay",
+      arguments: { amount: 4 },
+      submitted: { to: "bob", amount: 5 },
+      gated: true,
+      state: "settled",
+      attempt: 1,
+      log: [],
+      waits: [
+        {
+          suspension: "s",
+          kind: "approval",
+          openedAt: "",
+          expiresAt: "",
+          steps: [{ what: "voted", by: "ann", via: "link", arguments: { to: "bob", amount: 4 } }],
+          end: { state: "approve", by: "carol" },
+        },
+      ],
+    };
+    const turn: TimelineTurn = { id: "t", caller: "agent", state: "settled", calls: [call] };
+    await act(() => root.render(<Turn turn={turn} />));
+    const steps = [...place.querySelectorAll(".steps > li")].map(({ textContent }) => textContent);
+    expect(steps[0]).toMatch(/^ann \(by a link\) approved with edited arguments; more votes are needed/);
+    expect(steps[1]).toMatch(/^approve by carol/);
+    const edit = place.querySelector('[aria-label="What the edit of ann changes"]');
+    expect([...(edit?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
+      "  {",
+      '    "to": "bob",',
+      '− removed:   "amount": 5',
+      '+ added:   "amount": 4',
+      "  }",
+    ]);
+    expect(steps[1]).not.toContain("edited");
   });
 });
 

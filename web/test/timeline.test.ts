@@ -63,11 +63,13 @@ describe("a call", () => {
     const answer = of("call.resolved", {
       suspension: "s",
       by: "bob",
+      via: "link",
       decision: "approve",
       arguments: { amount: 4 },
     });
     const call = onlyCall(after(...BEGUN, ASKED, answer));
     expect([call.arguments, call.submitted]).toEqual([{ amount: 4 }, { amount: 5 }]);
+    expect(call.waits[0]?.end).toMatchObject({ by: "bob", via: "link", arguments: { amount: 4 } });
   });
 
   it("keeps the last lines of a log", () => {
@@ -84,7 +86,13 @@ describe("a question", () => {
 
   it("tells who did what before it ended", () => {
     const told = wait(
-      of("call.voted", { suspension: "s", by: "alice", comment: "fine" }),
+      of("call.voted", {
+        suspension: "s",
+        by: "alice",
+        via: "link",
+        comment: "fine",
+        arguments: { amount: 4 },
+      }),
       of("suspension.delegated", { suspension: "s", from: "bob", to: "carol" }),
       of("suspension.escalated", { suspension: "s", to: ["role:admin", "group:finance"] }),
     );
@@ -93,6 +101,7 @@ describe("a question", () => {
       ["delegated", "bob", "carol"],
       ["escalated", "system", "role:admin, group:finance"],
     ]);
+    expect(told?.steps[0]).toMatchObject({ via: "link", comment: "fine", arguments: { amount: 4 } });
     expect(told?.end).toBeUndefined();
   });
 

@@ -1,4 +1,6 @@
 /** What changed between two texts, line by line. */
+import { pretty } from "./json-text.js";
+import { json } from "./text.js";
 
 export interface DiffLine {
   kind: "same" | "removed" | "added";
@@ -7,6 +9,11 @@ export interface DiffLine {
 
 /** Beyond so many comparisons, what differs is told as one block instead of line by line. */
 const MOST = 1_000_000;
+
+/** What changed between two values of JSON as people are shown them. Where nothing did, every line is the same. */
+export function shownChanges(before: unknown, after: unknown): DiffLine[] {
+  return diff(pretty(json(before)), pretty(json(after)));
+}
 
 export function diff(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split("\n"), after.split("\n")];

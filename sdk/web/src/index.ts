@@ -2,6 +2,8 @@
 export { type FollowOptions, Toolgate, type ToolgateOptions } from "./client.js";
 export type { ClientCall, ClientTool, ClientTools, ClientToolsOptions } from "./client-tools.js";
 export { type Clock, systemClock } from "./clock.js";
+/** What an edit of arguments changes, where there is no card to say so: in a timeline for instance. */
+export { type DiffLine, shownChanges } from "./diff.js";
 export type { paths } from "./generated/api.js";
 export { RawJson } from "./json-text.js";
 export {

@@ -2,6 +2,7 @@
  * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: events,
  * titles, comments, names. What could hide, turn around, forge a line or pass for other letters is written out as `\u{…}`.
  */
+import { serialize } from "./json-text.js";
 import { withoutLookalikes } from "./lookalikes.js";
 
 /** Controls, formats, what is invisible or not assigned; spaces that are none; floods of marks, and marks without a letter. */
@@ -23,11 +24,11 @@ export function lines(text: string): string {
   );
 }
 
-/** A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. */
+/** A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. A `RawJson` in it stays. */
 export function json(value: unknown): string {
   const units = (some: string) =>
     Array.from({ length: some.length }, (_, i) => `\\u${hex(some.charCodeAt(i))}`).join("");
-  return withoutLookalikes(JSON.stringify(value) ?? "null", units).replace(DECEIVES, units);
+  return withoutLookalikes(serialize(value), units).replace(DECEIVES, units);
 }
 
 function hex(unit: number): string {

@@ -28,8 +28,8 @@ export interface Need {
 /** One principal's approval of a suspension that needs several. */
 export interface Vote {
   by: string;
-  /** For whom, if the say was handed on. */
-  for?: string | null;
+  /** `link`, where a one-time link was used. */
+  via?: string | null;
   at: string;
   comment?: string | null;
   /** The arguments that were approved, if they were edited. */
@@ -44,6 +44,8 @@ export interface Vote {
 export interface Delegation {
   from: string;
   to: string;
+  /** `link`, where a one-time link was used. */
+  via?: string | null;
   at: string;
   comment?: string | null;
 }
@@ -207,6 +209,17 @@ export interface Session {
   conversation?: string | null;
   /** When the session ends by itself. */
   expires_at?: string | null;
+  /** What a link opened beside it in the same browser. */
+  link?: LinkSession | null;
+}
+
+/** The session of a one-time link beside that of a log-in: for one suspension, and in a name of its own. */
+export interface LinkSession {
+  principal: string;
+  only: string;
+  /** Goes with every request that is to be made in that name. */
+  csrf: string;
+  expires_at: string;
 }
 
 /** An event of a conversation or of the host. What is beside `event` depends on it. */

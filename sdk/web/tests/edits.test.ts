@@ -1,6 +1,6 @@
 import "./dom.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolgateApproval } from "../src/elements.js";
+import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
 import { Toolgate } from "../src/index.js";
 import type { Suspension, Vote } from "../src/wire.js";
 import { button, root, text, type } from "./cards.js";
@@ -51,7 +51,7 @@ describe("an approval that another approver has edited", () => {
       arguments: JSON.parse(ASKED),
       display: { arguments: ASKED },
       needs: [{ who: ["group:finance"], quorum: 3, votes: 2, escalated: false }],
-      votes: [vote("ann\u202e"), vote("bob", { comment: "so do I" })],
+      votes: [vote("ann\u202e"), vote("bob", { via: "link", comment: "so do I" })],
       ...given,
     });
   const joins = (card: HTMLElement) => [...root(card).querySelectorAll<HTMLButtonElement>('[part~="join"]')];
@@ -64,7 +64,9 @@ describe("an approval that another approver has edited", () => {
       '+ added:   "amount": 50.0',
       "  }",
     ]);
-    expect(text(card, "people")).toContain("bob approved, with the same edit as ann\\u{202e}: “so do I”");
+    expect(text(card, "people")).toContain(
+      "bob (by a link) approved, with the same edit as ann\\u{202e}: “so do I”",
+    );
     expect(joins(card).map(({ textContent }) => textContent)).toEqual(["Approve as ann\\u{202e} edited"]);
     joins(card)[0]?.click();
     joins(card)[0]?.click();
@@ -135,5 +137,39 @@ describe("an approval that another approver has edited", () => {
     expect(await card.approve()).toBe(false);
     expect(bodies()).toHaveLength(1);
     expect(bodies()[0]).toContain(EDITED);
+  });
+});
+
+describe("what became of it while nobody listened", () => {
+  const VOTED: Partial<Suspension> = {
+    votes: [{ by: "ann", at: "x", binding: "sha256:aa" }],
+    you: { may_answer: true, voted: true, binding: "sha256:aa" },
+  };
+  const changeUnheard = (waiting: Suspension) => {
+    host.open.set(waiting.suspension, { ...waiting, ...VOTED });
+    host.tell("/v1/pending/events", "pending.reset", {});
+  };
+
+  it("is on its card", async () => {
+    const card = await approval({});
+    changeUnheard(card.suspension as Suspension);
+    await until(() => text(card, "people").includes("ann approved"));
+    expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
+  });
+
+  it("is known to the inbox when several are answered", async () => {
+    const waiting = suspension();
+    host.add(waiting);
+    const inbox = new ToolgateInbox();
+    inbox.toolgate = new Toolgate({ url: host.url, token: "t", clock });
+    document.body.append(inbox);
+    await until(() => inbox.store?.status.state === "live");
+    changeUnheard(waiting);
+    await until(() => inbox.store?.get(waiting.suspension)?.you?.voted);
+    root(inbox).querySelector<HTMLElement>("li input[type=checkbox]")?.click();
+    await inbox.answerSelected("approve");
+    const card = root(inbox).querySelector("toolgate-approval") as ToolgateApproval;
+    expect(text(card, "error")).toBe("Left out: you have approved it already.");
+    expect(bodies()).toEqual([]);
   });
 });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { shownChanges } from "../src/diff.js";
+import { RawJson } from "../src/json-text.js";
 import { json, line, lines } from "../src/text.js";
 
 describe("what deceives is written out", () => {
@@ -37,6 +39,18 @@ describe("what deceives is written out", () => {
       '{"p\\u0430y\\u202e":["\\ud835\\udc29\\udb40\\udc41","Привет\\nмир","\\u2028"]}',
     );
   });
+});
+
+it("says what changed between two values, with numbers as they are written", () => {
+  const changes = shownChanges({ to: "bob", n: new RawJson("1.0") }, { to: "bоb", n: new RawJson("1.00") });
+  expect(changes.map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+    "same {",
+    'removed   "to": "bob",',
+    'removed   "n": 1.0',
+    'added   "to": "b\\u043eb",',
+    'added   "n": 1.00',
+    "same }",
+  ]);
 });
 
 describe("honest text stays as it is", () => {

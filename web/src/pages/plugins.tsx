@@ -7,7 +7,7 @@ import type { Plugin, Tool } from "../host/wire";
 import { Badge, Digest, Facts, Strange } from "../parts/bits";
 import { Empty, Page, Shown } from "../parts/page";
 import { useSession } from "../session";
-import { shownLines } from "../text/shown";
+import { shown, shownLines } from "../text/shown";
 import { counted } from "../text/words";
 
 export function Plugins() {
@@ -66,7 +66,7 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
       )}
       {plugin.findings.length > 0 && <Findings findings={plugin.findings} />}
       {plugin.tools.length > 0 && (
-        <section aria-label={`Tools of ${plugin.name}`}>
+        <section aria-label={`Tools of ${shown(plugin.name)}`}>
           <h3>{counted(plugin.tools.length, "tool")}</h3>
           <ul className="tools">
             {plugin.tools.map((name) => (
@@ -132,7 +132,7 @@ function Access({ plugin }: { plugin: Plugin }) {
   if (!access) return null;
   const list = (lines: string[]) => (lines.length === 0 ? "nothing" : <Lines lines={lines} />);
   return (
-    <section aria-label={`What ${plugin.name} may do`}>
+    <section aria-label={`What ${shown(plugin.name)} may do`}>
       <h3>May do</h3>
       <Facts
         rows={[

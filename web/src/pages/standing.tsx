@@ -10,6 +10,7 @@ import { Empty, Page, Skeleton, Trouble } from "../parts/page";
 import { More, usePages } from "../parts/pages";
 import { useSession } from "../session";
 import { done, failed } from "../shell/notices";
+import { shown } from "../text/shown";
 
 const TONES: Record<Standing["state"], Tone> = {
   active: "good",
@@ -89,7 +90,7 @@ function StandingCard({ standing, changed }: { standing: Standing; changed: (now
           ["Component", <Digest key="component" of={standing.component} label="digest of the component" />],
         ]}
       />
-      <JsonTree value={standing.arguments} label={`Arguments of ${standing.tool}`} />
+      <JsonTree value={standing.arguments} label={`Arguments of ${shown(standing.tool)}`} />
     </li>
   );
 }

@@ -1,7 +1,8 @@
 // A turn of a conversation: the calls that one answer of a model asked for.
 
+import { shownChanges } from "@toolgate/web";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
-import { shownLines } from "../text/shown";
+import { shown, shownLines } from "../text/shown";
 import { bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
 import { Badge, Digest, Facts, Strange, type Tone, When } from "./bits";
@@ -92,7 +93,7 @@ function Call({ call }: { call: TimelineCall }) {
         </p>
       )}
       {call.waits.map((wait) => (
-        <Waited key={wait.suspension} wait={wait} />
+        <Waited key={wait.suspension} wait={wait} asked={call.submitted ?? call.arguments} />
       ))}
       <Result call={call} />
       <Fold title={call.submitted === undefined ? "Arguments" : "Arguments, as an approver changed them"}>
@@ -116,7 +117,7 @@ function Progress({ call }: { call: TimelineCall }) {
   return (
     <ProgressBar
       className="progress"
-      aria-label={`Progress of ${call.tool}`}
+      aria-label={`Progress of ${shown(call.tool)}`}
       {...(known ? { value: fraction * 100 } : { isIndeterminate: true })}
     >
       {({ percentage, valueText }) => (
@@ -143,7 +144,8 @@ const KINDS: Record<string, string> = {
   client_exec: "Work for a client",
 };
 
-function Waited({ wait }: { wait: Wait }) {
+/** `asked` are the arguments as they were submitted. */
+function Waited({ wait, asked }: { wait: Wait; asked: unknown }) {
   const { end } = wait;
   return (
     <div className={end ? "wait" : "wait wait-open"}>
@@ -170,13 +172,16 @@ function Waited({ wait }: { wait: Wait }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever added at the end.
           <li key={index}>
             <StepLine step={step} />
+            <Edit of={step} asked={asked} />
           </li>
         ))}
         {end && (
           <li>
-            <Badge tone={END_TONES[end.state] ?? "plain"}>{end.state}</Badge> by <Strange>{end.by}</Strange>{" "}
-            {end.at && <When at={end.at} />}
+            <Badge tone={END_TONES[end.state] ?? "plain"}>{end.state}</Badge> by <Strange>{end.by}</Strange>
+            {through(end.via)}
+            {end.arguments !== undefined && " with edited arguments"} {end.at && <When at={end.at} />}
             {end.comment && <Comment text={end.comment} />}
+            <Edit of={end} asked={asked} />
             {end.data !== undefined && <JsonTree value={end.data} label="The answer" />}
           </li>
         )}
@@ -200,18 +205,45 @@ function StepLine({ step }: { step: Step }) {
     <>
       {step.what === "voted" && (
         <>
-          <Strange>{step.by}</Strange> approved; more votes are needed
+          <Strange>{step.by}</Strange>
+          {through(step.via)} approved{step.arguments !== undefined && " with edited arguments"}; more votes
+          are needed
         </>
       )}
       {step.what === "delegated" && (
         <>
-          <Strange>{step.by}</Strange> handed the say to {to}
+          <Strange>{step.by}</Strange>
+          {through(step.via)} handed the say to {to}
         </>
       )}
       {step.what === "escalated" && <>Nobody answered in time; {to ?? "others"} may answer as well</>}{" "}
       {step.at && <When at={step.at} />}
       {step.comment && <Comment text={step.comment} />}
     </>
+  );
+}
+
+/** How somebody came who did not log in. */
+function through(via: string | undefined): string {
+  return via === undefined ? "" : ` (by a ${shown(via)})`;
+}
+
+const SIGNS = { same: " ", removed: "−", added: "+" };
+
+/** What an approver made of the arguments. */
+function Edit({ of, asked }: { of: { by: string; arguments?: unknown }; asked: unknown }) {
+  if (of.arguments === undefined) return null;
+  return (
+    <ol className="code diff" dir="ltr" aria-label={`What the edit of ${shown(of.by)} changes`}>
+      {shownChanges(asked, of.arguments).map(({ kind, text }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are those of one text, which does not change.
+        <li key={index} className={`diff-${kind}`}>
+          <span aria-hidden="true">{SIGNS[kind]} </span>
+          {kind !== "same" && <span className="visually-hidden">{kind}: </span>}
+          {text}
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -16,6 +16,7 @@ import icon from "../icon.svg";
 import { navigate, usePath } from "../router";
 import { type Place, placesFor } from "../routes";
 import { useSession } from "../session";
+import { shown } from "../text/shown";
 import { chooseTheme, type Theme, theme } from "../theme";
 import { Keys } from "./keys";
 import { failed } from "./notices";
@@ -107,19 +108,19 @@ function Me() {
       failed("You are still logged in", error);
     }
   };
-  const belongs = [...session.roles, ...session.groups.map((group) => `group ${group}`)].join(", ");
+  const belongs = [...session.roles, ...session.groups.map((group) => `group ${shown(group)}`)].join(", ");
   return (
     <MenuTrigger>
       <Button className="button button-quiet me">
         <span className="avatar" aria-hidden="true">
           {session.principal.slice(0, 1).toUpperCase()}
         </span>
-        <span className="bar-word">{session.principal}</span>
+        <span className="bar-word">{shown(session.principal)}</span>
         <span className="visually-hidden">, theme and log-out</span>
       </Button>
       <Popover className="popover" placement="bottom end">
         <div className="me-who">
-          <strong>{session.principal}</strong>
+          <strong>{shown(session.principal)}</strong>
           <span>{belongs}</span>
         </div>
         <Menu className="menu" aria-label="Theme and log-out" onAction={act}>

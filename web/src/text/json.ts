@@ -1,14 +1,10 @@
 // JSON as it was written. JavaScript's numbers cannot hold every number of JSON; those that would change keep their text.
 
+import { RawJson } from "@toolgate/web";
+
 /** A number that would read differently after a way through a JavaScript number: `12345678901234567890`, `1.10`. */
-export class ExactNumber {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  toString(): string {
+export class ExactNumber extends RawJson {
+  override toString(): string {
     return this.text;
   }
 }

@@ -14,16 +14,29 @@ export interface Wait {
   expiresAt: string;
   steps: Step[];
   /** How it ended; absent while it is open. */
-  end?: { state: string; by: string; at?: string; comment?: string; arguments?: unknown; data?: unknown };
+  end?: {
+    state: string;
+    by: string;
+    via?: string;
+    at?: string;
+    comment?: string;
+    /** What was approved, where it is not what was asked. */
+    arguments?: unknown;
+    data?: unknown;
+  };
 }
 
 /** Something that people, or the clock, did to an open question. */
 export interface Step {
   what: "voted" | "delegated" | "escalated";
   by: string;
+  /** `link`, where a one-time link was used. */
+  via?: string;
   to?: string;
   at?: string;
   comment?: string;
+  /** What was approved, where it is not what was asked. */
+  arguments?: unknown;
 }
 
 export type CallState = "requested" | "awaiting" | "running" | "settled";
@@ -169,7 +182,7 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
 
 function resolved(call: TimelineCall, event: FeedEvent): TimelineCall {
   const state = text(event.decision);
-  const end = { state, by: text(event.by), ...optional(event, "at", "comment", "arguments", "data") };
+  const end = { state, by: text(event.by), ...optional(event, "via", "at", "comment", "arguments", "data") };
   const after = ended(call, event, end);
   if (event.arguments === undefined) return after;
   return { ...after, arguments: event.arguments, submitted: call.submitted ?? call.arguments };
@@ -178,7 +191,12 @@ function resolved(call: TimelineCall, event: FeedEvent): TimelineCall {
 function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
   const by = text(event.by ?? event.from ?? "system");
   const step = (what: Step["what"], to?: string): TimelineCall => {
-    const made: Step = { what, by, ...(to ? { to } : {}), ...optional(event, "at", "comment") };
+    const made: Step = {
+      what,
+      by,
+      ...(to ? { to } : {}),
+      ...optional(event, "via", "at", "comment", "arguments"),
+    };
     return onWait(call, event, (wait) => ({ ...wait, steps: [...wait.steps, made] }));
   };
   switch (event.event) {

@@ -45,8 +45,8 @@ export class People {
     const items = [
       ...(needs ?? []).map((one) => make("li", {}, need(one))),
       ...this.#votes(suspension),
-      ...(delegations ?? []).map(({ from, to, comment }) =>
-        make("li", {}, `${line(from)} handed their say to ${line(to)}${quoted(comment)}`),
+      ...(delegations ?? []).map(({ from, to, via, comment }) =>
+        make("li", {}, `${line(from)}${through(via)} handed their say to ${line(to)}${quoted(comment)}`),
       ),
     ];
     this.element.hidden = items.length === 0;
@@ -83,8 +83,7 @@ export class People {
   #votes(suspension: Suspension): HTMLLIElement[] {
     const first = new Map<string, string>();
     return (suspension.votes ?? []).map((vote) => {
-      const { by, for: other, binding, comment } = vote;
-      const instead = other == null ? "" : ` for ${line(other)}`;
+      const { by, via, binding, comment } = vote;
       const of = first.get(binding);
       const isEdit = hasEdit(vote);
       if (of === undefined) first.set(binding, line(by));
@@ -93,7 +92,7 @@ export class People {
         : of === undefined
           ? ", with edited arguments"
           : `, with the same edit as ${of}`;
-      const told = `${line(by)} approved${instead}${what}${quoted(comment)}`;
+      const told = `${line(by)}${through(via)} approved${what}${quoted(comment)}`;
       return make(
         "li",
         {},
@@ -139,6 +138,11 @@ function whyNot({ you, editable }: Suspension, { binding }: Edit): string {
 
 function hasEdit({ arguments: edited, display }: Vote): boolean {
   return edited !== undefined || (display !== undefined && display !== null);
+}
+
+/** How somebody came who did not log in. */
+function through(via: string | null | undefined): string {
+  return via == null ? "" : ` (by a ${line(via)})`;
 }
 
 function quoted(comment: string | null | undefined): string {
