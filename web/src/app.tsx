@@ -45,9 +45,11 @@ function Entry({ gate }: { gate: Gate }) {
       );
     case "out":
       return path === "/login" ? <Login gate={gate} /> : <ToLogin />;
-    case "in":
+    case "in": {
+      const { principal, only } = known.session;
       return (
-        <Entered gate={gate} session={known.session}>
+        // Nothing of what one name was shown stays where another takes its place.
+        <Entered key={`${only ?? ""} ${principal}`} gate={gate} session={known.session}>
           <Inboxed>
             <Frame>
               <Boundary place={path}>{path === "/login" ? <FromLogin /> : <Routes path={path} />}</Boundary>
@@ -55,6 +57,7 @@ function Entry({ gate }: { gate: Gate }) {
           </Inboxed>
         </Entered>
       );
+    }
   }
 }
 

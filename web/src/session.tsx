@@ -1,8 +1,18 @@
 // Who is logged in, for everything below it.
 
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from "react";
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Host } from "./host/host";
 import type { Role, Session } from "./host/wire";
+import { match, usePath } from "./router";
 
 export interface SessionState {
   host: Host;
@@ -39,22 +49,38 @@ export function hasRole(session: Session, ...roles: Role[]): boolean {
   return roles.some((role) => session.roles.includes(role));
 }
 
-/** Asks the host who is there, and knows it from then on. */
+/** Asks the host who is there, and again where that depends on the page. */
 export function useGate(): Gate {
   const [host] = useState(() => new Host());
   const [known, setKnown] = useState<Known>({ state: "asking" });
-  const leave = useCallback(() => setKnown({ state: "out" }), []);
-  const enter = useCallback((session: Session) => setKnown({ state: "in", session }), []);
+  const about = match("/suspensions/:s", usePath())?.s;
+  const asking = useRef(new AbortController());
+  /** What was asked before says nothing any more. */
+  const become = useCallback((now: Known) => {
+    asking.current.abort();
+    setKnown(now);
+  }, []);
+  const leave = useCallback(() => become({ state: "out" }), [become]);
+  const enter = useCallback((session: Session) => become({ state: "in", session }), [become]);
   const ask = useCallback(() => {
-    host.session().then(
-      (session) => setKnown(session ? { state: "in", session } : { state: "out" }),
-      (error: Error) => setKnown({ state: "unreachable", why: error.message }),
+    asking.current.abort();
+    asking.current = new AbortController();
+    const { signal } = asking.current;
+    host.session(about, signal).then(
+      (session) => signal.aborted || setKnown(session ? { state: "in", session } : { state: "out" }),
+      (error: Error) => {
+        // Who was here stays: each page says by itself what the host does not answer.
+        const otherwise: Known = { state: "unreachable", why: error.message };
+        if (!signal.aborted) setKnown((before) => (before.state === "in" ? before : otherwise));
+      },
     );
-  }, [host]);
+  }, [host, about]);
   useEffect(() => {
-    host.onSignedOut = leave;
+    // What has ended may have been a link's, beside which a log-in goes on.
+    host.onSignedOut = ask;
     ask();
-  }, [host, leave, ask]);
+    return () => asking.current.abort();
+  }, [host, ask]);
   return useMemo(() => ({ host, known, enter, leave, ask }), [host, known, enter, leave, ask]);
 }
 

@@ -1,7 +1,7 @@
 // The way in and out, and what may not happen twice on the way.
 import { act } from "react";
 import { createRoot, type Root } from "react-dom/client";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { App } from "../src/app";
 import { navigate } from "../src/router";
 
@@ -160,4 +160,54 @@ it("shows every page of the standing approvals, and what became of one that was 
   await vi.waitFor(() => expect(tools()).toEqual(["tool_b", "tool_a", "tool_c"]));
   expect(asked).toContain("DELETE /v1/standing-approvals/c");
   expect(place.textContent).toContain("revoked");
+});
+
+describe("beside a log-in, the session of a one-time link", () => {
+  const AT = "2026-01-01T00:00:00Z";
+  const LINK = { principal: "oncall", only: "susp_1", csrf: "links", expires_at: AT };
+  const asked = { kind: "client_exec", state: "open", conversation: "c", caller: "agent", created_at: AT };
+  const wordOf = (request: Request) => request.headers.get("x-toolgate-csrf");
+  const me = (name: string) =>
+    vi.waitFor(() => expect(place.querySelector(".me")?.textContent).toContain(name));
+
+  it("counts on the page of its question, after a reload as well, and nowhere else", async () => {
+    const said: string[] = [];
+    host((what, request) => {
+      if (what === "GET /v1/session")
+        return json(wordOf(request) === LINK.csrf ? { ...SESSION, ...LINK } : { ...SESSION, link: LINK });
+      said.push(`${what} in ${wordOf(request)}`);
+      return json(asked);
+    });
+    const last = (expected: string) => vi.waitFor(() => expect(said.at(-1)).toBe(expected));
+    navigate("/suspensions/susp_1");
+    await act(async () => root.render(<App />));
+    await me("oncall");
+    await last("GET /v1/suspensions/susp_1 in links");
+    expect(said.filter((one) => !one.endsWith("links"))).toEqual([]);
+
+    await act(async () => navigate("/suspensions/susp_2"));
+    await me("ann");
+    await last("GET /v1/suspensions/susp_2 in word");
+    expect(said.filter((one) => one.includes("susp_1") && !one.endsWith("links"))).toEqual([]);
+    await act(async () => navigate("/conversations"));
+    await shown("Conversations");
+    await me("ann");
+  });
+
+  it("leaves the log-in where it was when it ends", async () => {
+    let hasEnded = false;
+    host((what, request) => {
+      const isLinks = wordOf(request) === LINK.csrf;
+      if (what !== "GET /v1/session") hasEnded ||= isLinks;
+      if (isLinks && hasEnded) return json(OUT, 401);
+      if (what === "GET /v1/session")
+        return json(isLinks ? { ...SESSION, ...LINK } : { ...SESSION, ...(!hasEnded && { link: LINK }) });
+      return json(asked);
+    });
+    navigate("/suspensions/susp_1");
+    await act(async () => root.render(<App />));
+    await vi.waitFor(() => expect(hasEnded).toBe(true));
+    await me("ann");
+    expect(location.pathname).toBe("/suspensions/susp_1");
+  });
 });

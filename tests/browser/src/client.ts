@@ -8,6 +8,13 @@ export interface Turn {
   calls: { id: string; state: string; outcome?: string; suspension?: string; content?: unknown }[];
 }
 
+/** Who answered, how, and by what if not by their own log-in or token. */
+export interface Answer {
+  by: string;
+  action: string;
+  via?: string;
+}
+
 let calls = 0;
 
 export class Client {
@@ -86,14 +93,14 @@ export class Client {
   }
 
   /** Who answered this suspension and how, as the audit has it. */
-  async answers(conversation: string): Promise<{ by: string; action: string }[]> {
-    const audit = await this.send<{ entries: { by: string; action: string; suspension?: string }[] }>(
+  async answers(conversation: string): Promise<Answer[]> {
+    const audit = await this.send<{ entries: Answer[] }>(
       "GET",
       `/v1/audit?conversation=${conversation}&limit=500`,
     );
     return audit.entries
       .filter(({ action }) => ["approve", "deny", "answer", "decline", "expired", "result"].includes(action))
-      .map(({ by, action }) => ({ by, action }));
+      .map(({ by, action, via }) => ({ by, action, ...(via && { via }) }));
   }
 }
 

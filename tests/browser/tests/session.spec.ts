@@ -68,6 +68,40 @@ test("a one-time link opens one question, once, and nothing else", async ({ star
   await expect(second.locator("toolgate-approval")).toHaveCount(0);
 });
 
+test("beside a log-in, a link's question is answered in the link's name, and all else in one's own", async ({
+  start,
+  enter,
+}) => {
+  const host = await start({ plugins: ["lab"] });
+  const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
+  host.token("oncall", ["approver"]);
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const me = (name: string) => page.getByRole("button", { name: new RegExp(`^${name}.*theme and log-out`) });
+  const linked = await agent.call("linked", "gated_echo", { value: "this one" });
+  const own = await agent.call("own", "gated_echo", { value: "another" });
+  const { url } = await root.send<{ url: string }>("POST", `/v1/suspensions/${suspensionOf(linked)}/links`, {
+    principal: "oncall",
+    ttl_ms: 600_000,
+  });
+  await page.goto(url);
+  await page.getByRole("button", { name: "Show the question" }).click();
+  await expect(me("oncall")).toBeVisible();
+  await page.reload();
+  await expect(me("oncall")).toBeVisible();
+  await button(approvals(page, "this one"), "Approve").click();
+  await expect(approvals(page).getByRole("status")).toHaveText("Approved.");
+  expect((await agent.ended(linked)).outcome).toBe("ok");
+
+  await page.getByRole("link", { name: "toolgate" }).click();
+  await expect(page.getByRole("heading", { name: "Inbox", level: 1 })).toBeVisible();
+  await expect(me("alice")).toBeVisible();
+  await button(approvals(page, "another"), "Approve").click();
+  await expect(approvals(page, "another").getByRole("status")).toHaveText("Approved by alice.");
+  expect((await agent.ended(own)).outcome).toBe("ok");
+  expect(await root.answers("linked")).toEqual([{ by: "oncall", action: "approve", via: "link" }]);
+  expect(await root.answers("own")).toEqual([{ by: "alice", action: "approve" }]);
+});
+
 test("Enter pressed twice logs in once, and who presses it hears so", async ({ start, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const root = host.token("root", ["admin"]);

@@ -40,14 +40,18 @@ export class Host {
     return this.#ask<T>("POST", path, request);
   }
 
-  /** The session of the cookie, or nothing. */
-  async session(): Promise<Session | undefined> {
-    try {
-      return await this.toolgate.session();
-    } catch (error) {
-      if (error instanceof ToolgateError && error.status === 401) return undefined;
-      throw error;
-    }
+  /**
+   * Who is here, or nothing. A browser can have the session of a one-time link beside that of a log-in: on the page about the
+   * link's suspension it is the link's that counts, and everywhere else the log-in's. From then on requests are made in its name.
+   */
+  async session(about?: string, signal?: AbortSignal): Promise<Session | undefined> {
+    // By a client of its own: who is here is asked without the word of who was here.
+    const session = await present(new Toolgate(), signal);
+    signal?.throwIfAborted();
+    const link = session?.link;
+    const isAbout = link != null && link.only === about;
+    this.toolgate.connection.remember(isAbout ? { ...link, roles: [], groups: [] } : session);
+    return isAbout ? present(this.toolgate, signal) : session;
   }
 
   async #ask<T>(method: string, path: string, { query, body, signal }: Request): Promise<T> {
@@ -57,5 +61,15 @@ export class Host {
       ...(signal && { signal }),
     });
     return parseExact(await response.text()) as T;
+  }
+}
+
+/** The session that a client's requests belong to, or nothing. */
+async function present(toolgate: Toolgate, signal?: AbortSignal): Promise<Session | undefined> {
+  try {
+    return await toolgate.session(signal);
+  } catch (error) {
+    if (error instanceof ToolgateError && error.status === 401) return undefined;
+    throw error;
   }
 }
