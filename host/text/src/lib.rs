@@ -4,6 +4,8 @@
 
 mod looks;
 mod marks;
+#[cfg(test)]
+mod page;
 mod unseen;
 mod words;
 
@@ -165,7 +167,7 @@ fn is_plain(text: &str, keep: &[char]) -> bool {
 /// Which characters are to be written out.
 fn judged(chars: &[char]) -> Vec<bool> {
     let mut loud = unseen::find(chars);
-    marks::find(chars, &mut loud);
     words::find(chars, &mut loud);
+    marks::find(chars, &mut loud);
     loud
 }

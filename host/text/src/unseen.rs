@@ -7,7 +7,7 @@ use unicode_script::{Script, UnicodeScript as _};
 use crate::looks::is_east_asian;
 
 /// The combining class of viramas, behind which a joiner chooses the form of an Indic letter (RFC 5892, A.1 and A.2).
-const VIRAMA: u8 = 9;
+pub(crate) const VIRAMA: u8 = 9;
 
 /// Marks the characters that are to be written out.
 pub(crate) fn find(chars: &[char]) -> Vec<bool> {

@@ -1,77 +1,164 @@
 /**
- * Letters that pass for others. The host's rules (docs/hostile-text.md) go by the tables of UTS #39, which a page need not
- * carry for the few texts that come without a `display`; these are coarser, and write out more of honest text rather than less.
+ * Letters that pass for others, by the rules of the host (docs/hostile-text.md, host/text/src/words.rs): for the texts that come
+ * without a `display`. Which letters those are is generated from what the host goes by.
  */
+import { ALIKE } from "./generated/alike.js";
 
-/** Letters, digits and marks, and what joins several of them into one address, path or name. Not the letter of a `\n`. */
-const WORD = /(?<!\\(?=n))[\p{L}\p{N}\p{M}]+(?:[._\-@/:+~][\p{L}\p{N}\p{M}]+)*/gu;
-const LATIN = /\p{Script=Latin}/u;
-/** Scripts that stand beside Latin letters in honest words. */
+/** A run of letters, digits and their marks. */
+interface Part {
+  at: number;
+  text: string;
+  /** Of which script its letters are, where some letters of that script look like ASCII. */
+  script: string | undefined;
+  isMixed: boolean;
+  /** Whether no letter or digit of it is anything but like ASCII, and at least one is foreign. */
+  isAlike: boolean;
+  hasAscii: boolean;
+}
+
+/** How many letters of each script there are in words that can be of no other. */
+type Around = Map<string, number>;
+
+const PART = /[\p{Alphabetic}\p{N}\p{M}]+/gu;
+/** What stands between the parts of an address, a path or a name. */
+const JOINT = /^(?:[._\-@/:+~]|:\/\/)$/;
 const EAST_ASIAN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}ー々]/u;
-/** Latin letters that no language writes its words with: phonetic ones and Roman numerals. */
-const ODD = /[\u0250-\u02af\u1d00-\u1dbf\u2160-\u2188]/u;
-const DIGIT = /\p{Nd}/u;
-/** Signs that pass for those of an address, a path or an option. */
-const SIGN =
-  /(?<=[!-~])[\u2024\u2044\u2215\u29f8\ua789\u02d0\uff0e\uff0f\uff1a\uff20\ufe52\ufe55](?=[!-~])/gu;
-const SCRIPTS = [/\p{Script=Cyrillic}/u, /\p{Script=Greek}/u, /\p{Script=Armenian}/u, /\p{Script=Cherokee}/u];
-/** Of those scripts, the letters that one reads as letters of ASCII. */
-const ALIKE = new Set(
-  "асԁеһіјкӏоԛрѕуѵхԝьгпАВСЕНІЈКМОРЅТХУҮԚԜЗЬЁёЇї" +
-    "αογικνρσυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹ" +
-    "օոսհյցզղՕՍԼ" +
-    "ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎵᎷᎻᎽᏀᏂᏃᏌᏎᏒᏔᏕᏗᏙᏚᏞᏟᏢᏤᏦᏧᏳᏴ",
-);
+const STYLED = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/u;
+const FULL_WIDTH = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/;
+const OF_ALL = /[\p{Script_Extensions=Common}\p{Script_Extensions=Inherited}\p{M}]/u;
+/** A digit of the writing of some languages. */
+const LOCAL_DIGIT =
+  /(?![\0-\x7f\p{Alphabetic}\p{Script_Extensions=Common}\p{Script_Extensions=Inherited}])\p{N}/u;
 
-/** The text with every character that passes for another one as `written` has it. */
-export function withoutLookalikes(text: string, written: (c: string) => string): string {
-  if (/^[\0-\x7f]*$/.test(text)) return text;
-  const isEastAsian = EAST_ASIAN.test(text);
-  const around = SCRIPTS.filter((script) => isOf(script, text.match(WORD) ?? []));
-  return text
-    .replace(WORD, (word) => {
-      if (/^[ -~]*$/.test(word)) return word;
-      const isMixed = LATIN.test(word.replace(ODD, ""));
-      const isAsAround = around.some((script) => script.test(word));
-      const isForged = !isMixed && passes(word) && !isAsAround;
-      return Array.from(word, (c) => (isLoud(c, { isMixed, isForged, isEastAsian }) ? written(c) : c)).join(
-        "",
+const { Latin = "", Common = "", ...FOREIGN } = ALIKE;
+/** Letters of Latin that no language writes its words with, and symbols like letters. */
+const ODD = new Set(Array.from(Latin + Common).filter((c) => !LOCAL_DIGIT.test(c)));
+const LIKE_ASCII = new Set(Array.from(Object.values(ALIKE).join("")));
+/** Scripts that a browser does not know yet are missing: their letters are always foreign. */
+const SCRIPTS = Object.keys(FOREIGN).flatMap((name) => {
+  try {
+    return [{ name, of: new RegExp(`\\p{Script=${name}}`, "u"), fits: new RegExp(`\\p{scx=${name}}`, "u") }];
+  } catch {
+    return [];
+  }
+});
+const LATIN = /\p{Script=Latin}/u;
+/** What the letters of one word may be of together: Latin goes with each of the writings of East Asia. */
+const TOGETHER = [
+  /[\p{scx=Latin}\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]/u,
+  /[\p{scx=Latin}\p{scx=Han}\p{scx=Hangul}]/u,
+  /[\p{scx=Latin}\p{scx=Han}\p{scx=Bopomofo}]/u,
+  ...SCRIPTS.map(({ fits }) => fits),
+];
+
+/** Where the characters are that pass for others. */
+export function lookalikes(text: string): Set<number> {
+  const loud = new Set<number>();
+  if (/^[\0-\x7f]*$/.test(text)) return loud;
+  const parts = Array.from(text.matchAll(PART), ({ 0: part, index }) => partOf(part, index));
+  const around: Around = new Map();
+  for (const part of parts) count(part, around);
+  for (const word of words(text, parts)) {
+    const isAddress = word.some((part, index) => joins(text, part, word[index + 1]));
+    for (const part of word) {
+      const isOwn = word.some(
+        ({ script, isAlike, isMixed }) => script === part.script && !isAlike && !isMixed,
       );
-    })
-    .replace(SIGN, written);
+      judge(part, isOwn || (!isAddress && isOf(part.script, around)), around, loud);
+    }
+  }
+  for (const sign of isEastAsian(around) ? FALSE_SIGNS : [...FALSE_SIGNS, WIDE_SIGN]) {
+    for (const { index } of text.matchAll(sign)) loud.add(index);
+  }
+  return loud;
 }
 
-interface Judged {
-  isMixed: boolean;
-  isForged: boolean;
-  isEastAsian: boolean;
+function partOf(text: string, at: number): Part {
+  const own = Array.from(text).filter((c) => c > "\x7f" && !/\p{M}/u.test(c));
+  const script = SCRIPTS.find(({ of }) => of.test(text))?.name;
+  const hasAscii = /[\0-\x7f]/.test(text);
+  const judged = own.filter((c) => !OF_ALL.test(c));
+  if (/[A-Za-z]/.test(text)) judged.push("a");
+  const isOther = judged.every((c) => !TOGETHER.some((fits) => fits.test(c)));
+  return {
+    at,
+    text,
+    script,
+    isMixed: !isOther && !TOGETHER.some((fits) => judged.every((c) => fits.test(c))),
+    isAlike: script !== undefined && own.every((c) => LIKE_ASCII.has(c) || STYLED.test(c)),
+    hasAscii,
+  };
 }
 
-function isLoud(c: string, { isMixed, isForged, isEastAsian }: Judged): boolean {
-  if (c <= "\x7f" || /\p{M}/u.test(c)) return false;
-  if (isStyled(c)) return !(isEastAsian && /[\uff10-\uff5a]/.test(c));
-  if (DIGIT.test(c)) return isMixed;
-  if (!/\p{L}|\p{Nl}/u.test(c)) return false;
-  if (/[\p{Script=Latin}\p{Script=Common}]/u.test(c)) return ODD.test(c);
-  return (isMixed && !EAST_ASIAN.test(c)) || isForged;
+function count({ text, isMixed, isAlike }: Part, around: Around): void {
+  if (isMixed || isAlike) return;
+  const add = (name: string) => around.set(name, (around.get(name) ?? 0) + 1);
+  for (const c of text.match(/(?!\p{M})\p{Alphabetic}/gu) ?? []) {
+    if (EAST_ASIAN.test(c)) add("East Asia");
+    else if (LATIN.test(c)) FULL_WIDTH.test(c) || add("Latin");
+    const script = SCRIPTS.find(({ of }) => of.test(c));
+    if (script !== undefined) add(script.name);
+  }
 }
 
-/** Whether it is a form of a letter or digit of ASCII: of full width, or of mathematics. */
-function isStyled(c: string): boolean {
-  return /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/u.test(c);
+/** Whether most of the text is of a script, so that a word of it is what it is. */
+function isOf(script: string | undefined, around: Around): boolean {
+  const letters = around.get(script ?? "") ?? 0;
+  return letters > 0 && letters >= (around.get("Latin") ?? 0);
 }
 
-/** Whether most of a text is of a script: words that mix it with Latin letters, or that pass for ASCII, say nothing. */
-function isOf(script: RegExp, words: readonly string[]): boolean {
-  const letters = (some: readonly string[]) => some.reduce((count, word) => count + word.length, 0);
-  const latin = words.filter((word) => LATIN.test(word));
-  const foreign = words.filter((word) => script.test(word) && !LATIN.test(word) && !passes(word));
-  return foreign.length > 0 && letters(foreign) >= letters(latin);
+function isEastAsian(around: Around): boolean {
+  const letters = around.get("East Asia") ?? 0;
+  return letters > 0 && 4 * letters >= (around.get("Latin") ?? 0);
 }
 
-/** Whether every letter of a word is one that passes for a letter of ASCII. */
-function passes(word: string): boolean {
-  const letters = word.match(/\p{L}/gu) ?? [];
-  return letters.length > 0 && letters.every((c) => ALIKE.has(c));
+function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, loud: Set<number>): void {
+  const odd = (c: string) => STYLED.test(c) || ODD.has(c);
+  const styled = Array.from(text).filter(odd).length;
+  const isForged = part.isAlike && !isHonest;
+  const isLoud = (c: string): boolean => {
+    if (c <= "\x7f" || /\p{M}/u.test(c)) return false;
+    if (FULL_WIDTH.test(c))
+      return part.isMixed || part.hasAscii || !(isEastAsian(around) || EAST_ASIAN.test(text));
+    if (odd(c)) return part.isMixed || part.hasAscii || styled > 1;
+    if (LOCAL_DIGIT.test(c)) return part.hasAscii || isForged;
+    return (part.isMixed || isForged) && LIKE_ASCII.has(c);
+  };
+  let index = at;
+  for (const c of text) {
+    if (isLoud(c)) loud.add(index);
+    index += c.length;
+  }
 }
+
+/** The parts that are looked at together. */
+function words(text: string, parts: Part[]): Part[][] {
+  const made: Part[][] = [];
+  for (const part of parts) {
+    const word = made.at(-1);
+    const last = word?.at(-1);
+    if (last !== undefined && JOINT.test(text.slice(last.at + last.text.length, part.at))) word?.push(part);
+    else made.push([part]);
+  }
+  return made;
+}
+
+/** Whether two parts are joined as those of an address, a path or a name of a file are. Initials, letters and points, are not. */
+function joins(text: string, left: Part, right: Part | undefined): boolean {
+  if (right === undefined) return false;
+  const sign = text.charAt(left.at + left.text.length);
+  const areLong = Array.from(left.text).length > 1 && Array.from(right.text).length > 1;
+  return sign === "." ? areLong : /[@:_]/.test(sign);
+}
+
+/** Signs that pass for those of an address, a path or an option, where they do: beside ASCII. */
+const FALSE_SIGNS = [
+  // Between digits these are a fraction and a ratio.
+  /(?!(?<=\d).\d)(?:(?<=[\w/.:\-@~])[\u2044\u2215\u29f8\u2571\u27cb\u1735\u2236]|[\u2044\u2215\u29f8\u2571\u27cb\u1735\u2236](?=[\w/.:\-@~]))/gu,
+  /(?<=[\w/.:\-@~])[\u2024\ufe52\ua4f8\ua789\ufe55\ufe6b\u037e\u02d0]|[\u2024\ufe52\ua4f8\ua789\ufe55\ufe6b\u037e\u02d0](?=[\w/.:\-@~])/gu,
+  /(?:(?<=[A-Za-z])|(?<![\p{Alphabetic}\p{N}]))[\u2010\u2011\u2212\u02d7\u2043\ufe63](?=[A-Za-z])/gu,
+];
+/** The same of full width, which are at home in the text of East Asia. */
+const WIDE_SIGN =
+  /(?<=[\w/.:\-@~])[\uff0f\uff0e\uff1a\uff20\uff3f\uff0d\uff5e\uff3c]|[\uff0f\uff0e\uff1a\uff20\uff3f\uff0d\uff5e\uff3c](?=[\w/.:\-@~])/gu;

@@ -2,37 +2,97 @@
  * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: events,
  * titles, comments, names. What could hide, turn around, forge a line or pass for other letters is written out as `\u{…}`.
  */
+import { VIRAMAS } from "./generated/alike.js";
 import { serialize } from "./json-text.js";
-import { withoutLookalikes } from "./lookalikes.js";
+import { lookalikes } from "./lookalikes.js";
 
-/** Controls, formats, what is invisible or not assigned; spaces that are none; floods of marks, and marks without a letter. */
-const DECEIVES =
-  /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u115f\u1160\u2800\u3164\uffa0]|\p{M}{5,}|(?<=^|[\s\p{P}])\p{M}+/gu;
+const EMOJI = "[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\p{Regional_Indicator}]";
+const EAST_ASIAN =
+  "[\\u3001-\\u303f\\uff00-\\uffef\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}]";
+/** What shows nothing of itself where a language or an emoji needs it. */
+const NEEDED = [
+  " ",
+  `(?<=${EMOJI}\\ufe0f?)\\u200d(?=${EMOJI})`,
+  `(?<=[${VIRAMAS}])[\\u200c\\u200d](?![\\p{Script=Latin}\\p{Script=Greek}\\p{Script=Cyrillic}])(?=\\p{Alphabetic})`,
+  ...["Arabic", "Syriac", "Mongolian", "Nko"].map((name) => `(?<=\\p{sc=${name}})\\u200c(?=\\p{sc=${name}})`),
+  `(?<=${EMOJI})[\\ufe0e\\ufe0f]`,
+  "(?<=[0-9#*])\\ufe0f(?=\\u20e3)",
+  "(?:[\\u00a0\\u202f](?=[!?:;»%€£–—])|(?<=«)[\\u00a0\\u202f]|(?<=[0-9])[\\u00a0\\u202f](?=[\\p{Alphabetic}\\p{N}]))",
+  `(?:(?<=${EAST_ASIAN})\\u3000|\\u3000(?=${EAST_ASIAN}))`,
+];
+/** Controls, formats, what is invisible, private or not assigned, and spaces that are none. */
+const UNSEEN = new RegExp(
+  `(?!${NEEDED.join("|")})[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\u{1d159}\\u{16fe4}]`,
+  "gu",
+);
+/** Marks that lie over their letter or around it. */
+const COVERS =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each of these marks is meant by itself.
+  /[\u0334-\u0338\u0488\u0489\u20d2\u20d3\u20d8-\u20da\u20dd-\u20e0\u20e2-\u20e6\u20ea\u20eb\ua670-\ua672\u1abe\ufe20-\ufe2f]/;
+/** What cannot have a mark. */
+const BARE = /^$|^[\s!-/:-@[-`{-~\p{Cc}]/u;
+const MOST_MARKS = 4;
+const PLAIN = /^[ -~\n]*$/;
 
-const written = (some: string) =>
-  Array.from(some, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`).join("");
+/** Where the characters are that deceive, by the rules of the host (docs/hostile-text.md). */
+function deceiving(text: string): Set<number> {
+  const loud = lookalikes(text);
+  for (const { index } of text.matchAll(UNSEEN)) loud.add(index);
+  let [before, marks, at, isBare] = ["", 0, 0, true];
+  for (const c of text) {
+    if (!/\p{M}/u.test(c)) marks = 0;
+    else if (c === "\u20e3") {
+      if (!/[0-9#*]\ufe0f*$/.test(text.slice(0, at))) loud.add(at);
+    } else if (!/[\ufe00-\ufe0f]/.test(c)) {
+      marks += 1;
+      if (isBare || marks > MOST_MARKS || c === before || COVERS.test(c)) loud.add(at);
+    }
+    isBare = BARE.test(c) || loud.has(at);
+    before = c;
+    at += c.length;
+  }
+  return loud;
+}
+
+/** The text with what deceives as `written` has it. What deceives is looked for in `seen`, which is as long. */
+function shown(text: string, written: (c: string) => string, seen = text): string {
+  if (PLAIN.test(seen)) return text.replaceAll("\n", written);
+  const loud = deceiving(seen);
+  let [made, at] = ["", 0];
+  for (const c of text) {
+    made += loud.has(at) ? written(c) : c;
+    at += c.length;
+  }
+  return made;
+}
+
+const BREAKS: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const written = (c: string) => BREAKS[c] ?? `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`;
+const units = (c: string) =>
+  Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, "0")}`).join("");
 
 /** A text for one line. */
 export function line(text: string): string {
-  return withoutLookalikes(text, written).replace(DECEIVES, (c) => (c === "\n" ? "\\n" : written(c)));
+  return shown(text, written);
 }
 
 /** A text of several lines. */
 export function lines(text: string): string {
-  return withoutLookalikes(text.replaceAll("\r\n", "\n"), written).replace(DECEIVES, (c) =>
-    c === "\n" ? c : written(c),
-  );
+  return shown(text.replaceAll("\r\n", "\n"), (c) => (c === "\n" ? c : written(c)));
 }
 
-/** A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. A `RawJson` in it stays. */
+/**
+ * A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. A `RawJson` in it stays as
+ * it is written. Each string is judged by itself, and what is escaped already ends a word as a space does.
+ */
 export function json(value: unknown): string {
-  const units = (some: string) =>
-    Array.from({ length: some.length }, (_, i) => `\\u${hex(some.charCodeAt(i))}`).join("");
-  return withoutLookalikes(serialize(value), units).replace(DECEIVES, units);
-}
-
-function hex(unit: number): string {
-  return unit.toString(16).padStart(4, "0");
+  return serialize(value).replace(/"(?:[^"\\]|\\.)*"/g, (string) =>
+    shown(
+      string,
+      units,
+      string.replace(/\\(?:u[\da-f]{0,4}|.)/gi, (found) => " ".repeat(found.length)),
+    ),
+  );
 }
 
 /** `principal:alice` as “alice”, `group:finance` as “group finance”. */
