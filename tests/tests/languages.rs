@@ -9,6 +9,8 @@
 mod examples;
 #[path = "languages/skeletons.rs"]
 mod skeletons;
+#[path = "languages/stopping.rs"]
+mod stopping;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};

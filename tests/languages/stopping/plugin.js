@@ -1,0 +1,37 @@
+// A tool that works in steps until it is asked to stop, and one that counts the calls that were.
+
+import { plugin, tool } from "@toolgate/sdk";
+import { open } from "@toolgate/sdk/keyvalue";
+
+const work = tool({
+  name: "work",
+  description: "Takes steps until it is asked to stop, and gives the number of those that it took.",
+  parameters: {
+    type: "object",
+    properties: { steps: { type: "integer", minimum: 1, description: "Steps to take." } },
+    required: ["steps"],
+  },
+  result: { type: "integer" },
+  streaming: true,
+  run({ steps }, call) {
+    for (let step = 0; step < steps; step += 1) {
+      if (call.stopRequested()) {
+        open().increment("stopped");
+        return step;
+      }
+      call.progress("a step", step / steps);
+      for (let n = 0, sum = 0; n < 100_000; n += 1) sum = (sum + n) | 0;
+    }
+    return steps;
+  },
+});
+
+const stopped = tool({
+  name: "stopped",
+  description: "Gives the number of calls that were asked to stop and did.",
+  result: { type: "integer" },
+  hints: { readOnly: true },
+  run: () => open().increment("stopped", 0),
+});
+
+export default plugin([work, stopped]);

@@ -1,0 +1,34 @@
+// A tool that works in steps until it is asked to stop, and one that counts the calls that were.
+
+import { plugin, tool } from "@toolgate/sdk";
+import { open } from "@toolgate/sdk/keyvalue";
+import * as z from "zod";
+
+const work = tool({
+  name: "work",
+  description: "Takes steps until it is asked to stop, and gives the number of those that it took.",
+  parameters: z.strictObject({ steps: z.int().min(1).describe("Steps to take.") }),
+  result: z.int(),
+  streaming: true,
+  run({ steps }, call) {
+    for (let step = 0; step < steps; step += 1) {
+      if (call.stopRequested()) {
+        open().increment("stopped");
+        return step;
+      }
+      call.progress("a step", step / steps);
+      for (let n = 0, sum = 0; n < 100_000; n += 1) sum = (sum + n) | 0;
+    }
+    return steps;
+  },
+});
+
+const stopped = tool({
+  name: "stopped",
+  description: "Gives the number of calls that were asked to stop and did.",
+  result: z.int(),
+  hints: { readOnly: true },
+  run: () => open().increment("stopped", 0),
+});
+
+export default plugin([work, stopped]);

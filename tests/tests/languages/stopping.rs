@@ -1,0 +1,86 @@
+//! The signal to stop in every language: a component of each hears it of a cancelled call, in time to write down that it did,
+//! and of a call whose time is nearly up, in time to give what it has.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{path, told};
+
+use super::{done, left_out, root};
+
+/// Half of the time before the guest hears of the end of its time, so that a call is cancelled well before that.
+const TABLES: &str = "[plugin.stopping]\ncomponent = \"any\"\ngrants.keyvalue = true\n\
+    [plugin.stopping.limits]\nconcurrency = 1\ntime_ms = 10000\nstop_grace_ms = 5000";
+
+/// Longer than the grace: the next call has its place once the one before has ended, however that went.
+const SETTINGS: &str = "queue_ms = 20000";
+
+/// More than any language takes in that time.
+const STEPS: u64 = 100_000_000;
+
+/// What `tests/languages/stopping` has for a language, built as an author would.
+fn built(language: &str, source: &str) -> Vec<u8> {
+    let host = Setup::default().prepare();
+    done(&host, &["new", "stopping", "--lang", language]);
+    for file in [source, "toolgate-plugin.toml"] {
+        let from = root().join("tests/languages/stopping").join(file);
+        fs::copy(from, host.folder().join("stopping").join(file)).unwrap();
+    }
+    done(&host, &["build", "stopping"]);
+    fs::read(host.folder().join("stopping/build/stopping.wasm")).unwrap()
+}
+
+/// How many calls were asked to stop and did. With one place for the plugin, those before have ended.
+fn stopped(host: &Host) -> Value {
+    let turn = host.agent.settled(&host.agent.call("c", "stopped", json!({})));
+    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    turn["calls"][0]["content"]["result"].clone()
+}
+
+#[track_caller]
+fn check(language: &str, source: &str) {
+    if left_out() {
+        return;
+    }
+    let host =
+        Setup::default().settings(SETTINGS).tables(TABLES).component("stopping", built(language, source)).start();
+    let mut stream = host.agent.events("/v1/conversations/c/events");
+    let cancelled = json!({"calls": [{"id": "cancelled", "tool": "work", "arguments": {"steps": STEPS}}]});
+    let turn = host.agent.post("/v1/conversations/c/turns", &cancelled).ok(201);
+    stream.named("call.progress");
+    let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
+    assert_eq!(told(&turn), ["cancelled"], "{turn:#}");
+    assert_eq!(stopped(&host), 1, "it was cancelled, and heard of it before it was ended");
+
+    let turn = host.agent.settled(&host.agent.call("c", "work", json!({"steps": STEPS})));
+    assert_eq!(told(&turn), ["ok"], "it heard that its time was nearly up: {turn:#}");
+    let steps = turn["calls"][0]["content"]["result"].as_u64().unwrap();
+    assert!(steps > 0 && steps < STEPS, "{turn:#}");
+    assert_eq!(stopped(&host), 2);
+}
+
+#[test]
+fn python_hears_that_it_should_stop() {
+    check("python", "plugin.py");
+}
+
+#[test]
+fn javascript_hears_that_it_should_stop() {
+    check("js", "plugin.js");
+}
+
+#[test]
+fn typescript_hears_that_it_should_stop() {
+    check("ts", "plugin.ts");
+}
+
+#[test]
+fn go_hears_that_it_should_stop() {
+    check("go", "plugin.go");
+}
+
+#[test]
+fn c_hears_that_it_should_stop() {
+    check("c", "plugin.c");
+}
