@@ -28,6 +28,7 @@ struct World {
     _host: Host,
     caller: Principal,
     conversation: ConversationId,
+    tools: usize,
     /// The reports of guests that were started.
     started: mpsc::UnboundedReceiver<Arc<dyn Report>>,
     /// Lets one guest return.
@@ -48,12 +49,19 @@ impl Drop for Gone {
 impl World {
     /// `begins`: what the guests ask for before they run; `None` for those that wait for a place of their own.
     fn new(begins: Option<Span>) -> Self {
+        Self::with(&[begins])
+    }
+
+    /// Likewise for several tools, one call of each in a turn.
+    fn with(begins: &[Option<Span>]) -> Self {
         let (tell, started) = mpsc::unbounded_channel();
         let (clock, ends) = (Arc::<SimClock>::default(), Arc::<Notify>::default());
         let gone = Arc::<AtomicU64>::default();
         let (let_go, counted) = (ends.clone(), gone.clone());
+        let graces: Vec<_> = begins.to_vec();
         let run = move |run: Run| {
             let (tell, let_go, gone) = (tell.clone(), let_go.clone(), Gone(counted.clone()));
+            let begins = graces[run.tool.trim_start_matches("tool_").parse::<usize>().unwrap()];
             async move {
                 let _gone = gone;
                 assert!(begins.is_none_or(|grace| run.report.begins(grace)), "it was not stopped before");
@@ -65,7 +73,7 @@ impl World {
         let minted = AtomicU64::new(1);
         let host = Host::start(Parts {
             store: Arc::new(MemoryStore::default()),
-            tools: Arc::new(WordTools::new(&["server"], run)),
+            tools: Arc::new(WordTools::new(&vec!["server"; begins.len()], run)),
             policy: Arc::new(dispatch::ports::AsDeclared),
             clock: clock.clone(),
             guests: tokio::runtime::Handle::current(),
@@ -78,19 +86,20 @@ impl World {
         });
         let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
         let conversation = ConversationId::new("conversation").unwrap();
-        Self { clock, handle: host.handle(), _host: host, caller, conversation, started, ends, gone }
+        let tools = begins.len();
+        Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
     }
 
     fn request(&self, ephemeral: bool) -> TurnRequest {
-        let call = CallRequest {
-            id: CallId::new("call").unwrap(),
-            tool: "tool_0".into(),
+        let call = |n| CallRequest {
+            id: CallId::new(&format!("call-{n}")).unwrap(),
+            tool: format!("tool_{n}").into(),
             arguments: Json::new("{}"),
             result: None,
         };
         TurnRequest {
             conversation: self.conversation.clone(),
-            calls: vec![call],
+            calls: (0..self.tools).map(call).collect(),
             context: None,
             rejection: Rejection::default(),
             ephemeral,
@@ -196,6 +205,32 @@ async fn a_caller_that_leaves_an_ephemeral_turn_leaves_the_same_moment_to_it() {
         world.clock.advance(GRACE);
         settle().await;
         assert_eq!((world.gone(), world.running()), (1, 0));
+    }
+}
+
+/// Whichever of them runs in the turn's own task: one does.
+#[tokio::test]
+async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
+    let short = Span::from_millis(200);
+    for begins in [[Some(GRACE), Some(short), None], [None, Some(GRACE), Some(short)], [Some(short), None, Some(GRACE)]]
+    {
+        let mut world = World::with(&begins);
+        let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
+        let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
+        let reports = [world.started().await, world.started().await, world.started().await];
+        asking.abort();
+        settle().await;
+        assert!(reports.iter().all(|report| report.stop_requested()), "{begins:?}");
+        assert_eq!((world.gone(), world.running()), (1, 2), "what has not begun ends at once: {begins:?}");
+        world.clock.advance(short);
+        settle().await;
+        assert_eq!((world.gone(), world.running()), (2, 1), "a sibling's grace is not its own: {begins:?}");
+        world.clock.advance(Span::from_millis(GRACE.millis() - short.millis() - 1));
+        settle().await;
+        assert_eq!((world.gone(), world.running()), (2, 1), "nor is it taken from the sibling: {begins:?}");
+        world.clock.advance(Span::from_millis(1));
+        settle().await;
+        assert_eq!((world.gone(), world.running()), (3, 0), "{begins:?}");
     }
 }
 

@@ -39,8 +39,9 @@ impl Inner {
             let entered = self.turns.enter(turn.id);
             let stop = Arc::<Stop>::default();
             let run = self.clone().run_to_end(entered, turn.id, call, attempt, ticket, stop.clone());
-            let task = self.parts.guests.spawn(run).abort_handle();
-            slot.running.insert((call, attempt), Running { task, stop });
+            let (running, run) = Running::new(stop, run);
+            self.parts.guests.spawn(run);
+            slot.running.insert((call, attempt), running);
         }
     }
 

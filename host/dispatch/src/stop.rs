@@ -1,14 +1,15 @@
 //! Stopping what runs. A guest that has begun is told that it should stop and has a grace to do so; whatever has not begun
 //! ends at once, and never begins.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::Span;
-use tokio::task::AbortHandle;
+use futures::future::{AbortHandle, Abortable};
 
 use crate::dispatcher::Parts;
 
-/// Whether something that runs should stop. One for each call, and one for all calls of an ephemeral turn.
+/// Whether a call should stop.
 #[derive(Default)]
 pub(crate) struct Stop(Mutex<State>);
 
@@ -27,12 +28,10 @@ impl Stop {
     /// A guest is about to run, which would have so long to stop. False: it must not begin any more.
     pub(crate) fn begins(&self, grace: Span) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = match *state {
-            State::Waiting => State::Begun(grace),
-            // A sibling of the same ephemeral turn.
-            State::Begun(before) => State::Begun(before.max(grace)),
-            State::Requested => return false,
-        };
+        if matches!(*state, State::Requested) {
+            return false;
+        }
+        *state = State::Begun(grace);
         true
     }
 
@@ -52,29 +51,70 @@ impl Stop {
     }
 }
 
-/// A task that runs guests, and the way to stop it.
+/// A call that is carried out, and the way to stop it.
 pub(crate) struct Running {
-    pub(crate) task: AbortHandle,
-    pub(crate) stop: Arc<Stop>,
+    run: AbortHandle,
+    stop: Arc<Stop>,
 }
 
 impl Running {
-    /// Tells the task to stop. It ends at once if no guest of it has begun, and at the end of the grace at the latest:
-    /// until then it keeps its place and its instance, and after that nothing of the guest runs.
+    /// What `run` does for the call whose guest asks `stop`, and the way to stop it.
+    pub(crate) fn new<F: Future>(stop: Arc<Stop>, run: F) -> (Self, Abortable<F>) {
+        let (handle, registration) = AbortHandle::new_pair();
+        (Self { run: handle, stop }, Abortable::new(run, registration))
+    }
+
+    /// Tells the call to stop. It ends at once if its guest has not begun, and at the end of its grace at the latest: until
+    /// then it keeps its place and its instance, and after that nothing of the guest runs.
     pub(crate) fn stop(&self, parts: &Parts) {
         match self.stop.request() {
             None => {}
-            Some(Span::ZERO) => self.task.abort(),
+            Some(Span::ZERO) => self.run.abort(),
             Some(grace) => {
                 // Nothing else of the host is kept alive for it.
-                let (clock, task) = (parts.clock.clone(), self.task.clone());
+                let (clock, run) = (parts.clock.clone(), self.run.clone());
                 let until = clock.now() + grace;
                 parts.guests.spawn(async move {
                     clock.sleep_until(until).await;
-                    task.abort();
+                    run.abort();
                 });
             }
         }
+    }
+}
+
+/// The calls of an ephemeral turn, for whoever stops them when its caller leaves: each has a grace of its own.
+#[derive(Default)]
+pub(crate) struct Calls(Mutex<Stage>);
+
+#[derive(Default)]
+enum Stage {
+    /// None of them runs: the turn is looked at.
+    #[default]
+    Planned,
+    /// All of them are carried out.
+    Running(Vec<Running>),
+    /// Nobody waits for them.
+    Left,
+}
+
+impl Calls {
+    /// They are about to be carried out. False: nobody waits for them any more, and none may be.
+    pub(crate) fn begin(&self, calls: Vec<Running>) -> bool {
+        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*stage, Stage::Left) {
+            return false;
+        }
+        *stage = Stage::Running(calls);
+        true
+    }
+
+    /// Stops all of them. False: none runs yet, and none ever will.
+    pub(crate) fn leave(&self, parts: &Parts) -> bool {
+        let stage = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Stage::Left);
+        let Stage::Running(calls) = stage else { return false };
+        calls.iter().for_each(|call| call.stop(parts));
+        true
     }
 }
 
@@ -89,8 +129,8 @@ mod tests {
         assert_eq!((waiting.request(), waiting.begins(second)), (Some(Span::ZERO), false));
         assert!(waiting.is_requested());
         let begun = Stop::default();
-        assert!(begun.begins(second) && begun.begins(Span::from_millis(1)) && !begun.is_requested());
-        assert_eq!(begun.request(), Some(second), "the longest of all that run");
+        assert!(begun.begins(second) && !begun.is_requested());
+        assert_eq!(begun.request(), Some(second));
         assert_eq!((begun.request(), begun.begins(second)), (None, false), "a grace begins once");
     }
 }

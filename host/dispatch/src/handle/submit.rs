@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId,
 };
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::{Handle, to_the_end};
 use crate::dispatcher::{Parts, fault};
@@ -15,7 +15,7 @@ use crate::feed::{Live, size};
 use crate::ledger::Admission;
 use crate::ports::{AppendError, Commit, StoreFault};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
-use crate::stop::{Running, Stop};
+use crate::stop::{Calls, Running, Stop};
 use crate::{index, outbox, standing};
 
 impl Handle {
@@ -29,14 +29,11 @@ impl Handle {
             return self.submit_here(by, request).await;
         }
         // The guests of an ephemeral turn run in the task that submits it, and so it belongs where guests run.
-        let (handle, by, stop) = (self.clone(), by.clone(), Arc::<Stop>::default());
-        let told = stop.clone();
-        let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &told).await });
-        let _stop = StopOnDrop { running: Running { task: task.abort_handle(), stop }, parts: &self.inner.parts };
-        task.await.unwrap_or_else(|error| {
-            let reason = format!("the task that carried it out ended: {error}");
-            Err(StoreFault { attempted: "carry out an ephemeral turn", reason }.into())
-        })
+        let (handle, by, calls) = (self.clone(), by.clone(), Arc::<Calls>::default());
+        let begun = calls.clone();
+        let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &begun).await });
+        let _leave = LeaveOnDrop { task: task.abort_handle(), calls, parts: &self.inner.parts };
+        task.await.unwrap_or_else(|error| Err(no_end(format!("the task that carried it out ended: {error}"))))
     }
 
     /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task: for callers that live on the
@@ -45,11 +42,11 @@ impl Handle {
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
-        self.submit_until(by, request, &Arc::default()).await
+        self.submit_until(by, request, &Calls::default()).await
     }
 
-    /// As [`Handle::submit_here`]; whoever has the other end of `stop` can stop the guests of an ephemeral turn.
-    async fn submit_until(&self, by: &Principal, request: TurnRequest, stop: &Arc<Stop>) -> Result<Submitted, Error> {
+    /// As [`Handle::submit_here`]; whoever shares `running` can stop the calls of an ephemeral turn.
+    async fn submit_until(&self, by: &Principal, request: TurnRequest, running: &Calls) -> Result<Submitted, Error> {
         self.check(by, &request)?;
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(Submitted { turn, replayed: true, ephemeral: false });
@@ -70,7 +67,7 @@ impl Handle {
         let (events, turn) = self.inner.with_context(|cx| Turn::submit(submission, cx))?;
         admission.calls(turn.due(self.inner.owner).count())?;
         if ephemeral {
-            let turn = self.run_ephemeral(events, turn, admission, stop).await?;
+            let turn = self.run_ephemeral(events, turn, admission, running).await?;
             return Ok(Submitted { turn, replayed: false, ephemeral: true });
         }
         let index = index::changes(None, &events, &turn);
@@ -81,7 +78,7 @@ impl Handle {
             // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
             Begun::Spent(id) => {
                 self.inner.reread(id).await?;
-                Box::pin(self.submit_until(by, request, stop)).await
+                Box::pin(self.submit_until(by, request, running)).await
             }
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, &request).await? {
@@ -185,7 +182,7 @@ impl Handle {
         events: Vec<domain::Event>,
         mut turn: Turn,
         mut admission: Admission,
-        stop: &Arc<Stop>,
+        running: &Calls,
     ) -> Result<Turn, Error> {
         let inner = &self.inner;
         let followed = inner.feeds.is_followed(&turn.conversation);
@@ -196,31 +193,39 @@ impl Handle {
                 inner.publish(turn, Live::Ephemeral { turn: turn.id, events: events.into() });
             }
         };
-        let mut runs: Vec<_> = turn
-            .due(inner.owner)
-            .filter_map(|Effect::Run { call, attempt }| {
-                Some((call, attempt, inner.run_of(&turn, call, attempt, stop)?, admission.ticket()?))
-            })
-            .collect();
-        tell(&turn, events);
-        // The last one runs here, and so does the only one; its siblings compute beside it.
-        let here = runs.pop();
-        let mut siblings = JoinSet::new();
-        for (call, attempt, run, ticket) in runs {
+        let due = turn.due(inner.owner).filter_map(|Effect::Run { call, attempt }| {
+            let stop = Arc::<Stop>::default();
+            let (run, ticket) = (inner.run_of(&turn, call, attempt, &stop)?, admission.ticket()?);
             let beside = inner.clone();
             let placed = async move {
                 let _place = ticket.place().await;
                 (call, attempt, beside.run(run).await)
             };
-            siblings.spawn_on(placed, &inner.parts.guests);
+            Some(Running::new(stop, placed))
+        });
+        let (calls, mut runs): (Vec<_>, Vec<_>) = due.unzip();
+        if !running.begin(calls) {
+            return Err(no_end("its caller left"));
+        }
+        tell(&turn, events);
+        // The last one runs here, and so does the only one; its siblings compute beside it.
+        let here = runs.pop();
+        let mut siblings = JoinSet::new();
+        for run in runs {
+            siblings.spawn_on(run, &inner.parts.guests);
         }
         let mut ends = Vec::with_capacity(siblings.len() + 1);
-        if let Some((call, attempt, run, ticket)) = here {
-            let _place = ticket.place().await;
-            ends.push((call, attempt, inner.run(run).await));
+        if let Some(run) = here {
+            ends.push(run.await);
         }
+        // A call that did not stop in time was ended; what its siblings still have of theirs is not taken from them.
+        let mut ended = false;
         loop {
-            for (call, attempt, end) in ends.drain(..) {
+            for end in ends.drain(..) {
+                let Ok((call, attempt, end)) = end else {
+                    ended = true;
+                    continue;
+                };
                 if end.wrote {
                     inner.parts.store.sync().await?;
                 }
@@ -230,18 +235,21 @@ impl Handle {
                 tell(&turn, events);
             }
             match siblings.join_next().await {
+                None if ended => return Err(no_end("its caller left")),
                 None => {
                     inner.ledger.ended_ephemeral(&turn);
                     return Ok(turn);
                 }
                 Some(Ok(end)) => ends.push(end),
-                Some(Err(error)) => {
-                    let reason = format!("a task ended: {error}");
-                    return Err(StoreFault { attempted: "carry out an ephemeral turn", reason }.into());
-                }
+                Some(Err(error)) => return Err(no_end(format!("a task ended: {error}"))),
             }
         }
     }
+}
+
+/// An ephemeral turn that has not been carried out to its end.
+fn no_end(reason: impl Into<String>) -> Error {
+    StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
 }
 
 /// What became of a commit that begins a turn.
@@ -286,16 +294,18 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
     None
 }
 
-/// Stops a task whose result nobody waits for any more. One that has ended does not mind.
-struct StopOnDrop<'a> {
-    running: Running,
+/// Stops a turn whose result nobody waits for any more. One that has ended does not mind.
+struct LeaveOnDrop<'a> {
+    task: AbortHandle,
+    calls: Arc<Calls>,
     parts: &'a Parts,
 }
 
-impl Drop for StopOnDrop<'_> {
+impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
-        if !self.running.task.is_finished() {
-            self.running.stop(self.parts);
+        // Once its calls run, they are stopped and not the task: it ends with the last of them.
+        if !self.task.is_finished() && !self.calls.leave(self.parts) {
+            self.task.abort();
         }
     }
 }
