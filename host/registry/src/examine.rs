@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use domain::{Digest, Failure, FailureCode, PluginName, Tool};
-use sandbox::{Capabilities, Capability, LoadError, Sandbox};
+use sandbox::{Capabilities, Capability, CompileCost, LoadError, Sandbox};
 
 use crate::components::Known;
 use crate::declaration::Declaration;
@@ -319,6 +319,11 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         }
         LoadError::Structure(_) => {
             (LoadRule::ComponentStructure, "leave out what it does not use, or make several plugins of it")
+        }
+        LoadError::Costs(CompileCost::Wall(_)) => {
+            let remedy = "load it again when the machine has less to do, or have the operator raise the bound in the table \
+                `[compile]` of toolgate.toml";
+            (LoadRule::CompileCost, remedy)
         }
         LoadError::Costs(_) => {
             let remedy =

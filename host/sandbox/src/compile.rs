@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The child has no environment, no files and no descriptor but these three, and cannot open another. It ends with its
-//! host. What it costs is bounded by the operating system: processor time, memory, files; and its time and what it writes
-//! by the host as well.
+//! host. What it costs is bounded by the operating system: processor time, memory, files; how long it takes altogether and
+//! what it writes, by the host.
 
 mod child;
 mod parent;
@@ -52,8 +52,11 @@ pub struct ChildCompiler {
 /// What compiling one component may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileBounds {
-    /// Wall-clock time, waiting for other compilations not included.
+    /// Processor time of the child, of all its threads together, rounded up to whole seconds.
     pub time: Duration,
+    /// From the child's start to its end, however busy the machine is. It is there for a child that hangs and should be far
+    /// more than `time`: the child gives way to everything else that wants to run.
+    pub wall: Duration,
     /// Bytes of memory.
     pub memory: u64,
     /// Bytes of machine code.
@@ -61,18 +64,20 @@ pub struct CompileBounds {
 }
 
 impl Default for CompileBounds {
-    /// Many times what a Python component of 18 MB takes on two idle cores, because others may be busy: 120 seconds, 2 GiB,
-    /// 512 MiB.
+    /// Many times what a Python component of 18 MB takes: 120 seconds, 2 GiB, 512 MiB. And 20 minutes, which is time enough with
+    /// a tenth of one core.
     fn default() -> Self {
-        Self { time: Duration::from_secs(120), memory: 2 << 30, output: 512 << 20 }
+        Self { time: Duration::from_secs(120), wall: Duration::from_secs(1200), memory: 2 << 30, output: 512 << 20 }
     }
 }
 
 /// More than compiling may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompileCost {
-    /// It took longer.
+    /// It took more processor time.
     Time(Duration),
+    /// It had not ended after so long.
+    Wall(Duration),
     /// It needed more bytes of memory.
     Memory(u64),
     /// It made more bytes of machine code.
@@ -83,7 +88,16 @@ impl std::fmt::Display for CompileCost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bytes = |bytes: u64| size(usize::try_from(bytes).unwrap_or(usize::MAX));
         match self {
-            Self::Time(most) => write!(f, "takes longer than {} ms (bound `compile.time_ms`)", most.as_millis()),
+            Self::Time(most) => {
+                write!(f, "takes more than {} ms of processor time (bound `compile.time_ms`)", most.as_millis())
+            }
+            Self::Wall(most) => {
+                let most = most.as_millis();
+                write!(
+                    f,
+                    "did not end within {most} ms, because the machine is busy or it hangs (bound `compile.wall_ms`)"
+                )
+            }
             Self::Memory(most) => {
                 write!(f, "needs more than {} of memory (bound `compile.memory_bytes`)", bytes(*most))
             }

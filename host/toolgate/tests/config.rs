@@ -187,8 +187,10 @@ fn what_compiling_may_cost_is_bounded_as_it_is_written() {
     assert_eq!(default.bounds(), sandbox::CompileBounds::default());
     assert_eq!(default.component(), 64 << 20);
     let own = bounds("[compile]\ntime_ms = 5\nmemory_bytes = 6\noutput_bytes = 7\ncomponent_bytes = 8");
-    let expected = sandbox::CompileBounds { time: std::time::Duration::from_millis(5), memory: 6, output: 7 };
+    let millis = std::time::Duration::from_millis;
+    let expected = sandbox::CompileBounds { time: millis(5), wall: millis(50), memory: 6, output: 7 };
     assert_eq!((own.bounds(), own.component()), (expected, 8));
+    assert_eq!(bounds("[compile]\nwall_ms = 9").bounds().wall, millis(9));
     check(
         "[compile]\ncomponent_bytes = 67108865",
         &expect!["toolgate.toml:2:19: a component has at most 67108864 bytes"],

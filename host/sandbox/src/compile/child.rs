@@ -38,7 +38,7 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> Ending {
 
 /// The words that follow a compiler's own arguments.
 pub(super) fn words(bounds: &CompileBounds) -> Vec<OsString> {
-    let seconds = bounds.time.as_secs().saturating_add(1).saturating_mul(THREADS);
+    let seconds = bounds.time.as_secs().saturating_add(u64::from(bounds.time.subsec_nanos() > 0)).max(1);
     let numbers = [bounds.memory, seconds, bounds.output, u64::from(std::process::id())];
     numbers.iter().map(|number| OsString::from(number.to_string())).collect()
 }
@@ -95,7 +95,8 @@ fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<()> {
     at_most(Resource::Fsize, 0)?;
     // Standard input, output and error; no other file, socket or pipe can be opened.
     at_most(Resource::Nofile, 3)?;
-    at_most(Resource::Cpu, seconds)?;
+    // At the first of the two it is told in words of its own, `XCPU`; at the second it is killed, as for want of memory.
+    setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) })?;
     at_most(Resource::Data, memory)?;
     at_most(Resource::As, memory.saturating_add(UNUSED_SPACE))?;
     // Calls go first. That this is not allowed costs them some time.

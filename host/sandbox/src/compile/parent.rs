@@ -1,4 +1,5 @@
-//! The host's side: starts a child, feeds it, and waits no longer and reads no more than it said it would.
+//! The host's side: starts a child, feeds it, and waits no longer and reads no more than it said it would. Processor time and
+//! memory are the operating system's to bound: how the child ended says which of them it was.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -38,7 +39,7 @@ pub(crate) struct Children {
 struct Ended {
     output: Vec<u8>,
     words: Vec<u8>,
-    /// `None`: it was stopped because its time was over.
+    /// `None`: it was stopped because it had not ended by then.
     status: Option<ExitStatus>,
 }
 
@@ -78,7 +79,7 @@ impl Children {
             let most = bounds.output.saturating_add(2 * MAGIC.len() as u64).saturating_add(1);
             let take = move || sender.send(read(stdout, most));
             std::thread::Builder::new().name("toolgate-code".into()).spawn_scoped(scope, take)?;
-            let output = match receiver.recv_timeout(bounds.time) {
+            let output = match receiver.recv_timeout(bounds.wall) {
                 Ok(output) => output?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Ok(Ended { output: Vec::new(), words: Vec::new(), status: None });
@@ -112,7 +113,7 @@ impl Children {
         let Ended { output, words, status } = ended;
         let costs = |cost| Err(LoadError::Costs(cost));
         let said = excerpt(String::from_utf8_lossy(&words).trim());
-        let Some(status) = status else { return costs(CompileCost::Time(bounds.time)) };
+        let Some(status) = status else { return costs(CompileCost::Wall(bounds.wall)) };
         let ran_out = said.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
         if ran_out || status.signal() == Some(Signal::KILL.as_raw()) {
             return costs(CompileCost::Memory(bounds.memory));

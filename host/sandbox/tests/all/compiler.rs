@@ -18,8 +18,8 @@ fn ours(bounds: CompileBounds) -> ChildCompiler {
 }
 
 /// A script in the place of the compiler.
-fn script(text: &str, time: Duration) -> ChildCompiler {
-    let bounds = CompileBounds { time, output: 1000, ..CompileBounds::default() };
+fn script(text: &str, wall: Duration) -> ChildCompiler {
+    let bounds = CompileBounds { wall, output: 1000, ..CompileBounds::default() };
     let arguments = ["-c", text, "compiler"].map(Into::into).to_vec();
     ChildCompiler { program: "/bin/sh".into(), arguments, bounds }
 }
@@ -76,7 +76,8 @@ fn compiling_costs_no_more_than_it_may() {
         other => panic!("refused otherwise: {other}"),
     };
     let time = Duration::from_millis(300);
-    assert_eq!(costs(CompileBounds { time, ..bounds }, &bomb), CompileCost::Time(time));
+    assert_eq!(costs(CompileBounds { time, ..bounds }, &self::bomb(40)), CompileCost::Time(time));
+    assert_eq!(costs(CompileBounds { wall: time, ..bounds }, &bomb), CompileCost::Wall(time));
     let memory = 32 << 20;
     assert_eq!(costs(CompileBounds { memory, ..bounds }, &bomb), CompileCost::Memory(memory));
     let output = 1_000;
@@ -95,7 +96,7 @@ fn a_structure_that_is_no_tool_s_is_refused_before_anything_is_started() {
 fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
     let component = guest(ECHO);
     let minute = Duration::from_secs(60);
-    let refuse = |text: &str, time| refused(script(text, time), &component);
+    let refuse = |text: &str, wall| refused(script(text, wall), &component);
     assert!(matches!(refuse("cat >/dev/null; kill -SEGV $$", minute), LoadError::Crashed(why) if why.contains("11")));
     assert!(matches!(refuse("cat >/dev/null; exit 101", minute), LoadError::Crashed(_)));
     assert!(matches!(refuse("cat >/dev/null; echo nonsense", minute), LoadError::Crashed(_)));
@@ -107,8 +108,8 @@ fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
     assert!(matches!(refuse("cat >/dev/null; exec yes", minute), LoadError::Crashed(_)));
     assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
     let soon = Duration::from_millis(200);
-    assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Time(_))));
-    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Time(_))), "with all it started");
+    assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Wall(_))));
+    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))), "with all it started");
 }
 
 #[test]

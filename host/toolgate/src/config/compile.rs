@@ -14,8 +14,11 @@ const MAX_COMPONENT: usize = 64 << 20;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompileTable {
-    /// Time in milliseconds. Default: 120000.
+    /// Processor time of the compiler in milliseconds, rounded up to whole seconds. Default: 120000.
     pub time_ms: Option<NonZeroU64>,
+    /// How long the compiler may take altogether, in milliseconds: it gives way to everything else that the machine does.
+    /// Default: ten times `time_ms`, which is time enough with a tenth of one core.
+    pub wall_ms: Option<NonZeroU64>,
     /// Memory of the compiler. Default: 2147483648, 2 GiB.
     pub memory_bytes: Option<NonZeroU64>,
     /// The machine code. Default: 536870912, 512 MiB.
@@ -30,8 +33,10 @@ impl CompileTable {
     #[must_use]
     pub fn bounds(&self) -> CompileBounds {
         let default = CompileBounds::default();
+        let time = self.time_ms.map_or(default.time, |time| Duration::from_millis(time.get()));
         CompileBounds {
-            time: self.time_ms.map_or(default.time, |time| Duration::from_millis(time.get())),
+            time,
+            wall: self.wall_ms.map_or(time.saturating_mul(10), |wall| Duration::from_millis(wall.get())),
             memory: self.memory_bytes.map_or(default.memory, NonZeroU64::get),
             output: self.output_bytes.map_or(default.output, NonZeroU64::get),
         }
