@@ -17,8 +17,8 @@ fn host() -> Host {
 /// One server tool of this name, as `wayward` has them.
 fn tool(name: &str) -> Value {
     let streams = ["progress", "streams", "stop"].contains(&name);
-    // It takes half of its time, each time that it is called, which is little where it takes no arguments.
-    let time = if name == "determinism" { 2_000 } else { 5_000 };
+    // Some take half of their time, each time that they are called; there are few calls where it takes no arguments.
+    let time = if ["determinism", "time"].contains(&name) { 2_000 } else { 5_000 };
     let required = if name == "determinism" { json!([]) } else { json!(["text", "n"]) };
     json!({
         "name": name,
@@ -46,10 +46,15 @@ fn wayward(tools: &[Value]) -> Vec<u8> {
 
 /// Runs the kit over a component.
 fn judged(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
+    judged_for(host, component, examples, "300")
+}
+
+/// Likewise, for so many seconds.
+fn judged_for(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
     fs::write(host.folder().join("it.wasm"), component).unwrap();
     let examples = examples.cloned().unwrap_or_else(|| json!([]));
     fs::write(host.folder().join("examples.json"), examples.to_string()).unwrap();
-    let said = host.cli(None, &["conform", "it.wasm", "--json"]);
+    let said = host.cli(None, &["conform", "it.wasm", "--json", "--seconds", seconds]);
     let report = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
     (said, report)
 }
@@ -78,6 +83,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
         "idempotency",
         "start",
         "memory",
+        "time",
         "constant",
     ]
     .into_iter()
@@ -141,7 +147,9 @@ fn each_wayward_component_fails_in_its_row_and_in_no_other() {
     let mut seen = BTreeSet::new();
     let mut all = BTreeSet::new();
     for (row, component, examples) in cases() {
-        let (said, report) = judged(&host, &component, Some(&examples));
+        // Of a tool that is slow each call takes a second.
+        let seconds = if row == "time" { "3" } else { "300" };
+        let (said, report) = judged_for(&host, &component, Some(&examples), seconds);
         assert_eq!((said.code, rows(&report, "fail")), (1, vec![row]), "{row}: {report:#}");
         let failed =
             report["requirements"].as_array().unwrap().iter().find(|found| found["requirement"] == row).unwrap();

@@ -18,6 +18,8 @@ mod samples;
 mod variations;
 mod world;
 
+use std::time::Duration;
+
 use domain::{Digest, PluginName};
 use kit::examples::Example;
 use registry::{Registry, Settings};
@@ -39,6 +41,8 @@ pub struct Subject<'a> {
     pub settings: &'a Settings,
     /// Calls whose end its author knows.
     pub examples: &'a [Example],
+    /// How long all calls together may take. What has not been asked by then, is not.
+    pub time: Duration,
 }
 
 /// Why there is no report.
@@ -71,6 +75,8 @@ pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject
     loading::constant(&plugin, &mut report).await;
     loading::size(toolchain, subject.bytes.len(), &mut report);
     let world = world::World::new(&plugin, subject, around);
-    calls::judge(&world, &checked.tools, subject.examples, &mut report).await;
+    let judged = calls::judge(&world, &checked.tools, subject.examples, &mut report);
+    let in_time = tokio::time::timeout(subject.time, judged).await.is_ok();
+    loading::time(in_time, subject.time, world.calls(), &mut report);
     Ok(report)
 }

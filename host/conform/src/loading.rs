@@ -127,6 +127,28 @@ pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, start: Duration, memor
     }
 }
 
+/// Whether the kit came to its end in `most`.
+pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Report) {
+    if in_time {
+        if calls > 0 {
+            report.note(Requirement::Time, format!("{calls} calls"));
+        }
+        return;
+    }
+    report.skip_rest("the time of the kit was over");
+    report.problem(
+        Requirement::Time,
+        Problem {
+            tool: None,
+            what: format!(
+                "{} s were over in the {calls}th call: what passed was not asked everything, and the rest nothing",
+                most.as_secs()
+            ),
+            remedy: "do less in a call, or give the kit more time (`--seconds`)".into(),
+        },
+    );
+}
+
 /// Whether the component itself carries it out.
 pub(crate) fn is_run(tool: &domain::Tool) -> bool {
     tool.executor == Executor::Server

@@ -39,28 +39,41 @@ impl Toolchain {
     /// Reads it.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let mut found = Self::Unknown;
+        let (mut outside, mut inside, mut depth) = (Self::Unknown, Self::Unknown, 0_u32);
         for payload in Parser::new(0).parse_all(bytes) {
-            let Ok(Payload::CustomSection(section)) = payload else { continue };
+            let section = match payload {
+                Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => {
+                    depth += 1;
+                    continue;
+                }
+                Ok(Payload::End(_)) => {
+                    depth = depth.saturating_sub(1);
+                    continue;
+                }
+                Ok(Payload::CustomSection(section)) => section,
+                _ => continue,
+            };
             let KnownCustom::Producers(fields) = section.as_known() else { continue };
+            let found = if depth == 0 { &mut outside } else { &mut inside };
             for field in fields.into_iter().flatten() {
                 for value in field.values.into_iter().flatten() {
-                    found = found.or(value.name);
+                    *found = found.or(value.name);
                 }
             }
         }
-        found
+        // Inside there may be parts of another origin, such as the adapter for WASI's preview 1, which is Rust.
+        if outside == Self::Unknown { inside } else { outside }
     }
 
     /// What embeds an interpreter is of the interpreter's toolchain, whatever that was compiled with.
     fn or(self, name: &str) -> Self {
         let named = match name {
             // What componentize-py begins components with; its own name it does not leave.
-            "componentize-py" | "component-init-transform" => Self::Python,
+            "componentize-py" | "component-init-transform" | "Python" => Self::Python,
             "ComponentizeJS" | "JavaScript" => Self::StarlingMonkey,
             "componentize-qjs" => Self::QuickJs,
             "Go" => Self::Go,
-            "Rust" | "rustc" => Self::Rust,
+            "Rust" | "rustc" | "wit-bindgen-rust" => Self::Rust,
             "C11" | "C" | "C_plus_plus_14" | "clang" => Self::C,
             _ => Self::Unknown,
         };
@@ -103,5 +116,49 @@ impl fmt::Display for Toolchain {
             Self::QuickJs => "JavaScript (QuickJS)",
             Self::Unknown => "an unknown toolchain",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+    const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
+
+    /// A section of less than 128 bytes.
+    fn section(id: u8, content: &[u8]) -> Vec<u8> {
+        [&[id, u8::try_from(content.len()).unwrap_or(u8::MAX)], content].concat()
+    }
+
+    fn text(text: &str) -> Vec<u8> {
+        [&[u8::try_from(text.len()).unwrap_or(u8::MAX)], text.as_bytes()].concat()
+    }
+
+    /// A section `producers` that names these.
+    fn producers(names: &[&str]) -> Vec<u8> {
+        let values: Vec<u8> = names.iter().flat_map(|name| [text(name), text("1")].concat()).collect();
+        let field = [text("processed-by"), vec![u8::try_from(names.len()).unwrap_or(u8::MAX)], values].concat();
+        section(0, &[text("producers"), vec![1], field].concat())
+    }
+
+    #[test]
+    fn what_the_component_says_of_itself_goes_before_what_its_parts_say() {
+        let made = |outside: &[&str], inside: &[&str]| {
+            let module = section(1, &[MODULE.to_vec(), producers(inside)].concat());
+            Toolchain::of(&[COMPONENT.to_vec(), module, producers(outside)].concat())
+        };
+        for (outside, inside, expected) in [
+            (&[][..], &[][..], Toolchain::Unknown),
+            (&["wit-component"], &["rustc", "wit-component"], Toolchain::Rust),
+            (&["wit-component"], &["wit-bindgen-rust"], Toolchain::Rust),
+            (&["C", "zig"], &["rustc"], Toolchain::C),
+            (&["JavaScript", "esbuild", "componentize-qjs"], &["rustc"], Toolchain::QuickJs),
+            (&["ComponentizeJS", "JavaScript"], &["clang", "rustc"], Toolchain::StarlingMonkey),
+            (&["wit-component"], &["Go", "rustc"], Toolchain::Go),
+            (&["component-init-transform"], &["rustc"], Toolchain::Python),
+        ] {
+            assert_eq!(made(outside, inside), expected, "{outside:?}, {inside:?}");
+        }
     }
 }

@@ -23,6 +23,8 @@ pub enum Requirement {
     Start,
     /// It leaves room for itself within the memory that a call may have.
     Memory,
+    /// Its calls end soon enough for the kit to ask it everything.
+    Time,
     /// Every server tool answers with a result or a failure.
     Answers,
     /// Results are JSON and fit the declared schema.
@@ -55,7 +57,7 @@ pub enum Requirement {
 
 impl Requirement {
     /// Every requirement with its name and what it asks, in the order of a report.
-    pub const ALL: [(Self, &'static str, &'static str); 24] = [
+    pub const ALL: [(Self, &'static str, &'static str); 25] = [
         (Self::Loads, "loads", "a host takes the component"),
         (Self::Interface, "interface", "it is written against a version of the interface that this host knows"),
         (Self::Imports, "imports", "it imports what it may use and nothing else"),
@@ -66,6 +68,7 @@ impl Requirement {
         (Self::Size, "size", "it is not much larger than others of its toolchain"),
         (Self::Start, "start", "it starts about as fast as others of its toolchain"),
         (Self::Memory, "memory", "it leaves room within the memory that a call may have"),
+        (Self::Time, "time", "its calls end soon enough to ask it everything"),
         (Self::Answers, "answers", "every server tool answers, with a result or a failure"),
         (Self::Results, "results", "results are JSON and fit the declared schema"),
         (Self::Examples, "examples", "the author's examples end as they say"),

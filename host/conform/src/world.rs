@@ -171,6 +171,7 @@ pub(crate) struct World<'a> {
     grants: Arc<Grants>,
     pub(crate) limits: Limits,
     homes: AtomicU64,
+    calls: AtomicU64,
 }
 
 /// Where a plugin keeps what it keeps. Calls in the same home find what the others left.
@@ -191,7 +192,19 @@ impl<'a> World<'a> {
     pub(crate) fn new(plugin: &'a Plugin, subject: &Subject<'_>, around: &'a Surroundings) -> Self {
         let mut limits = subject.settings.limits(subject.name);
         limits.time = limits.time.min(MOST);
-        Self { plugin, around, grants: subject.settings.grants(subject.name), limits, homes: AtomicU64::new(0) }
+        Self {
+            plugin,
+            around,
+            grants: subject.settings.grants(subject.name),
+            limits,
+            homes: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// How many calls it carried out, or began to.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// A home in which nothing was kept yet.
@@ -219,6 +232,7 @@ impl<'a> World<'a> {
 
     async fn heard(&self, home: &Home, tool: Asked<'_>, arguments: &Json, attempt: u32, heard: Heard) -> Ran {
         self.around.begin();
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let heard = Arc::new(heard);
         let job = Job {
             plugin: home.0.clone(),

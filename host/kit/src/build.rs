@@ -9,7 +9,7 @@ mod rust;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::{Failed, Kit, Language, Project};
+use crate::{Failed, Kit, Language, Project, component};
 
 /// What was built.
 #[derive(Debug, Clone)]
@@ -43,7 +43,8 @@ pub fn build(kit: &Kit<'_>, project: &Project) -> Result<Built, Failed> {
         Language::Go => go::build(kit, project),
         Language::C => c::build(kit, project),
     }?;
-    Ok(Built { component: made.component, tools: made.tools, took: begun.elapsed() })
+    let component = component::with_producers(&made.component, project.language(), &made.tools)?;
+    Ok(Built { component, tools: made.tools, took: begun.elapsed() })
 }
 
 /// What a tool was told to write.

@@ -1,4 +1,4 @@
-//! From a core module to a component.
+//! From a core module to a component, and what a component says of its making.
 
 use std::path::Path;
 
@@ -6,11 +6,12 @@ use anyhow::Context as _;
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
+use wasm_metadata::Producers;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-use crate::Failed;
 use crate::world::WORLD;
+use crate::{Failed, Language};
 
 /// Makes a component of a module that was compiled against the world in `wit`, as [`crate::world::write`] wrote it.
 ///
@@ -18,6 +19,30 @@ use crate::world::WORLD;
 /// which compilers still emit, become those of 0.2.
 pub(crate) fn of(module: &[u8], wit: &Path) -> Result<Vec<u8>, Failed> {
     encode(module, wit).map_err(Failed::Component)
+}
+
+/// The component with a section `producers` that names its language and what it was built with, each as in `zig 0.16.0`: some
+/// toolchains leave nothing by which a component can be told from those of another.
+pub(crate) fn with_producers(component: &[u8], language: Language, tools: &[String]) -> Result<Vec<u8>, Failed> {
+    let mut producers = Producers::empty();
+    producers.add("language", name(language), "");
+    for tool in tools {
+        let (tool, version) = tool.split_once(' ').unwrap_or((tool, ""));
+        producers.add("processed-by", tool, version);
+    }
+    producers.add_to_wasm(component).map_err(Failed::Component)
+}
+
+/// A language as the section names it.
+fn name(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "Rust",
+        Language::Python => "Python",
+        Language::JavaScript => "JavaScript",
+        Language::TypeScript => "TypeScript",
+        Language::Go => "Go",
+        Language::C => "C",
+    }
 }
 
 fn encode(module: &[u8], wit: &Path) -> anyhow::Result<Vec<u8>> {
@@ -31,4 +56,25 @@ fn encode(module: &[u8], wit: &Path) -> anyhow::Result<Vec<u8>> {
         .module(&module)?
         .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
         .encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_says_what_it_was_built_with_once() {
+        let empty = b"\0asm\x0d\0\x01\0";
+        let tools = ["zig 0.16.0".to_owned(), "go1.27.3".to_owned()];
+        let once = with_producers(empty, Language::C, &tools).unwrap();
+        let said = Producers::from_wasm(&once).unwrap().unwrap();
+        let field = |field: &str| -> Vec<(String, String)> {
+            let values = said.get(field).unwrap();
+            values.iter().map(|(name, version)| (name.clone(), version.clone())).collect()
+        };
+        let pair = |name: &str, version: &str| (name.to_owned(), version.to_owned());
+        assert_eq!(field("language"), [pair("C", "")]);
+        assert_eq!(field("processed-by"), [pair("zig", "0.16.0"), pair("go1.27.3", "")]);
+        assert_eq!(with_producers(&once, Language::C, &tools).unwrap(), once);
+    }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Conform {
     /// Examples of calls [default: examples.json beside the file, or beside the folder `build` that it is in]
     #[arg(long, value_name = "FILE")]
     pub(crate) examples: Option<PathBuf>,
+    /// How long all calls together may take; what was not asked by then fails the requirement `time`
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: u64,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

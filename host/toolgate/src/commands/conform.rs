@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use conform::{Report as Conformance, Row, Subject, Surroundings, Verdict, conform};
@@ -27,7 +28,8 @@ pub(super) fn run(args: &Conform, terminal: &Terminal) -> Result<(), Report> {
     let base = toolgate::checking_settings(&config, Some(super::compiler()?));
     let sandbox = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
     let settings = settings(&name, &bytes);
-    let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples };
+    let time = Duration::from_secs(args.seconds);
+    let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
     let runtime = guest_runtime(1).context("cannot start threads")?;
     let report = runtime.block_on(conform(&sandbox, &around, &subject)).context("the kit could not judge it")?;
     runtime.shutdown_background();

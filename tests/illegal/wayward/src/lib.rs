@@ -69,6 +69,7 @@ impl server::Guest for Wayward {
             "streams" => report((1..=20).map(|n| f64::from(n) / 20.0), true),
             "stop" => report((1..=20).map(|n| f64::from(n) / 20.0), false),
             "memory" => size = vec![1_u8; 24 << 20].iter().filter(|byte| **byte == 1).count() as u64,
+            "time" => _ = patience(),
             "idempotency" => count(&call.idempotency_key),
             _ => {}
         }
