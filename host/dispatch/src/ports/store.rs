@@ -106,7 +106,8 @@ pub trait Store: Send + Sync {
     /// One standing approval, as often used as the commits say that used it.
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault>;
 
-    /// Every standing approval, usable or not, in pages: those after the given one, in the order of ids.
+    /// Every standing approval, usable or not, in pages: those after the given one, in the order of ids. Fewer than `limit`
+    /// are the last.
     async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault>;
 
     /// Takes a standing approval back: no commit after it uses it. `None` where there is none, or it was taken back before;

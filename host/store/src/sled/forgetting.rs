@@ -14,18 +14,18 @@ use crate::record::Record;
 /// How many rows are looked at, and at most removed, at a time.
 const PAGE: usize = 1_000;
 
+/// And how many bytes of them: no further row is copied beyond that.
+const PAGE_BYTES: usize = 1 << 20;
+
 impl SledStore {
     pub(super) async fn forget_rows(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
         let mut forgotten = 0;
         for index in [keys::DENIED, keys::STANDING] {
             let mut from = vec![index];
             loop {
-                let page: Vec<_> = self.reader.tree.range(from..vec![index + 1]).take(PAGE).collect();
                 let mut over = Vec::new();
                 let mut last = None;
-                for entry in page {
-                    let (key, value) = entry.map_err(fault("look for what is over"))?;
-                    let (key, value) = (key.to_vec(), value.to_vec());
+                for (key, value) in page(&self.reader.tree, from, index)? {
                     last = Some(key.clone());
                     match index {
                         keys::DENIED => over.extend(is_denied_before(&value, denied)?.then(|| vec![(key, value)])),
@@ -57,7 +57,46 @@ impl SledStore {
     }
 }
 
+/// The next rows of an index.
+fn page(tree: &sled::Tree, from: Vec<u8>, index: u8) -> Result<Vec<Entry>, StoreFault> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    for entry in tree.range(from..vec![index + 1]).take(PAGE) {
+        let (key, value) = entry.map_err(fault("look for what is over"))?;
+        bytes += key.len() + value.len();
+        rows.push((key.to_vec(), value.to_vec()));
+        if bytes >= PAGE_BYTES {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
 fn is_denied_before(value: &[u8], time: Timestamp) -> Result<bool, StoreFault> {
     let at = keys::tail_u64(value).ok_or_else(|| damaged("when a call was denied"))?;
     Ok(Timestamp::from_millis(at) < time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_bounded_by_bytes_and_by_rows_and_pages_leave_nothing_out() {
+        let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
+        let sizes = (0..40_u32).map(|_| 60_000).chain((40..2_100).map(|_| 8));
+        for (n, size) in (0..).zip(sizes) {
+            db.insert([vec![keys::STANDING], u32::to_be_bytes(n).to_vec()].concat(), vec![7; size]).unwrap();
+        }
+        db.insert([keys::STANDING + 1], "of another index").unwrap();
+        let (mut from, mut seen, mut pages) = (vec![keys::STANDING], 0, Vec::new());
+        loop {
+            let rows = page(&db, from, keys::STANDING).unwrap();
+            let Some((last, _)) = rows.last() else { break };
+            let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+            assert!(bytes < PAGE_BYTES + 60_005 && rows.len() <= PAGE, "{bytes} {}", rows.len());
+            (from, seen) = (following(last.clone()), seen + rows.len());
+            pages.push(rows.len());
+        }
+        assert_eq!((seen, pages), (2_100, vec![18, 18, 1_000, 1_000, 64]));
+    }
 }

@@ -16,6 +16,9 @@ use super::keys::{self, Usage};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
+#[cfg(test)]
+mod tests;
+
 /// Rows that are looked at for one page of suspensions, at most.
 pub(super) const MOST_EXAMINED: usize = 1_000;
 
@@ -173,17 +176,27 @@ impl Reader {
         after: Option<StandingId>,
         limit: usize,
     ) -> Result<Vec<StandingRow>, StoreFault> {
-        let from = match after {
+        let mut from = match after {
             None => vec![keys::STANDING],
             Some(id) => following(keys::standing(keys::STANDING, id)),
         };
-        let keys: Vec<_> = self.tree.range(from..vec![keys::STANDING + 1]).keys().take(limit).collect();
-        let mut rows = Vec::with_capacity(keys.len());
-        for key in keys {
-            let key = key.map_err(fault("read standing approvals"))?;
-            let id = keys::tail_u128(&key).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
-            // One that was forgotten since its key was read is no row any more.
-            rows.extend(self.standing(id).await?);
+        let mut rows = Vec::new();
+        while rows.len() < limit {
+            let wanted = limit - rows.len();
+            let keys: Vec<_> = self.tree.range(from..vec![keys::STANDING + 1]).keys().take(wanted).collect();
+            let is_last = keys.len() < wanted;
+            from = Vec::new();
+            for key in keys {
+                from = key.map_err(fault("read standing approvals"))?.to_vec();
+                let id = keys::tail_u128(&from).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
+                // One that was forgotten since its key was read is no row any more. Another takes its place: a page that is not
+                // full is the last.
+                rows.extend(self.standing(id).await?);
+            }
+            if is_last {
+                break;
+            }
+            from = following(from);
         }
         Ok(rows)
     }

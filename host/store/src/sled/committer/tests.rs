@@ -138,3 +138,43 @@ fn a_sync_without_commits_still_reaches_the_disk_and_a_refused_commit_does_not()
     assert!(matches!(answer.blocking_recv().unwrap(), Err(AppendError::Conflict)));
     assert_eq!(steps.lock().unwrap().len(), 2);
 }
+
+#[test]
+fn only_rows_that_are_as_they_were_read_are_forgotten_whole_and_after_the_commits_of_their_batch() {
+    let Rig { mut committer, tree, steps, .. } = rig(None);
+    let entry = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+    for (key, value) in [("row", "r"), ("state", "used"), ("other", "o")] {
+        tree.insert(key, value).unwrap();
+    }
+    let forget = |rows: Vec<Vec<Entry>>| {
+        let (reply, answer) = oneshot::channel();
+        (Work::Forget(rows, reply), answer)
+    };
+    // Its state has changed since it was read: nothing of it goes.
+    let (stale, answer) = forget(vec![vec![entry("row", "r"), entry("state", "unused")], vec![entry("gone", "g")]]);
+    committer.work([stale].into_iter());
+    assert_eq!((answer.blocking_recv().unwrap().unwrap(), tree.len()), (0, 3));
+    assert!(steps.lock().unwrap().is_empty(), "and the disk is left alone");
+
+    // A denial that is committed anew in the very batch in which it was to be forgotten.
+    let alike = domain::Digest::of("call");
+    let again = |at: u64| Index::Denied(alike, Timestamp::from_millis(at));
+    let commit = |turn: u128, at: u64| {
+        let commit = Commit {
+            turn: TurnId::from_bits(turn),
+            conversation: ConversationId::new("c").unwrap(),
+            expected: 0,
+            events: vec![Event::TurnCancelled { by: "ann".parse().unwrap(), at: Timestamp::from_millis(1) }],
+            index: vec![again(at)],
+        };
+        Work::Commit(Box::new(Plan::of_commit(&commit).unwrap()), oneshot::channel().0)
+    };
+    committer.work([commit(1, 5)].into_iter());
+    let key = keys::denied(&ConversationId::new("c").unwrap(), alike);
+    let old = tree.get(&key).unwrap().unwrap().to_vec();
+    let (forgotten, answer) = forget(vec![vec![(key.clone(), old)], vec![entry("row", "r"), entry("state", "used")]]);
+    committer.work([forgotten, commit(2, 9)].into_iter());
+    assert_eq!(answer.blocking_recv().unwrap().unwrap(), 1);
+    assert_eq!(keys::tail_u64(&tree.get(&key).unwrap().unwrap()), Some(9));
+    assert_eq!((tree.contains_key("row").unwrap(), tree.contains_key("state").unwrap()), (false, false));
+}

@@ -1,0 +1,111 @@
+//! What is forgotten while somebody reads it. A reader waits for the disk between two looks at the tree, and is held there.
+
+use domain::{Json, Pin, PluginName, Standing};
+
+use super::*;
+use crate::sled::plan::Entry;
+
+fn id(number: u128) -> StandingId {
+    StandingId::from_bits(number)
+}
+
+fn row(number: u128) -> StandingRow {
+    StandingRow {
+        standing: Standing { id: id(number), expires_at: Timestamp::from_millis(9), uses: 3, pin: Pin::All },
+        by: PrincipalId::new("ann").unwrap(),
+        created_at: Timestamp::from_millis(1),
+        suspension: SuspensionId::from_bits(1),
+        conversation: ConversationId::new("c").unwrap(),
+        caller: PrincipalId::new("agent").unwrap(),
+        tool: "transfer".into(),
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("component"),
+        declaration: Digest::of("declaration"),
+        ground: Digest::of("ground"),
+        arguments: Json::new("{}"),
+        used: 0,
+        revoked: None,
+    }
+}
+
+struct Rig {
+    reader: Reader,
+    disk: watch::Sender<Durable>,
+    _folder: tempfile::TempDir,
+}
+
+/// A reader for which everything until position 4 is on disk.
+fn rig() -> Rig {
+    let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+    let (disk, durable) = watch::channel(Durable::Until(Position(4)));
+    Rig { reader: Reader { tree: (*db).clone(), blobs, durable }, disk, _folder: folder }
+}
+
+impl Rig {
+    /// A standing approval that was committed at a position.
+    fn give(&self, number: u128, position: u64) {
+        let stamped = |value: &[u8]| [position.to_be_bytes().as_slice(), value].concat();
+        let mut record = Vec::new();
+        row(number).write(&mut record).unwrap();
+        let usage = Usage { uses: 3, used: 1, revoked: None };
+        let entries: [Entry; 2] = [
+            (keys::standing(keys::STANDING, id(number)), stamped(&record)),
+            (keys::standing(keys::STANDING_STATE, id(number)), stamped(&usage.to_bytes())),
+        ];
+        for (key, value) in entries {
+            self.reader.tree.insert(key, value).unwrap();
+        }
+    }
+
+    fn remove(&self, index: u8, number: u128) {
+        self.reader.tree.remove(keys::standing(index, id(number))).unwrap().unwrap();
+    }
+
+    fn forget(&self, number: u128) {
+        self.remove(keys::STANDING, number);
+        self.remove(keys::STANDING_STATE, number);
+    }
+
+    /// Begins to read, and reads on once something else has happened and all is on disk.
+    async fn meanwhile<T>(&self, reading: impl Future<Output = T>, happens: impl FnOnce()) -> T {
+        tokio::pin!(reading);
+        tokio::select! {
+            biased;
+            _ = &mut reading => panic!("it waits for the disk"),
+            () = std::future::ready(()) => {}
+        }
+        happens();
+        self.disk.send_replace(Durable::Until(Position(5)));
+        reading.await
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_is_forgotten_while_it_is_read_is_gone_and_one_half_of_a_row_is_damage() {
+    let rig = rig();
+    rig.give(1, 5);
+    let read = rig.meanwhile(rig.reader.standing(id(1)), || rig.forget(1)).await;
+    assert_eq!(read.unwrap(), None);
+
+    let rig = self::rig();
+    rig.give(1, 5);
+    let read = rig.meanwhile(rig.reader.standing(id(1)), || rig.remove(keys::STANDING_STATE, 1)).await;
+    assert!(read.unwrap_err().to_string().contains("is damaged"));
+    rig.give(2, 5);
+    assert_eq!(rig.reader.standing(id(2)).await.unwrap().unwrap().used, 1);
+}
+
+#[tokio::test]
+async fn rows_that_are_forgotten_while_a_page_is_read_leave_no_page_short() {
+    let rig = rig();
+    rig.give(1, 5);
+    (2..=6).for_each(|number| rig.give(number, 1));
+    let page = rig.meanwhile(rig.reader.standings(None, 3), || (2..=3).for_each(|number| rig.forget(number))).await;
+    let ids = |page: Vec<StandingRow>| page.into_iter().map(|row| row.standing.id).collect::<Vec<_>>();
+    assert_eq!(ids(page.unwrap()), [id(1), id(4), id(5)]);
+    assert_eq!(ids(rig.reader.standings(Some(id(5)), 3).await.unwrap()), [id(6)]);
+    assert_eq!(ids(rig.reader.standings(Some(id(1)), 3).await.unwrap()), [id(4), id(5), id(6)]);
+    assert_eq!(ids(rig.reader.standings(Some(id(6)), 3).await.unwrap()), []);
+}
