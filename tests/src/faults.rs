@@ -1,5 +1,6 @@
 //! A store that dies. Faults are implementations of the ports, never switches in the code that is tested.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +13,7 @@ use domain::{
     CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
     StandingRow, SuspensionId, Timestamp, TurnId,
 };
+use tokio::sync::Semaphore;
 
 /// When the process dies, seen from a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +31,31 @@ pub struct MortalStore {
     fate: Mutex<Option<(usize, Death)>>,
     /// Whether the next question for an owner takes a moment.
     hesitates: AtomicBool,
+    /// What the next commits wait for, one each.
+    gates: Mutex<VecDeque<Arc<Semaphore>>>,
 }
 
 impl MortalStore {
     /// A store that lives until told otherwise.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, fate: Mutex::new(None), hesitates: AtomicBool::new(false) }
+        Self { inner, fate: Mutex::new(None), hesitates: AtomicBool::new(false), gates: Mutex::default() }
     }
 
     /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+    }
+
+    /// Holds the next commit that is not held by an earlier gate, until this one has a permit.
+    pub fn hold(&self) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(gate.clone());
+        gate
+    }
+
+    fn gate(&self) -> Option<Arc<Semaphore>> {
+        self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front()
     }
 
     /// Takes a moment before it says next to whom a conversation belongs, so that whoever asks can be cancelled there.
@@ -68,6 +83,10 @@ impl Store for MortalStore {
     }
 
     async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+        if let Some(gate) = self.gate() {
+            // A gate that nobody holds any more is open.
+            drop(gate.acquire().await);
+        }
         match self.fate() {
             None => self.inner.append(commit).await,
             Some(Death::Before) => std::future::pending().await,

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, LiveTool, Run, Tools};
@@ -18,6 +19,7 @@ type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sy
 pub struct WordTools {
     tools: Vec<Arc<LiveTool>>,
     run: Box<Runs>,
+    is_gone: AtomicBool,
 }
 
 impl WordTools {
@@ -27,7 +29,12 @@ impl WordTools {
         F: Future<Output = End> + Send + 'static,
     {
         let tools = words.iter().enumerate().map(|(n, words)| Arc::new(live(&format!("tool_{n}"), words))).collect();
-        Self { tools, run: Box::new(move |job| Box::pin(run(job))) }
+        Self { tools, run: Box::new(move |job| Box::pin(run(job))), is_gone: AtomicBool::new(false) }
+    }
+
+    /// From now on the component is gone to which calls are pinned.
+    pub fn lose(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
     }
 }
 
@@ -59,7 +66,7 @@ impl Tools for WordTools {
     }
 
     fn pinned(&self, _component: Digest, name: &str) -> Option<Arc<LiveTool>> {
-        self.find(name).ok()
+        self.find(name).ok().filter(|_| !self.is_gone.load(Ordering::Relaxed))
     }
 
     fn list(&self) -> Vec<Arc<LiveTool>> {
@@ -87,6 +94,7 @@ pub fn live(name: &str, words: &str) -> LiveTool {
         expires: Span::from_secs(3600),
         on_expiry: match option("expiry") {
             Some("deny") => OnExpiry::Deny,
+            Some("approve") => OnExpiry::Approve,
             Some("answer") => OnExpiry::Answer(Json::new("{}")),
             _ => OnExpiry::Error,
         },

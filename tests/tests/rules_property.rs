@@ -25,7 +25,15 @@ use toolgate_tests::domain;
 use toolgate_tests::random::Random;
 use toolgate_tests::tools::WordTools;
 
-const TOOLS: [&str; 5] = ["server", "server!", "server!:recovery=ask", "client!", "server:recovery=ask"];
+const TOOLS: [&str; 7] = [
+    "server",
+    "server!",
+    "server!:recovery=ask",
+    "client!",
+    "server:recovery=ask",
+    "client!:expiry=approve",
+    "server!:expiry=approve",
+];
 
 /// Values of the only argument. Of the last three a dynamic policy asks, denies, and fails.
 const VALUES: i64 = 7;
@@ -50,7 +58,7 @@ struct Drawn {
 
 impl Drawn {
     fn draw(name: String, random: &mut Random, rule: Rule) -> Self {
-        let tools = *random.pick(&["*", "tool_*", "tool_0", "tool_1", "tool_2", "tool_3"]);
+        let tools = *random.pick(&["*", "tool_*", "tool_0", "tool_1", "tool_2", "tool_3", "tool_5", "tool_6"]);
         let low = i64::try_from(random.below(5)).unwrap();
         let need = |random: &mut Random| {
             let wider = random.once_in(3).then(|| Escalate {
@@ -291,7 +299,7 @@ impl World {
             policy_failed: failed,
             gated: now.gated,
             beforehand: true,
-            on_expiry: OnExpiry::Error,
+            on_expiry: if TOOLS[tool].contains("approve") { OnExpiry::Approve } else { OnExpiry::Error },
             recovery,
         };
         Submitted { tool, judged: now, call }
@@ -341,7 +349,11 @@ impl World {
             match self.random.below(10) {
                 0..2 => self.submit(&handle).await,
                 2..9 => self.answer(&handle).await,
-                _ => self.clock.advance(Span::from_millis(self.random.bits() % 120_000)),
+                // Now and then nobody has answered for so long that silence is the answer.
+                _ => {
+                    let longest = if self.random.once_in(10) { 7_200_000 } else { 120_000 };
+                    self.clock.advance(Span::from_millis(self.random.bits() % longest));
+                }
             }
             settle().await;
         }

@@ -86,3 +86,22 @@ fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
         "{said:?}"
     );
 }
+
+#[test]
+fn a_vote_that_came_by_a_link_says_so() {
+    let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\n\n[[policy.needs]]\nwho = [\"principal:alice\", \"principal:bob\"]\nquorum = 2";
+    let host = Setup::with(&["lab"]).tables(rule).start();
+    let bob = host.token("bob", &["approver"], None);
+    let suspension = waits(&host.agent.call("c", "echo", json!({"value": 1})));
+    let link = host.admin.post(&format!("/v1/suspensions/{suspension}/links"), &json!({"principal": "alice"}));
+    let opened = host.stranger().post("/v1/session/link", &json!({"link": link.ok(200)["url"]}));
+    let resolve = format!("/v1/suspensions/{suspension}/resolve");
+    let voted = Browser::of(host.stranger(), &opened).send("POST", &resolve, &json!({"decision": "approve"}));
+    assert_eq!(voted.ok(200)["state"], "open");
+    let read = |by: &Client| by.get(&format!("/v1/suspensions/{suspension}")).ok(200);
+    assert_eq!(read(&bob)["votes"][0]["via"], "link");
+    let _ = bob.resolve(&suspension, json!({"decision": "approve"})).ok(200);
+    let read = read(&bob);
+    assert_eq!((&read["votes"][0]["by"], &read["votes"][0]["via"]), (&json!("alice"), &json!("link")), "it stays");
+    assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&json!("bob"), &Value::Null));
+}

@@ -5,14 +5,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{Input, Span, Timestamp, Turn, TurnId};
+use domain::{Input, Rule, Span, Suspension, SuspensionId, Timestamp, Turn, TurnId, Verdict};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use crate::dispatcher::Inner;
+use crate::plan::GONE;
 use crate::ports::StoreFault;
 use crate::presence::clients_left;
-use crate::turns::Slot;
+use crate::turns::{Entered, Slot};
 
 /// How many turns are seen to before the index is read again.
 const BATCH: usize = 256;
@@ -106,7 +107,7 @@ async fn recover(inner: &Arc<Inner>) -> Result<(), StoreFault> {
         let Some((last, _)) = page.last() else { return clients_left(inner, None).await };
         after = Some(*last);
         let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
-        see_to_all(inner, running, |_, _| Input::Restarted).await;
+        see_to_all(inner, running, |_, _, _| Input::Restarted).await;
     }
 }
 
@@ -117,7 +118,7 @@ async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
         let due = inner.parts.store.due(now, BATCH).await?;
         let nothing = due.is_empty();
         let ids = due.into_iter().map(|(id, _)| id).collect();
-        let progress = see_to_all(inner, ids, |turn, slot| tick(inner, turn, slot)).await;
+        let progress = see_to_all(inner, ids, |turn, slot, silent| tick(inner, turn, slot, silent)).await;
         if nothing {
             let next = inner.parts.store.due(Timestamp::MAX, 1).await?;
             return Ok(next.first().map_or(now + LONGEST, |(_, due)| due.at.min(now + LONGEST)));
@@ -129,13 +130,39 @@ async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
     }
 }
 
-fn tick(inner: &Inner, turn: &Turn, slot: &Slot) -> Input {
+fn tick(inner: &Inner, turn: &Turn, slot: &Slot, silent: &[(SuspensionId, Verdict)]) -> Input {
     let attended = turn.pending().filter(|(_, call, _)| inner.presence.attends(&turn.conversation, &call.tool));
     Input::Tick {
         alive: slot.running.keys().map(|(call, _)| *call).collect(),
         attended: attended.map(|(index, ..)| index).collect(),
         open_since: inner.open_since,
+        silent: silent.to_vec(),
     }
+}
+
+/// What the policy makes by now of the calls that silence is about to approve: they have waited, and for what a client carries out
+/// there is no later moment. Asked before the turn is held, because a policy may take its time.
+async fn silent(inner: &Inner, entered: &Entered, id: TurnId) -> Result<Vec<(SuspensionId, Verdict)>, StoreFault> {
+    let questions: Vec<_> = {
+        let mut slot = entered.lock().await;
+        if slot.turn.is_none() {
+            slot.turn = inner.load(id).await?;
+        }
+        let now = inner.parts.clock.now();
+        let is_over = |open: &Suspension| open.silence_approves() && open.expires_at <= now;
+        let turn = slot.turn.iter().map(|(turn, _)| turn);
+        let waiting = turn.flat_map(|turn| turn.pending().map(move |(_, call, open)| (turn, call, open)));
+        let over = waiting.filter(|(.., open)| is_over(open));
+        over.map(|(turn, call, open)| (open.id, inner.question(turn, call))).collect()
+    };
+    let judged = questions.into_iter().map(|(suspension, question)| async move {
+        let verdict = match question {
+            Some(question) => inner.parts.policy.judge(question).await,
+            None => Verdict { rule: Rule::Deny, reason: Some(GONE.into()), ..Verdict::default() },
+        };
+        (suspension, verdict)
+    });
+    Ok(futures::future::join_all(judged).await)
 }
 
 /// Feeds an input to each of these turns, many at a time so that their commits share a flush. Returns whether any of them
@@ -143,13 +170,16 @@ fn tick(inner: &Inner, turn: &Turn, slot: &Slot) -> Input {
 async fn see_to_all(
     inner: &Arc<Inner>,
     turns: Vec<TurnId>,
-    input: impl Fn(&Turn, &mut Slot) -> Input + Send + Sync,
+    input: impl Fn(&Turn, &mut Slot, &[(SuspensionId, Verdict)]) -> Input + Send + Sync,
 ) -> bool {
     let seen_to = futures::stream::iter(turns).map(|id| {
         let input = &input;
         async move {
             let entered = inner.turns.enter(id);
-            let step = inner.step(&entered, id, |turn, slot| Some(input(turn, slot)));
+            let step = async {
+                let silent = silent(inner, &entered, id).await?;
+                inner.step(&entered, id, |turn, slot| Some(input(turn, slot, &silent))).await
+            };
             match AssertUnwindSafe(step).catch_unwind().await {
                 Ok(Ok(changed)) => changed,
                 Ok(Err(error)) => {

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Rule, Turn, TurnId};
+use domain::{Call, CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Rule, Turn, TurnId};
 use futures::FutureExt;
 
 use crate::dispatcher::Inner;
@@ -109,6 +109,11 @@ impl Inner {
         if attempt == 1 && call.suspensions.is_empty() {
             return None;
         }
+        self.question(turn, call)
+    }
+
+    /// A call as it is now, for the policy. `None`: its component is gone.
+    pub(crate) fn question(&self, turn: &Turn, call: &Call) -> Option<Question> {
         let live = self.parts.tools.pinned(call.pinned.as_ref()?.component, &call.tool)?;
         let (caller, conversation) = (&turn.caller, &turn.conversation);
         Some(Asker { caller, conversation, context: turn.context.as_ref() }.question(&live, &call.arguments))

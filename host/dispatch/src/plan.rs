@@ -15,6 +15,9 @@ use crate::ports::{LiveTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
+/// Why nothing more can be made out about a call.
+pub(crate) const GONE: &str = "the component that this call is pinned to is gone";
+
 /// Whose call it is, and where it was made.
 pub(crate) struct Asker<'a> {
     pub(crate) caller: &'a PrincipalId,
@@ -88,8 +91,7 @@ fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -
 
 /// The outcome of a call that the policy denies.
 pub(crate) fn denied(verdict: &Verdict) -> Outcome {
-    let reason = verdict.reason.as_deref().unwrap_or("the operator's policy denies this call");
-    Outcome::Denied(Some(reason.to_owned()))
+    Outcome::Denied(Some(verdict.denial()))
 }
 
 /// The tool of a call whose arguments fit it.

@@ -4,14 +4,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::{Asked, Json, Pin, PrincipalId, StandingId, StandingRow, StandingState, StandingUse, Timestamp};
+use domain::{
+    Asked, Json, Pin, PrincipalId, StandingActive, StandingId, StandingRow, StandingState, StandingUse, Timestamp,
+};
 use tokio::sync::OnceCell;
 
 use crate::exact::Exact;
 use crate::ports::{Index, LiveTool, Store, StoreFault};
 
-/// How many rows are read at a time.
-const PAGE: usize = 256;
+/// How many rows are read at a time. Each may have a megabyte.
+const PAGE: usize = 16;
 
 /// Whose calls of which tool.
 type Key = (PrincipalId, Arc<str>);
@@ -26,8 +28,29 @@ pub(crate) struct Standings {
 #[derive(Default)]
 struct State {
     rows: HashMap<Key, Vec<Arc<Known>>>,
-    /// How many are about to be given, for whose calls.
-    coming: HashMap<PrincipalId, u32>,
+    /// What is about to be given, for whose calls.
+    coming: HashMap<PrincipalId, StandingActive>,
+}
+
+impl State {
+    /// What can be used of these, as far as it fits. Nothing is kept of a key that has nothing left.
+    fn of(&mut self, key: &Key, now: Timestamp, fits: impl Fn(&StandingRow) -> bool) -> Vec<Arc<Known>> {
+        let Some(known) = self.rows.get_mut(key) else { return Vec::new() };
+        known.retain(|known| known.row.state(now) == StandingState::Active);
+        let fit = known.iter().filter(|known| fits(&known.row)).cloned().collect();
+        if known.is_empty() {
+            self.rows.remove(key);
+        }
+        fit
+    }
+
+    /// Forgets what can be used no more, and whoever has nothing else.
+    fn forget(&mut self, now: Timestamp) {
+        self.rows.retain(|_, known| {
+            known.retain(|known| known.row.state(now) == StandingState::Active);
+            !known.is_empty()
+        });
+    }
 }
 
 /// A row, and its arguments as they are compared.
@@ -95,23 +118,26 @@ impl Standings {
 
     /// Takes in how a row is by now: it was used or revoked elsewhere. Absent: it is gone.
     pub(crate) fn corrected(&self, id: StandingId, row: Option<StandingRow>) {
-        for known in self.state().rows.values_mut() {
+        self.state().rows.retain(|_, known| {
             known.retain(|known| known.row.standing.id != id);
-        }
+            !known.is_empty()
+        });
         if let Some(row) = row {
             self.insert(row);
         }
     }
 
-    /// Announces that an approval is about to be given for the calls of this caller.
-    pub(crate) fn coming(self: &Arc<Self>, caller: &PrincipalId, now: Timestamp) -> Coming {
+    /// Announces that an approval of so many bytes is about to be given for the calls of this caller.
+    pub(crate) fn coming(self: &Arc<Self>, caller: &PrincipalId, bytes: usize, now: Timestamp) -> Coming {
         let mut state = self.state();
-        let of_caller = state.rows.iter().filter(|((whose, _), _)| whose == caller).flat_map(|(_, known)| known);
-        let active = of_caller.filter(|known| known.row.state(now) == StandingState::Active).count();
-        let others = state.coming.entry(caller.clone()).or_default();
-        let active = u32::try_from(active).unwrap_or(u32::MAX).saturating_add(*others);
-        *others = others.saturating_add(1);
-        Coming { standings: self.clone(), caller: caller.clone(), active }
+        state.forget(now);
+        let mut active = state.coming.get(caller).copied().unwrap_or_default();
+        for known in state.rows.iter().filter(|((whose, _), _)| whose == caller).flat_map(|(_, known)| known) {
+            active = StandingActive { count: active.count + 1, bytes: active.bytes + known.row.size() };
+        }
+        let coming = state.coming.entry(caller.clone()).or_default();
+        *coming = StandingActive { count: coming.count + 1, bytes: coming.bytes + bytes };
+        Coming { standings: self.clone(), caller: caller.clone(), bytes, active }
     }
 
     /// An approval that covers a call, if there is one with a use left beside those that other calls of the turn `take`. The
@@ -134,12 +160,8 @@ impl Standings {
                 && row.declaration == live.tool.declaration
                 && row.ground == ground
         };
-        let candidates: Vec<Arc<Known>> = {
-            let mut state = self.state();
-            let known = state.rows.get_mut(&(caller.clone(), live.tool.name.as_str().into()))?;
-            known.retain(|known| known.row.state(now) == StandingState::Active);
-            known.iter().filter(|known| fits(&known.row)).cloned().collect()
-        };
+        let key = (caller.clone(), live.tool.name.as_str().into());
+        let candidates = self.state().of(&key, now, fits);
         if candidates.is_empty() {
             return None;
         }
@@ -155,16 +177,18 @@ impl Standings {
 pub(crate) struct Coming {
     standings: Arc<Standings>,
     caller: PrincipalId,
-    /// How many the caller has besides, those included that are about to be given.
-    pub(crate) active: u32,
+    bytes: usize,
+    /// What the caller has besides, with what is about to be given.
+    pub(crate) active: StandingActive,
 }
 
 impl Drop for Coming {
     fn drop(&mut self) {
         let mut state = self.standings.state();
         if let Some(coming) = state.coming.get_mut(&self.caller) {
-            *coming = coming.saturating_sub(1);
-            if *coming == 0 {
+            coming.count = coming.count.saturating_sub(1);
+            coming.bytes = coming.bytes.saturating_sub(self.bytes);
+            if coming.count == 0 {
                 state.coming.remove(&self.caller);
             }
         }
@@ -196,6 +220,49 @@ fn pins(pin: &Pin, approved: &Arguments, arguments: &Arguments) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(id: u128, tool: &str, expires: u64) -> StandingRow {
+        let expires_at = Timestamp::from_millis(expires);
+        StandingRow {
+            standing: domain::Standing { id: StandingId::from_bits(id), expires_at, uses: 1, pin: Pin::All },
+            by: "ann".parse().unwrap(),
+            created_at: Timestamp::from_millis(0),
+            suspension: domain::SuspensionId::from_bits(1),
+            conversation: domain::ConversationId::new("c").unwrap(),
+            caller: "agent".parse().unwrap(),
+            tool: tool.into(),
+            plugin: domain::PluginName::new("p").unwrap(),
+            component: domain::Digest::of("component"),
+            declaration: domain::Digest::of("declaration"),
+            ground: domain::Digest::of("ground"),
+            arguments: Json::new("{}"),
+            used: 0,
+            revoked: None,
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_can_be_used_no_more() {
+        let (standings, at) = (Arc::new(Standings::default()), Timestamp::from_millis);
+        let keys = || standings.state().rows.len();
+        let key = |tool: &str| ("agent".parse().unwrap(), tool.into());
+        for (id, tool) in [(1, "a"), (2, "a"), (3, "b"), (4, "c")] {
+            standings.insert(row(id, tool, 10 * id as u64));
+        }
+        assert_eq!(keys(), 3);
+        standings.corrected(StandingId::from_bits(3), None);
+        assert_eq!(keys(), 2, "it was revoked");
+        assert_eq!(standings.state().of(&key("a"), at(10), |_| true).len(), 1);
+        assert_eq!(standings.state().of(&key("a"), at(20), |_| true).len(), 0);
+        assert_eq!(keys(), 1, "their time is over");
+        let others = standings.coming(&"agent".parse().unwrap(), 7, at(39));
+        assert_eq!(others.active, StandingActive { count: 1, bytes: 2 });
+        let next = standings.coming(&"agent".parse().unwrap(), 7, at(40));
+        assert_eq!(next.active, StandingActive { count: 1, bytes: 7 }, "that which is coming");
+        assert_eq!(keys(), 0, "also that of callers who never come again");
+        drop((others, next));
+        assert!(standings.state().coming.is_empty());
+    }
 
     #[test]
     fn pinned_arguments_are_those_that_were_approved_and_others_are_free() {

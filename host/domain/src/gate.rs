@@ -129,6 +129,12 @@ impl Verdict {
             (rule, _) => rule.tighten(approval),
         }
     }
+
+    /// Why it denies a call, in words for a model.
+    #[must_use]
+    pub fn denial(&self) -> String {
+        self.reason.as_deref().unwrap_or("the operator's policy denies this call").to_owned()
+    }
 }
 
 #[cfg(test)]

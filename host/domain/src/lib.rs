@@ -52,7 +52,8 @@ pub use payload::Json;
 pub use principal::{Named, Principal, PrincipalId, Role, Roles};
 pub use receipt::Receipt;
 pub use standing::{
-    Pin, Standing, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms, StandingUse,
+    Pin, Standing, StandingActive, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms,
+    StandingUse,
 };
 pub use suspension::{Asked, Closed, ClosedAs, Decision, Kind, PromptBy, Resolution, Suspension};
 pub use time::{Span, Timestamp};

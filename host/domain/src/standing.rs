@@ -14,6 +14,26 @@ pub enum Pin {
     Fields(Arc<[String]>),
 }
 
+impl Pin {
+    /// How many bytes it names the arguments with.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::All => 0,
+            Self::Fields(pointers) => pointers.iter().map(String::len).sum(),
+        }
+    }
+}
+
+/// What a caller has of standing approvals that can still be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StandingActive {
+    /// How many.
+    pub count: u32,
+    /// How many bytes their arguments and pins have.
+    pub bytes: usize,
+}
+
 /// The most that an approver may allow beforehand, as the operator says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandingBounds {
@@ -114,6 +134,12 @@ impl fmt::Display for StandingState {
 }
 
 impl StandingRow {
+    /// How many bytes its arguments and its pin have: all of it that has no bound of its own.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.arguments.size() + self.standing.pin.size()
+    }
+
     /// Whether it can still be used.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> StandingState {

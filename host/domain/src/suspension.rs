@@ -198,6 +198,12 @@ impl Suspension {
         [self.grace_until, self.next_escalation()].into_iter().flatten().fold(self.expires_at, Timestamp::min)
     }
 
+    /// Whether it is an approval that silence gives, unless the policy has become stricter meanwhile.
+    #[must_use]
+    pub fn silence_approves(&self) -> bool {
+        self.on_expiry == OnExpiry::Approve && self.in_doubt.is_none()
+    }
+
     /// The needs that what this principal says counts for, by their positions: those that name it, and those for which
     /// somebody handed it their say.
     ///

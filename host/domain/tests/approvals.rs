@@ -13,7 +13,7 @@ use approved::{Call, PEOPLE, check, parsed, pinned};
 use domain::{
     Asked, CallId, CallIndex, Checked, Context, ConversationId, Digest, Escalate, Event, Input, Json, Named, Need,
     OnExpiry, Outcome, OwnerId, Pin, Plan, Principal, Recovery, Refusal, Rejection, Requested, Resolve, Rule, Rules,
-    Span, StandingId, StandingTerms, StandingUse, Submission, Timestamp, Turn, TurnId,
+    Span, StandingId, StandingTerms, StandingUse, Submission, Timestamp, Turn, TurnId, Verdict,
 };
 use proptest::prelude::*;
 use toolgate_domain as domain;
@@ -176,7 +176,8 @@ impl World {
                 // A tick notes one thing of a call at a time.
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
-                    let _ = self.decide(Input::Tick { alive, attended, open_since });
+                    let silent = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
+                    let _ = self.decide(Input::Tick { alive, attended, open_since, silent });
                 }
             }
             Happening::Kill => {

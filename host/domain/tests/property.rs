@@ -10,7 +10,8 @@ use std::sync::Arc;
 use domain::{
     Approval, CallId, CallIndex, Checked, Context, ConversationId, Digest, Editable, Event, Executor, Failure,
     FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Recovery,
-    Rejection, Requested, Resolve, Role, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Wait,
+    Rejection, Requested, Resolve, Role, Rule, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Verdict,
+    Wait,
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -35,6 +36,8 @@ enum Happening {
         seconds: u64,
         alive: bool,
         attended: bool,
+        /// What the policy says by then; `None`: it was not asked.
+        rule: Option<Rule>,
     },
     Cancel,
     ClientsLeft,
@@ -46,12 +49,13 @@ enum Happening {
 
 fn happening() -> impl Strategy<Value = Happening> {
     let decision = prop::sample::select(vec!["approve", "deny", "answer", "result", "error", "nonsense"]);
+    let rule = prop::sample::select(vec![None, Some(Rule::Allow), Some(Rule::Ask), Some(Rule::Deny)]);
     prop_oneof![
         6 => (0..5usize, 0..3usize, decision, any::<bool>(), 0..4u8)
             .prop_map(|(call, phase, decision, edit, by)| Happening::Answer { call, phase, decision, edit, by }),
         5 => (0..5u16, 1..4u32, any::<bool>()).prop_map(|(call, attempt, ok)| Happening::Finish { call, attempt, ok }),
-        3 => (0..200u64, any::<bool>(), any::<bool>())
-            .prop_map(|(seconds, alive, attended)| Happening::Tick { seconds, alive, attended }),
+        3 => (0..200u64, any::<bool>(), any::<bool>(), rule)
+            .prop_map(|(seconds, alive, attended, rule)| Happening::Tick { seconds, alive, attended, rule }),
         1 => Just(Happening::Cancel),
         1 => Just(Happening::ClientsLeft),
         2 => Just(Happening::Kill),
@@ -171,10 +175,19 @@ impl World {
                 let outcome = if ok { Outcome::Ok { value: Json::new("1"), trusted: true } } else { failure() };
                 self.decide(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
-            Happening::Tick { seconds, alive, attended } => {
+            Happening::Tick { seconds, alive, attended, rule } => {
                 self.now += seconds * 1000;
-                let open_since = Timestamp::from_millis(0);
-                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since });
+                let (open_since, before) = (Timestamp::from_millis(0), self.facts.len());
+                let waiting = self.turn.pending().filter(|_| rule.is_some());
+                let verdict = || Verdict { rule: rule.unwrap_or_default(), ..Verdict::default() };
+                let silent = waiting.map(|(.., open)| (open.id, verdict())).collect();
+                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since, silent });
+                let approves = |fact: &Event| matches!(fact, Event::SuspensionExpired { approved: Some(_), .. });
+                let approved = self.facts[before..].iter().any(approves);
+                assert!(
+                    !approved || rule == Some(Rule::Allow),
+                    "silence approves what the policy lets proceed: {rule:?}"
+                );
             }
             Happening::Cancel => {
                 let by = Principal::new(PrincipalId::new("agent").unwrap(), [Role::Caller]);
@@ -234,7 +247,7 @@ proptest! {
         }
         // Whatever happened, silence ends every turn: each wait expires, and no guest is retried for ever.
         for _ in 0..40 {
-            world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false });
+            world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false, rule: Some(Rule::Allow) });
         }
         prop_assert!(world.turn.is_ended());
     }

@@ -228,6 +228,7 @@ impl Config {
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             standing: self.approvals.standing(),
             standing_active: self.approvals.standing_active(),
+            standing_bytes: self.approvals.standing_bytes(),
             denied_again: self.approvals.denied_again(),
             ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use domain::{
     Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Pin, Principal, Refusal, Resolution, Resolve,
-    Suspension, SuspensionId, Turn, Verdict, Violation,
+    StandingActive, Suspension, SuspensionId, Turn, Verdict, Violation,
 };
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::exact::{self, Exact};
-use crate::plan::Asker;
+use crate::plan::{Asker, GONE};
 use crate::ports::LiveTool;
 use crate::request::{Answer, Bounds};
+use crate::standing::Coming;
 
 impl Handle {
     /// Answers a suspension. When this returns, the answer is on disk, and what follows from it has begun; nobody waits
@@ -36,20 +37,12 @@ impl Handle {
             // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
             // arguments are those of the answer.
             let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
-            let verdict = handle.judged(&by, &answer, &turn).await;
-            let (inner, now) = (&handle.inner, handle.now());
+            let verdict = handle.judged(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that many at once do not give more than there may be.
-            let coming = match &answer.standing {
-                None => None,
-                Some(_) => {
-                    inner.standings.ready(inner.parts.store.as_ref(), now).await?;
-                    Some(inner.standings.coming(&turn.caller, now))
-                }
-            };
-            let active = coming.as_ref().map_or(0, |coming| coming.active);
+            let coming = handle.coming(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
                 let mut resolve = handle.checked(&by, &answer, turn, &verdict);
-                resolve.checked.standing_active = active;
+                resolve.checked.standing = coming.as_ref().map_or(NO_ROOM, |coming| coming.active);
                 Some(Input::Resolve(Box::new(resolve)))
             };
             let replayed = match handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await {
@@ -93,29 +86,48 @@ impl Handle {
 
     /// What the policy says of edited arguments; of others it was asked before. A guest's call is judged again when it is run;
     /// what a client carries out is judged here once more, since there is no later moment.
-    async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Verdict {
-        let about = turn.suspension(answer.suspension).filter(|(.., closed)| closed.is_none());
-        let Some((_, call, suspension, _)) = about else { return Verdict::default() };
+    async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
+        let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
         let unedited = Some(&call.arguments).filter(|_| for_client && suspension.kind == Kind::Approval);
-        let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Verdict::default() };
+        let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Ok(Verdict::default()) };
         // A policy costs something. It is not asked by those whose answer is refused anyway.
-        let counts = by.may_see(&turn.conversation, &turn.caller)
-            && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
-            && suspension.counts_for(by).is_ok()
-            && answer.decision == "approve";
-        if !counts {
+        if !self.approves(by, answer, turn, suspension) {
             // Refused for that as things stand. Should they have a say by the time that the answer is decided on, because somebody
             // handed them one meanwhile, it is not for what nobody judged.
-            return Verdict { rule: domain::Rule::Deny, ..Verdict::default() };
+            return Ok(Verdict { rule: domain::Rule::Deny, ..Verdict::default() });
         }
-        let Some(live) = self.pinned(call) else { return Verdict::default() };
+        let Some(live) = self.pinned(call) else {
+            // An edit is refused for that, since nobody can say whether it fits the tool's schema either.
+            let why = || Refusal::NotAllowed(format!("{GONE}, so nobody can say what the policy makes of it: deny it"));
+            return if answer.arguments.is_some() { Ok(Verdict::default()) } else { Err(why()) };
+        };
         // What breaks the tool's schema is refused for that.
         if !live.checks.arguments(arguments).is_empty() {
-            return Verdict::default();
+            return Ok(Verdict::default());
         }
         let asker = Asker { caller: &turn.caller, conversation: &turn.conversation, context: turn.context.as_ref() };
-        self.inner.parts.policy.judge(asker.question(&live, arguments)).await
+        Ok(self.inner.parts.policy.judge(asker.question(&live, arguments)).await)
+    }
+
+    /// Whether it is an approval by somebody who has a say, as things stand.
+    fn approves(&self, by: &Principal, answer: &Answer, turn: &Turn, suspension: &Suspension) -> bool {
+        by.may_see(&turn.conversation, &turn.caller)
+            && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
+            && suspension.counts_for(by).is_ok()
+            && answer.decision == "approve"
+    }
+
+    /// Announces what an answer is to allow beforehand. Whoever has no say holds up nobody who has one.
+    async fn coming(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Option<Coming>, Error> {
+        let (Some(terms), Some((call, suspension))) = (&answer.standing, open(answer, turn)) else { return Ok(None) };
+        if !self.approves(by, answer, turn, suspension) {
+            return Ok(None);
+        }
+        let (inner, now) = (&self.inner, self.now());
+        inner.standings.ready(inner.parts.store.as_ref(), now).await?;
+        let bytes = answer.arguments.as_ref().unwrap_or(&call.arguments).size() + terms.pin.size();
+        Ok(Some(inner.standings.coming(&turn.caller, bytes, now)))
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
@@ -204,6 +216,15 @@ pub struct Answered {
     pub votes_missing: u32,
 }
 
+/// What is allowed beforehand by an answer that was not announced: nothing.
+const NO_ROOM: StandingActive = StandingActive { count: u32::MAX, bytes: usize::MAX };
+
+/// What an answer is about, while that is open.
+fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension)> {
+    let (_, call, suspension, closed) = turn.suspension(answer.suspension)?;
+    closed.is_none().then_some((call, suspension))
+}
+
 /// What is wrong with the arguments that a standing approval is to pin.
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
@@ -224,5 +245,5 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
 const MOST_PINNED: usize = 64;
 
 fn gone() -> Vec<Violation> {
-    vec![Violation { pointer: String::new(), message: "the component that this call is pinned to is gone".into() }]
+    vec![Violation { pointer: String::new(), message: GONE.into() }]
 }

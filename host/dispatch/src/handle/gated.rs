@@ -16,6 +16,12 @@ use crate::request::TurnRequest;
 /// How many rows are looked through for one page of standing approvals.
 const PAGE: usize = 500;
 
+/// And how many bytes of them: beyond that, the page ends.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// How many are read at a time. Each may have a megabyte.
+const AT_ONCE: usize = 10;
+
 impl Handle {
     /// Plans the calls of a turn. The policy is asked about all of them at once.
     pub(super) async fn planned(&self, by: &Principal, request: &TurnRequest) -> Result<Vec<Requested>, Error> {
@@ -67,9 +73,19 @@ impl Handle {
         by: &Principal,
         after: Option<StandingId>,
     ) -> Result<(Vec<StandingRow>, Option<StandingId>), Error> {
-        let rows = self.inner.parts.store.standings(after, PAGE).await?;
-        let next = (rows.len() == PAGE).then(|| rows.last().map(|row| row.standing.id)).flatten();
-        Ok((rows.into_iter().filter(|row| sees(by, row)).collect(), next))
+        let (mut seen, mut last, mut examined, mut bytes) = (Vec::new(), after, 0, 0);
+        while examined < PAGE && bytes < PAGE_BYTES {
+            let rows = self.inner.parts.store.standings(last, AT_ONCE).await?;
+            let is_end = rows.len() < AT_ONCE;
+            for row in rows {
+                (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
+                seen.extend(sees(by, &row).then_some(row));
+            }
+            if is_end {
+                return Ok((seen, None));
+            }
+        }
+        Ok((seen, last))
     }
 
     /// Takes a standing approval back. Calls that it let go on have gone on.

@@ -9,8 +9,8 @@ use super::LiveTool;
 
 /// The operator's rules and policies.
 ///
-/// Asked once for each call when it is submitted, again for arguments that an approver edits, and again before a call runs
-/// that has waited. An implementation that cannot tell asks a person: it never panics and never hangs.
+/// Asked once for each call when it is submitted, again for arguments that an approver edits, again before silence approves one, and
+/// again before a call runs that has waited. An implementation that cannot tell asks a person: it never panics and never hangs.
 #[async_trait]
 pub trait Policy: Send + Sync {
     /// What is required of a call.

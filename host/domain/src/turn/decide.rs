@@ -7,7 +7,7 @@ use super::{Context, Input, Refusal, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
     Asked, Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt,
-    Recovery, Role, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd,
+    Recovery, Role, Rule, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict,
 };
 
 /// How long after a call must have ended its host still counts as running it.
@@ -82,7 +82,9 @@ impl Turn {
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
             Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
-            Input::Tick { alive, attended, open_since } => draft.tick(&alive, &attended, open_since, cx),
+            Input::Tick { alive, attended, open_since, silent } => {
+                draft.tick(&alive, &attended, open_since, &silent, cx);
+            }
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
             Input::Restarted => draft.restarted(cx),
         }
@@ -282,7 +284,14 @@ impl Draft {
         Ok(())
     }
 
-    fn tick(&mut self, alive: &[CallIndex], attended: &[CallIndex], open_since: Timestamp, cx: &mut Context<'_>) {
+    fn tick(
+        &mut self,
+        alive: &[CallIndex],
+        attended: &[CallIndex],
+        open_since: Timestamp,
+        silent: &[(SuspensionId, Verdict)],
+        cx: &mut Context<'_>,
+    ) {
         for index in self.unsettled() {
             let Some(call) = self.call(index) else { continue };
             match (&call.state, call.open()) {
@@ -296,7 +305,8 @@ impl Draft {
                 }
                 (_, Some(open)) if open.expires_at <= cx.now => {
                     let open = open.clone();
-                    self.expire(index, &open, cx);
+                    let judged = silent.iter().find(|(suspension, _)| *suspension == open.id);
+                    self.expire(index, &open, judged.map(|(_, verdict)| verdict), cx);
                 }
                 (_, Some(open)) if open.next_escalation().is_some_and(|at| at <= cx.now) => {
                     let suspension = open.id;
@@ -318,8 +328,14 @@ impl Draft {
         }
     }
 
-    fn expire(&mut self, index: CallIndex, open: &Suspension, cx: &mut Context<'_>) {
-        let approves = open.on_expiry == OnExpiry::Approve && open.in_doubt.is_none();
+    /// Ends a wait that ran out. Where silence would approve, only what the policy made of the call just now counts.
+    fn expire(&mut self, index: CallIndex, open: &Suspension, judged: Option<&Verdict>, cx: &mut Context<'_>) {
+        let verdict = match judged {
+            Some(verdict) if open.silence_approves() => verdict.clone(),
+            None if open.silence_approves() => return,
+            _ => Verdict::default(),
+        };
+        let approves = open.silence_approves() && verdict.rule == Rule::Allow;
         let approved = approves.then_some(open.digest);
         self.push(Event::SuspensionExpired { call: index, suspension: open.id, approved, at: cx.now });
         match &open.on_expiry {
@@ -329,7 +345,12 @@ impl Draft {
             OnExpiry::Answer(value) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            OnExpiry::Approve => self.proceed(index, cx),
+            OnExpiry::Approve => match verdict.rule {
+                Rule::Allow => self.proceed(index, cx),
+                // Nothing that a rule asks for is approved by silence.
+                Rule::Ask => self.settle(index, Outcome::Expired, cx),
+                Rule::Deny => self.deny(index, Some(verdict.denial()), cx),
+            },
         }
     }
 

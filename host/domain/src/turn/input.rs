@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     Asked, CallId, CallIndex, ConversationId, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId, Plan,
-    Principal, PrincipalId, Receipt, Rule, Span, StandingBounds, StandingTerms, StandingUse, SuspensionId, Timestamp,
-    TurnId, Violation,
+    Principal, PrincipalId, Receipt, Rule, Span, StandingActive, StandingBounds, StandingTerms, StandingUse,
+    SuspensionId, Timestamp, TurnId, Verdict, Violation,
 };
 
 /// What a denial does to the other calls of the turn.
@@ -52,6 +52,8 @@ pub struct Rules {
     pub standing: Option<StandingBounds>,
     /// The most standing approvals that one caller has which can still be used.
     pub standing_active: u32,
+    /// The most bytes that their arguments have.
+    pub standing_bytes: usize,
     /// How long an identical call is not asked about again after a person denied one.
     pub denied_again: Span,
     /// Whether a turn may be carried out without being written down. What is not written down is not in the audit.
@@ -68,6 +70,7 @@ impl Default for Rules {
             max_attempts: 5,
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,
+            standing_bytes: 16 << 20,
             denied_again: Span::from_secs(10 * 60),
             ephemeral: true,
         }
@@ -165,8 +168,8 @@ pub struct Checked {
     pub needs: Arc<[Need]>,
     /// What is wrong with the arguments that a standing approval is to pin.
     pub pin: Vec<Violation>,
-    /// How many standing approvals the caller has that can still be used.
-    pub standing_active: u32,
+    /// The standing approvals of the caller that can still be used.
+    pub standing: StandingActive,
 }
 
 /// Something that happens to a turn.
@@ -225,6 +228,9 @@ pub enum Input {
         attended: Vec<CallIndex>,
         /// Since when clients could attach to this host.
         open_since: Timestamp,
+        /// What the policy makes by now of the calls that silence would approve, by what they wait for. One that is missing goes on
+        /// waiting.
+        silent: Vec<(SuspensionId, Verdict)>,
     },
     /// The last client that could carry out these calls has gone.
     ClientsLeft {

@@ -190,6 +190,17 @@ impl World {
         }
     }
 
+    /// What the policy makes of everything that waits.
+    fn silent(&self, words: &[&str]) -> Vec<(SuspensionId, crate::Verdict)> {
+        let rule = match words {
+            words if words.contains(&"forbidden") => crate::Rule::Deny,
+            words if words.contains(&"asked") => crate::Rule::Ask,
+            _ => crate::Rule::Allow,
+        };
+        let verdict = || crate::Verdict { rule, ..crate::Verdict::default() };
+        self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()
+    }
+
     /// One thing that happens: a verb, a call and an argument.
     fn step(&mut self, words: &str) {
         let mut words = words.split_whitespace();
@@ -207,6 +218,7 @@ impl World {
                     alive: if rest.contains(&"alive") { all() } else { Vec::new() },
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
+                    silent: if rest.contains(&"unjudged") { Vec::new() } else { self.silent(&rest) },
                 }
             }
             "restart" => {

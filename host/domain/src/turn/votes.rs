@@ -4,8 +4,8 @@
 use super::decide::Draft;
 use super::{Context, Refusal, Resolve, Turn};
 use crate::{
-    Call, CallIndex, Delegation, Digest, Event, Kind, Named, Principal, PrincipalId, Standing, StandingId, Suspension,
-    SuspensionId, Vote,
+    Call, CallIndex, Delegation, Digest, Event, Kind, Named, Principal, PrincipalId, Standing, StandingId,
+    StandingTerms, Suspension, SuspensionId, Vote,
 };
 
 /// What an approval amounts to.
@@ -81,19 +81,34 @@ pub(super) fn standing(
     if !answer.checked.pin.is_empty() {
         return Err(Refusal::Invalid(answer.checked.pin.clone()));
     }
-    let (active, most) = (answer.checked.standing_active, cx.rules.standing_active);
-    if active >= most {
-        return Err(Refusal::NotAllowed(format!(
-            "the caller has {active} standing approvals in use, and may have {most} (approvals.standing_max_active): \
-             approve without one, or take others back"
-        )));
-    }
+    has_room(answer, terms, call, cx)?;
     Ok(Some(Standing {
         id: StandingId::from_bits((cx.mint)()),
         expires_at: cx.now + terms.time,
         uses: terms.uses,
         pin: terms.pin.clone(),
     }))
+}
+
+/// Whether the caller has room for one more that stands.
+fn has_room(answer: &Resolve, terms: &StandingTerms, call: &Call, cx: &Context<'_>) -> Result<(), Refusal> {
+    let (active, rules) = (answer.checked.standing, cx.rules);
+    let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
+    let bytes = active.bytes.saturating_add(arguments.size() + terms.pin.size());
+    let full = if active.count >= rules.standing_active {
+        format!(
+            "{} standing approvals in use, and may have {} (approvals.standing_max_active)",
+            active.count, rules.standing_active
+        )
+    } else if bytes > rules.standing_bytes {
+        let most = rules.standing_bytes;
+        format!(
+            "standing approvals in use whose arguments would have {bytes} bytes, and may have {most} (approvals.standing_max_bytes)"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::NotAllowed(format!("the caller has {full}: approve without one, or take others back")))
 }
 
 /// Whether an approval of a call may stand for later ones as far as the call itself goes: one person decides about it, and

@@ -1,6 +1,6 @@
 //! The table `[approvals]`: what approvers may allow beforehand, and how long a no is remembered.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
 use domain::{Rules, Span, StandingBounds};
 use schemars::JsonSchema;
@@ -19,6 +19,8 @@ pub struct ApprovalsTable {
     pub standing_max_uses: Option<NonZeroU32>,
     /// How many of those that can still be used one caller's calls have at once, at most. Default: 1000.
     pub standing_max_active: Option<NonZeroU32>,
+    /// How many bytes of arguments those have, at most. Default: 16777216, 16 MiB.
+    pub standing_max_bytes: Option<NonZeroUsize>,
     /// How long after a person denied a call an identical one of the same conversation ends denied without anybody being asked
     /// again, in milliseconds. 0: people are asked again at once, unless both are of one turn. Default: 600000, ten minutes.
     pub denied_again_ms: Option<u64>,
@@ -38,6 +40,12 @@ impl ApprovalsTable {
     #[must_use]
     pub fn standing_active(&self) -> u32 {
         self.standing_max_active.map_or(Rules::default().standing_active, NonZeroU32::get)
+    }
+
+    /// How many bytes of arguments those have.
+    #[must_use]
+    pub fn standing_bytes(&self) -> usize {
+        self.standing_max_bytes.map_or(Rules::default().standing_bytes, NonZeroUsize::get)
     }
 
     /// How long a no is remembered.

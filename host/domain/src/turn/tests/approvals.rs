@@ -6,7 +6,7 @@ use super::{World, principal, requested};
 use crate::turn::{Input, Refusal, Rejection};
 use crate::{
     Asked, ConversationId, Escalate, Named, Need, Pin, Principal, PrincipalId, Recovery, Role, Rule, Span,
-    StandingTerms, Who,
+    StandingActive, StandingTerms, Who,
 };
 
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
@@ -144,16 +144,16 @@ fn an_approval_stands_only_where_one_person_decides_and_everybody_was_asked() {
     ];
     for (words, with, expected) in rows {
         let mut world = asked(words, with);
-        expected.assert_eq(&stood(&mut world, 0));
+        expected.assert_eq(&stood(&mut world, 0, 0));
     }
 }
 
 /// What becomes of an approval that shall stand, where the caller has so many already.
-fn stood(world: &mut World, active: u32) -> String {
+fn stood(world: &mut World, count: u32, bytes: usize) -> String {
     let mut answer = world.answer(0, "approve");
     answer.by = principal("ann", &[Role::Approver]);
     answer.standing = Some(StandingTerms { time: Span::from_secs(1), uses: 1, pin: Pin::All });
-    answer.checked.standing_active = active;
+    answer.checked.standing = StandingActive { count, bytes };
     match world.decide(Input::Resolve(Box::new(answer))) {
         Ok(()) => "given".to_owned(),
         Err(refusal) => refusal.to_string(),
@@ -165,11 +165,25 @@ fn a_caller_has_only_so_many_that_stand() {
     let mut world = asked("server!", Asked::default());
     world.rules.standing_active = 3;
     assert_eq!(
-        stood(&mut world, 3),
+        stood(&mut world, 3, 0),
         "the caller has 3 standing approvals in use, and may have 3 (approvals.standing_max_active): approve without one, \
          or take others back"
     );
-    assert_eq!(stood(&mut world, 2), "given");
+    assert_eq!(stood(&mut world, 2, 0), "given");
+}
+
+#[test]
+fn what_stands_for_a_caller_has_only_so_many_bytes() {
+    let mut world = asked("server!", Asked::default());
+    world.rules.standing_bytes = 100;
+    let own = world.turn.calls[0].arguments.size();
+    assert_eq!(
+        stood(&mut world, 2, 101 - own),
+        "the caller has standing approvals in use whose arguments would have 101 bytes, and may have 100 \
+         (approvals.standing_max_bytes): approve without one, or take others back"
+    );
+    assert!(stood(&mut world, 0, usize::MAX).contains("standing_max_bytes"), "whatever there is");
+    assert_eq!(stood(&mut world, 2, 100 - own), "given");
 }
 
 #[test]
@@ -188,5 +202,5 @@ fn what_a_kill_left_in_doubt_stands_for_nothing() {
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
     world.decide(Input::Restarted).unwrap();
-    assert_eq!(stood(&mut world, 0), "whether this run is repeated says nothing of later calls");
+    assert_eq!(stood(&mut world, 0, 0), "whether this run is repeated says nothing of later calls");
 }

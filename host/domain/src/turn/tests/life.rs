@@ -168,6 +168,58 @@ fn endings_that_are_not_ok() {
 }
 
 #[test]
+fn silence_approves_what_the_policy_lets_proceed_when_the_time_is_over() {
+    check(
+        "client!:expiry=approve",
+        "tick +100 unjudged; tick +1",
+        &expect![[r#"
+        0 suspended approval
+        0 suspension expired
+        0 suspended client_exec
+    "#]],
+    );
+    check(
+        "client!:expiry=approve server!:expiry=approve",
+        "tick +100 asked; tick +1",
+        &expect![[r#"
+        0 suspended approval
+        1 suspended approval
+        0 suspension expired
+        0 settled expired
+        1 suspension expired
+        1 settled expired
+        turn settled
+    "#]],
+    );
+    check(
+        "client!:expiry=approve server!:expiry=approve",
+        "tick +100 forbidden; tick +1",
+        &expect![[r#"
+        0 suspended approval
+        1 suspended approval
+        0 suspension expired
+        0 settled denied
+        1 suspension expired
+        1 settled denied
+        turn settled
+    "#]],
+    );
+    check(
+        "server!:expiry=deny human:expiry=answer",
+        "tick +100 forbidden",
+        &expect![[r#"
+        0 suspended approval
+        1 suspended elicitation
+        0 suspension expired
+        0 settled denied
+        1 suspension expired
+        1 settled ok
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
 fn expiry_is_a_resolution_of_its_own_and_comes_once() {
     check(
         "server!",
