@@ -45,16 +45,14 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The compiler that `toolgate build` installed, where the machine has none that is new enough; else that of the machine.
+/// The compiler that `toolgate build` installed last, where the machine has none that is new enough; else that of the machine.
 fn go() -> Result<PathBuf> {
     let toolchains = languages::cache().join("toolchains");
     let entries = toolchains.read_dir().with_context(|| format!("could not read {}", toolchains.display()))?;
-    let mut found: Vec<_> = entries
+    let found = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("go-")))
-        .map(|path| path.join("site/go/bin/go"))
-        .filter(|go| go.is_file())
-        .collect();
-    found.sort();
-    Ok(found.pop().unwrap_or_else(|| "go".into()))
+        // Written when the installation ended; one that did not has none.
+        .filter_map(|path| Some((path.join("installed.txt").metadata().ok()?.modified().ok()?, path)));
+    Ok(found.max().map_or_else(|| "go".into(), |(_, path)| path.join("site/go/bin/go")))
 }

