@@ -16,6 +16,7 @@ mod component;
 pub mod examples;
 mod failed;
 mod language;
+mod names;
 mod project;
 mod segments;
 mod skeleton;
