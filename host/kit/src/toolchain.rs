@@ -1,9 +1,13 @@
 //! Toolchains from registries: each from a pinned list with hashes, in a folder of the cache that is named after the list.
 //!
 //! An installation is made beside its place and renamed into it as the last step, under a lock. One that was killed leaves a
-//! folder that nothing looks at, and one that is there is whole.
+//! folder that nothing looks at and the next installation removes, and one that is there is whole.
+
+#[cfg(test)]
+mod accidents;
 
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -98,6 +102,7 @@ impl Toolchain {
             // Not ours: we rename whole folders into place.
             fs::remove_dir_all(&place).map_err(Failed::writing(&place))?;
         }
+        sweep(&all, &name);
         let part = tempfile::Builder::new().prefix(&format!(".{name}-")).tempdir_in(&all);
         let part = part.map_err(Failed::writing(&all))?;
         let from = if self.registry == Registry::Pip { "PyPI" } else { "npm" };
@@ -151,6 +156,28 @@ fn lock(kit: &Kit<'_>, path: &Path, name: &str) -> Result<File, Failed> {
     Ok(file)
 }
 
+/// Removes what installations left that were killed: of `name`, whose lock we hold, and of those whose lock nobody holds.
+///
+/// What cannot be removed is only in the way of the disk: a program that a killed toolgate had started may still write there.
+fn sweep(all: &Path, name: &str) {
+    let entries = all.read_dir().into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let Some(of) = is_part_of(&path) else { continue };
+        // Whoever installs has the lock from before there is a part until there is none.
+        let lock = if of == name { None } else { Some(File::create(all.join(format!("{of}.lock")))) };
+        let is_free = |lock: &io::Result<File>| lock.as_ref().is_ok_and(|lock| lock.try_lock().is_ok());
+        if lock.as_ref().is_none_or(is_free) {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// The name of the toolchain that a folder is an unfinished one of: `.NAME-XXXXXX`.
+fn is_part_of(path: &Path) -> Option<&str> {
+    let (name, _) = path.file_name()?.to_str()?.strip_prefix('.')?.rsplit_once('-')?;
+    Some(name)
+}
+
 /// Installs `requirements.txt` of a folder into its folder `site`. Nothing is built: only wheels whose hash is in the list.
 fn pip(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
     let venv = folder.join("venv");
@@ -193,11 +220,15 @@ fn npm(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
 /// npm, so that it keeps what it fetches in the cache, runs no package's scripts, and says nothing that is not needed.
 pub(crate) fn npm_command(kit: &Kit<'_>) -> Result<Invocation, Failed> {
     node().arg("--version").run("asking Node.js for its version").and_then(|version| new_enough(version.trim()))?;
-    let quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
-    let npm = Invocation::new("npm").or_install("npm", NODE).args(quiet);
+    let quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
+    let npm = Invocation::new("npm").or_install("npm", NODE).args(quiet).args(NO_PROGRAMS);
     let npm = if kit.offline { npm.arg("--offline") } else { npm };
     Ok(npm.env("npm_config_cache", kit.cache.of_tool("npm")?))
 }
+
+/// On the command line, where nothing that a plugin's `.npmrc` says is stronger: no scripts, and no git but that of the PATH, which
+/// npm runs for packages that are repositories.
+const NO_PROGRAMS: [&str; 2] = ["--ignore-scripts", "--git=git"];
 
 const NODE: &str = "install Node.js 20 or newer, with npm: https://nodejs.org";
 

@@ -139,6 +139,38 @@ mod tests {
     }
 
     #[test]
+    fn no_program_of_a_plugin_is_run_whatever_its_npmrc_says() {
+        let world = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = world.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let ran = world.path().join("ran");
+        let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\n", ran.display());
+        write("plugin/evil.sh", &script);
+        let evil = world.path().join("plugin/evil.sh");
+        fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let evil = evil.display();
+        write("plugin/.npmrc", &format!("ignore-scripts=false\nscript-shell={evil}\ngit={evil}\nshell={evil}\n"));
+        write("plugin/dep/package.json", r#"{"name":"dep","version":"1.0.0","scripts":{"postinstall":"./evil.sh"}}"#);
+        let install = |dependency: &str| {
+            let package = json!({"name": "plugin", "dependencies": {"dep": dependency},
+                "scripts": {"preinstall": "./evil.sh", "postinstall": "./evil.sh", "prepare": "./evil.sh"}});
+            write("plugin/package.json", &package.to_string());
+            let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
+            let kit = Kit { carried: &[], cache, offline: false, say: &|_| {} };
+            packages(&kit, &world.path().join("plugin"), &package)
+        };
+        install("file:dep").unwrap();
+        assert!(world.path().join("plugin/node_modules/dep/package.json").is_file(), "it is installed");
+        // Nothing is there.
+        install(&format!("git+file://{}/nothing.git", world.path().display())).unwrap_err();
+        let ran = fs::read_to_string(ran).unwrap_or_default();
+        assert_eq!(ran, "", "nothing of the plugin's was run");
+    }
+
+    #[test]
     fn npm_is_needed_for_packages_of_others_alone() {
         for (package, expected) in [
             (json!({}), false),
