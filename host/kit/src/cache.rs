@@ -24,6 +24,12 @@ impl Cache {
         &self.0
     }
 
+    /// Where code is that was compiled from components. Nothing of it is written here.
+    #[must_use]
+    pub fn compiled(&self) -> PathBuf {
+        self.0.join("compiled")
+    }
+
     /// Where the toolchains are.
     pub(crate) fn toolchains(&self) -> Result<PathBuf, Failed> {
         self.made("toolchains")

@@ -5,6 +5,8 @@
 //! were authenticated are the ones that are loaded, whatever becomes of the file meanwhile. A file that is damaged,
 //! foreign, or written by another version is compiled anew. A cache that cannot be read or written costs time and nothing
 //! else.
+//!
+//! A folder is one host's, or a user's whose programs share it: [`CacheOwner`].
 
 pub(crate) mod code;
 mod key;
@@ -13,12 +15,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use domain::Digest;
+use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -26,8 +30,24 @@ use wasmtime::component::Component;
 use self::key::{Key, TAG};
 use crate::engine::CONFIGURATION;
 
+/// Whose a folder of compiled code is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheOwner {
+    /// One host's, which knows what it judged, and says what it needs no more: [`Sandbox::retain`](crate::Sandbox::retain).
+    #[default]
+    Host,
+    /// A user's, whose programs share it, several at once and with bounds of their own. So that none is lenient because another
+    /// was, each looks at a component's structure for itself; code is kept that was compiled within
+    /// [`CompileBounds::default`](crate::CompileBounds), and only programs whose bounds are no tighter look for any. Code is
+    /// kept for a component without what it declares, so that packing one is no reason to compile it again.
+    ///
+    /// Where the folder cannot be used, or is somebody else's, there is no cache and no error.
+    User,
+}
+
 /// The folder of compiled code.
 pub(crate) struct Cache {
+    pub(crate) owner: CacheOwner,
     folder: PathBuf,
     key: Key,
     /// What of the host decides whether code fits: the first part of each file's name.
@@ -40,11 +60,17 @@ pub(crate) struct Cache {
 /// How the name of a file begins that is being written; the number of the host's process follows.
 const DRAFT: &str = "draft-";
 
+/// After this long nobody goes on writing a file.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
 impl Cache {
     /// Opens the folder, making it and its key where they are missing.
-    pub(crate) fn open(folder: &Path, engine: &Engine, most: u64) -> anyhow::Result<Self> {
+    pub(crate) fn open(folder: &Path, owner: CacheOwner, engine: &Engine, most: u64) -> anyhow::Result<Self> {
         let in_folder = || format!("could not set up the folder of compiled code at {}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(in_folder)?;
+        if owner == CacheOwner::User {
+            is_ours(folder).with_context(in_folder)?;
+        }
         // It may have been there before, with the rights of whoever made it.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(in_folder)?;
         let key = Key::open(&folder.join("key")).with_context(in_folder)?;
@@ -52,7 +78,7 @@ impl Cache {
         CONFIGURATION.hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
-        Ok(Self { folder: folder.to_owned(), key, engine, most, written: AtomicU64::new(0) })
+        Ok(Self { owner, folder: folder.to_owned(), key, engine, most, written: AtomicU64::new(0) })
     }
 
     /// The compiled code of a component, if there is a file for it that this host wrote.
@@ -100,25 +126,34 @@ impl Cache {
         Ok(removed)
     }
 
-    /// Removes the oldest code until what is left is no more than there may be. What was just written stays.
+    /// Removes the oldest code until what is left is no more than there may be, and what was begun long ago by programs that
+    /// were killed. What was just written stays.
     fn shrink(&self, written: Digest) -> io::Result<()> {
-        let mut files = Vec::new();
+        let (mut files, mut drafts) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             // A file that is gone by now needs no room.
             let Ok(metadata) = path.metadata() else { continue };
             if path.extension().is_some_and(|end| end == "cwasm") {
                 files.push((metadata.modified()?, metadata.len(), path));
+            } else if path.file_name().is_some_and(|name| name.to_string_lossy().contains(DRAFT)) {
+                drafts.push((metadata.modified()?, path));
             }
         }
         files.sort();
         let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
         let newest = self.path(written);
+        let now = files.iter().find(|(_, _, path)| *path == newest).map(|(time, _, _)| *time);
+        for (time, draft) in drafts {
+            if now.is_some_and(|now| now.duration_since(time).is_ok_and(|age| age > ABANDONED)) {
+                remove(&draft)?;
+            }
+        }
         for (_, size, path) in files.into_iter().filter(|(_, _, path)| *path != newest) {
             if total <= self.most {
                 break;
             }
-            fs::remove_file(&path)?;
+            remove(&path)?;
             total = total.saturating_sub(size);
         }
         Ok(())
@@ -149,6 +184,23 @@ impl Cache {
     /// The name is sealed with the code, so that one component's file cannot be passed off as another's.
     fn name(&self, digest: Digest) -> String {
         format!("{}-{}.cwasm", self.engine, digest.hex())
+    }
+}
+
+/// Whether a folder is one, and of the user who asks: what others write there, or the key that they know, would be run.
+fn is_ours(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() || found.uid() != geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is somebody else's, or no folder"));
+    }
+    Ok(())
+}
+
+/// Removes a file, which another program that uses the folder may have done already.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

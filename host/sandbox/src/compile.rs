@@ -38,6 +38,19 @@ pub enum Compiler {
     Child(ChildCompiler),
 }
 
+impl Compiler {
+    /// Whether what it compiles is what [`CompileBounds::default`] lets through, if it takes no longer than that.
+    pub(crate) fn is_bounded_as_usual(&self) -> bool {
+        let usual = CompileBounds::default();
+        match self {
+            Self::InProcess => false,
+            Self::Child(ChildCompiler { bounds, .. }) => {
+                bounds.memory == usual.memory && bounds.output == usual.output && bounds.time >= usual.time
+            }
+        }
+    }
+}
+
 /// A program that compiles, and what it may spend on one component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildCompiler {

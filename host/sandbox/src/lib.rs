@@ -42,6 +42,7 @@ mod wasi;
 
 pub use abi::package::Newer;
 pub use abi::{AbiVersion, Declared};
+pub use cache::CacheOwner;
 pub use call::{End, Job, Spent};
 pub use capability::filesystem::{Folder, raise_open_files};
 pub use capability::http::{

@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::Digest;
+use domain::{Digest, Span};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
 use crate::blocking::Places;
-use crate::cache::{Cache, code};
+use crate::cache::{Cache, CacheOwner, code};
 use crate::capability::config;
 use crate::capability::filesystem::most_open;
 use crate::capability::http::{self, HttpClient};
 use crate::capability::keyvalue::{self, Buckets};
 use crate::capability::{Capabilities, Capability};
-use crate::clock::{Clock, SystemClock};
-use crate::compile::{self, Children, Compiler};
+use crate::clock::{Clock, Stopwatch, SystemClock};
+use crate::compile::{self, Children, CompileBounds, Compiler};
 use crate::ending::excerpt;
 use crate::engine::{self, Ticker};
 use crate::guest::{Guest, Outside};
@@ -27,13 +27,14 @@ use crate::inspect::Interface;
 use crate::load::LoadError;
 use crate::plugin::Plugin;
 use crate::random::{Random, SystemRandom};
-use crate::{structure, wasi};
+use crate::{section, structure, wasi};
 
 /// How a sandbox is set up.
 pub struct Settings {
-    /// A folder for compiled code that belongs to this host alone, made if it is missing. Without one, code is compiled at
-    /// each start.
+    /// A folder for compiled code, made if it is missing. Without one, code is compiled at each start.
     pub cache: Option<PathBuf>,
+    /// Whose that folder is.
+    pub cache_owner: CacheOwner,
     /// Bytes of compiled code that are kept; beyond, the oldest goes.
     pub cache_bytes: u64,
     /// Where components are compiled.
@@ -56,6 +57,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cache: None,
+            cache_owner: CacheOwner::Host,
             cache_bytes: 4 << 30,
             compiler: Compiler::default(),
             pool: 1000,
@@ -108,8 +110,7 @@ impl Sandbox {
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
-        let most = settings.cache_bytes;
-        let cache = settings.cache.map(|folder| Cache::open(&folder, &engine, most)).transpose()?;
+        let cache = cache(&settings, &engine)?;
         let children = match settings.compiler {
             Compiler::InProcess => None,
             Compiler::Child(compiler) => Some(Children::new(compiler)),
@@ -198,17 +199,48 @@ impl Sandbox {
     /// # Errors
     /// When the folder cannot be read or changed.
     pub fn retain(&self, kept: &HashSet<Digest>) -> std::io::Result<usize> {
-        let Some(cache) = &self.0.cache else { return Ok(0) };
+        // What a user's other programs need is not for this one to say.
+        let Some(cache) = self.0.cache.as_ref().filter(|cache| cache.owner == CacheOwner::Host) else { return Ok(0) };
         let own = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
         cache.retain(&(kept | &own))
     }
 
     /// Compiled code, from the cache where it has it.
     pub(crate) fn component(&self, digest: Digest, bytes: &[u8]) -> Result<Component, LoadError> {
-        let shared = &self.0;
-        if let Some(component) = shared.cache.as_ref().and_then(|cache| cache.get(&shared.engine, digest)) {
+        match &self.0.cache {
+            None => self.compile(bytes).map(|(component, _)| component),
+            Some(cache) if cache.owner == CacheOwner::User => self.of_user(cache, bytes),
+            Some(cache) => {
+                if let Some(component) = cache.get(&self.0.engine, digest) {
+                    return Ok(component);
+                }
+                let (component, code) = self.compile(bytes)?;
+                cache.put(digest, &code);
+                Ok(component)
+            }
+        }
+    }
+
+    /// As [`CacheOwner::User`] says.
+    fn of_user(&self, cache: &Cache, bytes: &[u8]) -> Result<Component, LoadError> {
+        structure::check(bytes)?;
+        let bytes = section::without(bytes)?;
+        let digest = Digest::of(&bytes);
+        if let Some(component) = cache.get(&self.0.engine, digest) {
             return Ok(component);
         }
+        let usual = u64::try_from(CompileBounds::default().time.as_millis()).unwrap_or(u64::MAX);
+        let watch = Stopwatch::start(Span::from_millis(usual));
+        let (component, code) = self.compile(&bytes)?;
+        if !watch.is_over() {
+            cache.put(digest, &code);
+        }
+        Ok(component)
+    }
+
+    /// Compiles, and gives the code as well.
+    fn compile(&self, bytes: &[u8]) -> Result<(Component, Vec<u8>), LoadError> {
+        let shared = &self.0;
         structure::check(bytes)?;
         let compiled = match &shared.children {
             Some(children) => children.compile(bytes)?,
@@ -218,10 +250,7 @@ impl Sandbox {
             // Compilers here make what this engine takes, so what is wrong is that it needs more memories, tables or
             // instances than the pool has for one component.
             .map_err(|why| LoadError::Compile(excerpt(&why)))?;
-        if let Some(cache) = &shared.cache {
-            cache.put(digest, &compiled);
-        }
-        Ok(component)
+        Ok((component, compiled))
     }
 
     /// Links what the capabilities give, and nothing else: what is not linked cannot be called.
@@ -242,6 +271,20 @@ impl Sandbox {
         }
         linker.instantiate_pre(component).map_err(unfit)
     }
+}
+
+/// The folder of compiled code, if there is one that may be used.
+fn cache(settings: &Settings, engine: &Engine) -> anyhow::Result<Option<Cache>> {
+    let Some(folder) = &settings.cache else { return Ok(None) };
+    let opened = || Cache::open(folder, settings.cache_owner, engine, settings.cache_bytes);
+    if settings.cache_owner == CacheOwner::Host {
+        return opened().map(Some);
+    }
+    if !settings.compiler.is_bounded_as_usual() {
+        return Ok(None);
+    }
+    let cache = opened().inspect_err(|error| tracing::info!(error = format!("{error:#}"), "compiled code is not kept"));
+    Ok(cache.ok())
 }
 
 /// That a component does not fit its interface.

@@ -3,6 +3,7 @@
 //! Only a section of the component itself counts. What is inside of its modules is theirs: a compiler puts sections there,
 //! and whoever wrote the source of a module could, too.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
@@ -48,13 +49,7 @@ pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SectionError>, LoadErr
 /// # Errors
 /// When the bytes are no component.
 pub fn with(bytes: &[u8], content: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let mut packed = Vec::with_capacity(bytes.len() + content.len() + 32);
-    let mut kept = 0;
-    for section in sections(bytes)? {
-        packed.extend_from_slice(&bytes[kept..section.whole.start]);
-        kept = section.whole.end;
-    }
-    packed.extend_from_slice(&bytes[kept..]);
+    let mut packed = without(bytes)?.into_owned();
     let mut body = Vec::with_capacity(content.len() + 32);
     number(SECTION.len(), &mut body);
     body.extend_from_slice(SECTION.as_bytes());
@@ -63,6 +58,25 @@ pub fn with(bytes: &[u8], content: &[u8]) -> Result<Vec<u8>, LoadError> {
     number(body.len(), &mut packed);
     packed.extend_from_slice(&body);
     Ok(packed)
+}
+
+/// The component without this section: what of it is code does not change by what it declares.
+///
+/// # Errors
+/// When the bytes are no component.
+pub(crate) fn without(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
+    let found = sections(bytes)?;
+    if found.is_empty() {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut rest = Vec::with_capacity(bytes.len());
+    let mut kept = 0;
+    for section in found {
+        rest.extend_from_slice(&bytes[kept..section.whole.start]);
+        kept = section.whole.end;
+    }
+    rest.extend_from_slice(&bytes[kept..]);
+    Ok(Cow::Owned(rest))
 }
 
 /// A section with our name.
@@ -130,6 +144,7 @@ mod tests {
             let second = with(&first, b"other").expect("a component");
             assert_eq!(content(&second), Some(b"other".as_slice()));
             assert_eq!(second, with(EMPTY, b"other").expect("a component"), "nothing of the first is left");
+            assert_eq!(without(&second).expect("a component"), EMPTY);
         }
     }
 

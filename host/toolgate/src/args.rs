@@ -3,6 +3,7 @@
 mod access;
 mod answer;
 mod build;
+mod cache;
 mod conform;
 mod host;
 mod look;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 pub(crate) use access::{Grants, Pack};
 pub(crate) use answer::{Answer, Approve, Deny, Submit};
 pub(crate) use build::{Build, Dev, Toolchains};
+pub(crate) use cache::Cache;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use conform::Conform;
 pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};

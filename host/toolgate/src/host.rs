@@ -144,6 +144,7 @@ pub struct Builder {
     plugins: Option<PathBuf>,
     data: Option<PathBuf>,
     memory: bool,
+    user_cache: Option<PathBuf>,
     compiler: Option<CompilerProgram>,
 }
 
@@ -173,6 +174,15 @@ impl Builder {
     #[must_use]
     pub fn memory(mut self) -> Self {
         self.memory = true;
+        self
+    }
+
+    /// Keeps compiled code in this folder of the user's, if there is one, and not in the host's own: for hosts that live as long as
+    /// one command. Other programs of the user's may use it at the same time. Needs a [compiler](Self::compiler); what is kept is
+    /// said at [`CacheOwner::User`](sandbox::CacheOwner). A folder that cannot be used is done without.
+    #[must_use]
+    pub fn user_cache(mut self, folder: Option<PathBuf>) -> Self {
+        self.user_cache = folder;
         self
     }
 
@@ -207,9 +217,9 @@ impl Builder {
     /// # Errors
     /// [`OpenError`].
     pub async fn open(self) -> Result<Host, OpenError> {
-        let Self { config, plugins, data, memory, compiler } = self;
+        let Self { config, plugins, data, memory, user_cache, compiler } = self;
         let plugins = plugins.or_else(|| config.plugins.clone());
         let data = data.or_else(|| config.data.clone());
-        wire_up(Plan { config, plugins, data, memory, compiler }).await
+        wire_up(Plan { config, plugins, data, memory, user_cache, compiler }).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dispatch::ports::{Clock, Store};
@@ -10,7 +10,7 @@ use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
-use sandbox::{HttpClient, Resolver, Sandbox, SystemResolver};
+use sandbox::{CacheOwner, HttpClient, Resolver, Sandbox, SystemResolver};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use webhook::{Courier, Http, Webhooks};
@@ -73,6 +73,8 @@ pub(crate) struct Plan {
     pub(crate) data: Option<PathBuf>,
     /// Whether turns end with the host.
     pub(crate) memory: bool,
+    /// A folder of the user's in which compiled code is kept, in the place of the host's own.
+    pub(crate) user_cache: Option<PathBuf>,
     /// What compiles components; without one, this process does.
     pub(crate) compiler: Option<CompilerProgram>,
 }
@@ -92,7 +94,8 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
     let buckets = StoredBuckets(key_value);
-    let sandbox = sandbox(sandbox_settings(&plan.config, plan.compiler, Some(&data), buckets, Some(http)))?;
+    let code = plan.user_cache.map_or_else(|| Code::OfHost(data.join("compiled")), Code::OfUser);
+    let sandbox = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
     let on_guests = guests.handle().clone();
@@ -175,40 +178,68 @@ fn granted(settings: &registry::Settings) -> Vec<String> {
     plugins.into_iter().flat_map(of).collect()
 }
 
-/// A sandbox that is set up as a host's is and keeps nothing, for checking components.
+/// Bytes of compiled code that are kept for a user.
+const USER_CACHE: u64 = 2 << 30;
+
+/// Where compiled code is kept.
+enum Code {
+    Nowhere,
+    OfHost(PathBuf),
+    OfUser(PathBuf),
+}
+
+/// A sandbox that is set up as a host's is, for checking components. Compiled code is kept in the folder that is given, if one is:
+/// [`CacheOwner::User`](sandbox::CacheOwner).
 ///
 /// # Errors
 /// [`OpenError::Sandbox`].
-pub fn checking_sandbox(config: &Config, compiler: Option<CompilerProgram>) -> Result<Sandbox, OpenError> {
-    sandbox(checking_settings(config, compiler))
+pub fn checking_sandbox(
+    config: &Config,
+    compiler: Option<CompilerProgram>,
+    user_cache: Option<PathBuf>,
+) -> Result<Sandbox, OpenError> {
+    sandbox(checking_settings(config, compiler, user_cache))
 }
 
 /// How such a sandbox is set up, for whoever wants to change something.
 #[must_use]
-pub fn checking_settings(config: &Config, compiler: Option<CompilerProgram>) -> sandbox::Settings {
-    sandbox_settings(config, compiler, None, StoredBuckets(KeyValue::in_memory()), None)
+pub fn checking_settings(
+    config: &Config,
+    compiler: Option<CompilerProgram>,
+    user_cache: Option<PathBuf>,
+) -> sandbox::Settings {
+    let code = user_cache.map_or(Code::Nowhere, Code::OfUser);
+    sandbox_settings(config, compiler, code, StoredBuckets(KeyValue::in_memory()), None)
 }
 
 fn sandbox(settings: sandbox::Settings) -> Result<Sandbox, OpenError> {
     Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
 }
 
-/// A sandbox with its code kept in the data folder, if there is one.
+/// How a sandbox is set up.
 fn sandbox_settings(
     config: &Config,
     program: Option<CompilerProgram>,
-    data: Option<&Path>,
+    code: Code,
     buckets: StoredBuckets,
     http: Option<HttpClient>,
 ) -> sandbox::Settings {
+    let usual = sandbox::Settings::default();
+    let (cache, cache_owner, cache_bytes) = match code {
+        Code::Nowhere => (None, CacheOwner::Host, usual.cache_bytes),
+        Code::OfHost(folder) => (Some(folder), CacheOwner::Host, usual.cache_bytes),
+        Code::OfUser(folder) => (Some(folder), CacheOwner::User, USER_CACHE),
+    };
     sandbox::Settings {
-        cache: data.map(|data| data.join("compiled")),
+        cache,
+        cache_owner,
+        cache_bytes,
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),
         pool: config.pool.map_or(POOL, NonZeroU32::get),
         keyvalue: Some(Arc::new(buckets)),
         http,
-        ..sandbox::Settings::default()
+        ..usual
     }
 }
 

@@ -2,15 +2,16 @@
 
 #![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use expect_test::{Expect, expect};
+use expect_test::{Expect, expect, expect_file};
 
 fn toolgate(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     // What the one who runs the tests has set for a host of theirs.
-    for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG"] {
+    for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG", "CACHE"] {
         command.env_remove(format!("TOOLGATE_{name}"));
     }
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").output().expect("the binary runs")
@@ -26,19 +27,36 @@ fn check(arguments: &[&str], code: i32, expect: &Expect) {
     assert_eq!(output.status.code(), Some(code));
 }
 
-#[test]
-fn every_command_explains_itself() {
-    let commands = [
-        "serve", "check", "call", "tools", "submit", "pending", "show", "approve", "deny", "answer", "events", "audit",
-        "new", "build", "dev", "token", "config", "export", "pack", "grants",
-    ];
-    let folder = folder();
-    let help = String::from_utf8(toolgate(folder.path(), &["--help"]).stdout).expect("text");
-    for command in commands {
-        assert!(help.contains(&format!("\n  {command} ")), "{command}");
-        let output = toolgate(folder.path(), &[command, "--help"]);
-        assert!(output.status.success() && output.stdout.len() > 200, "{command}");
+/// What a command says of itself, and what those below it do.
+fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
+    let output = toolgate(folder, &[command, &["--help"]].concat());
+    assert!(output.status.success(), "{command:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let below = text.split("\nCommands:\n").nth(1).unwrap_or_default();
+    let below: Vec<_> =
+        below.lines().take_while(|line| !line.is_empty()).filter(|line| line.starts_with("  ")).collect();
+    let names = below.iter().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let names: Vec<_> = names.filter(|name| *name != "help").collect();
+    said.push((["toolgate"].iter().chain(command).copied().collect::<Vec<_>>().join("-"), text.clone()));
+    for name in names {
+        help(folder, &[command, &[name]].concat(), said);
     }
+}
+
+/// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate --test cli` writes them anew.
+#[test]
+fn every_command_explains_itself_as_it_is_written_down() {
+    let (folder, mut said) = (folder(), Vec::new());
+    help(folder.path(), &[], &mut said);
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
+    for (name, text) in &said {
+        expect_file![written.join(format!("{name}.txt"))].assert_eq(text);
+    }
+    let names: BTreeSet<_> = said.iter().map(|(name, _)| format!("{name}.txt")).collect();
+    let files = std::fs::read_dir(&written).expect("a folder");
+    let files: BTreeSet<_> = files.map(|file| file.expect("a file").file_name().into_string().expect("text")).collect();
+    assert_eq!(files, names, "one file for each command, and none for one that is gone");
+    assert!(names.len() > 20 && names.contains("toolgate-token-create.txt"), "{names:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use wasmtime::component::Component;
 #[expect(unsafe_code, reason = "loading compiled code is trusting it, and this is where the trust is stated")]
 pub(crate) fn load(engine: &Engine, trusted: &[u8]) -> Result<Component, String> {
     // SAFETY: the bytes are in memory, where nobody can change them meanwhile, and they are what `precompile_component`
-    // made: `Cache::get` passes bytes whose tag it has verified under the host's own key, and `Sandbox::component` what it
-    // compiled itself or read from the pipe of a child that runs the host's own program.
+    // made: `Cache::get` passes bytes whose tag it has verified under a key that this user alone can read, and `Sandbox::compile`
+    // what it compiled itself or read from the pipe of a child that runs the host's own program.
     unsafe { Component::deserialize(engine, trusted) }.map_err(|error| format!("{error:#}"))
 }

@@ -1,11 +1,12 @@
 //! The key under which compiled code is authenticated.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use hmac::{Hmac, Mac as _};
+use rustix::process::geteuid;
 use sha2::Sha256;
 
 /// Bytes of a tag, which stands at the end of each file.
@@ -17,9 +18,9 @@ pub(super) struct Key(Hmac<Sha256>);
 impl Key {
     /// Reads the key, or makes one. Whoever deletes it has everything compiled again.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        match fs::read(path) {
-            Ok(bytes) if bytes.len() == 32 => return Self::new(&bytes),
-            Ok(_) => fs::remove_file(path)?,
+        match Self::read(path) {
+            Ok(Some(key)) => return Ok(key),
+            Ok(None) => fs::remove_file(path)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -34,9 +35,23 @@ impl Key {
         fs::remove_file(&draft)?;
         match linked {
             Ok(()) => Self::new(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::new(&fs::read(path)?),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Self::read(path)?.ok_or_else(|| io::Error::other("the key is being replaced by others"))
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// The key of a file; `None` if it is none, or one that somebody else made or could have read.
+    fn read(path: &Path) -> io::Result<Option<Self>> {
+        let mut file = fs::File::open(path)?;
+        let found = file.metadata()?;
+        let is_secret = found.is_file() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
+        let mut bytes = [0; 32];
+        if !is_secret || found.len() != 32 || file.read_exact(&mut bytes).is_err() {
+            return Ok(None);
+        }
+        Self::new(&bytes).map(Some)
     }
 
     fn new(bytes: &[u8]) -> io::Result<Self> {

@@ -21,7 +21,7 @@ fn works(sandbox: &Sandbox, component: &[u8]) {
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
 }
 
-fn code(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn code(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "cwasm")).collect();
     files.sort();

@@ -17,4 +17,5 @@ mod policies;
 mod reports;
 mod secrets;
 mod stopping;
+mod user_cache;
 mod world;

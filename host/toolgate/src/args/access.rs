@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Cache;
+
 /// Write what a component declares, and what it wants, into the component.
 ///
 /// Asks the component for its tools once, in a sandbox without any grant, and adds a section with what it says. A host reads
@@ -28,6 +30,8 @@ pub(crate) struct Pack {
     /// What the plugin wants, and why
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 /// Show what a plugin wants, what it is granted, and what is missing.

@@ -6,6 +6,8 @@ use clap::Args;
 use kit::Language;
 use toolgate::config::Grant;
 
+use super::Cache;
+
 /// Build a plugin in any language: a component that is packed, checked, and ready to be loaded.
 ///
 /// The folder's files say which language it is: Cargo.toml, pyproject.toml, package.json, go.mod or plugin.c. What a language
@@ -34,14 +36,12 @@ pub(crate) struct Build {
 
 /// Where toolchains come from.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Toolchains")]
 pub(crate) struct Toolchains {
-    /// The folder that they are kept in [default: toolgate in XDG_CACHE_HOME or ~/.cache]
-    #[arg(long, env = "TOOLGATE_CACHE", value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
     /// Fetch nothing, and say what is missing
     #[arg(long)]
     pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 /// Build a plugin whenever its sources change, load it, and call it.

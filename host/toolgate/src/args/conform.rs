@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Cache;
+
 /// Hold a component to what hosts, models and people expect of one: the conformance kit.
 ///
 /// Loads it, and calls its server tools with examples and with what programs get wrong: arguments that break the schema,
@@ -31,4 +33,6 @@ pub(crate) struct Conform {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use toolgate::config::Grant;
 
-use super::Data;
+use super::{Cache, Data};
 
 /// Serve a folder of plugins.
 ///
@@ -58,6 +58,8 @@ pub(crate) struct Check {
     /// Print JSON: one object for each file
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 /// Make one call, here and now, without a host that runs.
@@ -92,6 +94,8 @@ pub(crate) struct Call {
     /// The configuration [default: ./toolgate.toml, if there is one]
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 /// Say what the configuration means, or what it may say.

@@ -11,7 +11,7 @@ use registry::{Access, Holder, LoadRule, Manifest, PackError, Packed, Registry, 
 use sandbox::Sandbox;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
-use crate::args::Toolchains;
+use crate::args::{Cache, Toolchains};
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 
@@ -20,11 +20,10 @@ pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.
 
 /// With what plugins are built.
 pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
-    let folder = args.cache.clone().or_else(toolgate::config::user_cache).ok_or_else(|| {
+    let cache = args.cache.folder().ok_or_else(|| {
         Report::new(Exit::Usage, "there is no folder for toolchains: neither TOOLGATE_CACHE nor HOME is set")
             .hint("name one with --cache")
     })?;
-    let cache = kit::Cache::at(&folder).context("the current folder cannot be told")?;
     Ok(Kit { carried: CARRIED, cache, offline: args.offline, say })
 }
 
@@ -60,11 +59,11 @@ pub(super) const COMPILE: NonZeroU64 = match NonZeroU64::new(20 * 60 * 1000) {
 };
 
 /// A sandbox that compiles and asks one component at a time, without any grant.
-pub(super) fn sandbox() -> Result<Sandbox, Report> {
+pub(super) fn sandbox(cache: &Cache) -> Result<Sandbox, Report> {
     let mut config = Config::default();
     config.pool = NonZeroU32::new(4);
     config.compile.time_ms = Some(COMPILE);
-    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?)
+    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled()).map_err(anyhow::Error::from)?)
 }
 
 /// A component that is fit to be loaded by a host that grants what it wants.

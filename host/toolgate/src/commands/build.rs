@@ -17,7 +17,7 @@ pub(super) fn run(args: &Build, terminal: &Terminal) -> Result<(), Report> {
     let kit = author::kit(&args.toolchains, &say)?;
     let told = |error: Failed| author::failed(&error);
     let project = Project::open(&args.folder, args.lang).map_err(told)?;
-    let made = author::make(&kit, &project, &author::sandbox()?)?;
+    let made = author::make(&kit, &project, &author::sandbox(&args.toolchains.cache)?)?;
     let file = match &args.out {
         Some(out) => out.clone(),
         // As short as it was typed.

@@ -86,6 +86,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     // A guest or a few are all that this host will ever run.
     config.pool = NonZeroU32::new(16);
     let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
+    let builder = builder.user_cache(args.cache.compiled());
     let Some(name) = named else {
         if !folder.is_dir() {
             return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))

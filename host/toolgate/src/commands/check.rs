@@ -21,7 +21,8 @@ pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
     let mut config = Config::read(args.config.as_deref())?;
     // One guest at a time is all that this sandbox will ever run.
     config.pool = NonZeroU32::new(4);
-    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?)).map_err(anyhow::Error::from)?;
+    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), args.cache.compiled());
+    let sandbox = sandbox.map_err(anyhow::Error::from)?;
     let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
     let mut refused = false;
     for file in &args.files {

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Conform, terminal: &Terminal) -> Result<(), Report> {
     let examples = examples(args)?;
     let around = Surroundings::default();
     let config = Config::default();
-    let base = toolgate::checking_settings(&config, Some(super::compiler()?));
+    let base = toolgate::checking_settings(&config, Some(super::compiler()?), args.cache.compiled());
     let sandbox = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
     let settings = settings(&name, &bytes);
     let time = Duration::from_secs(args.seconds);

@@ -13,7 +13,7 @@ use crate::terminal::{Ink, Terminal};
 pub(super) fn run(args: &Pack, terminal: &Terminal) -> Result<(), Report> {
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-    let packed = Registry::pack(&author::sandbox()?, &bytes, manifest)
+    let packed = Registry::pack(&author::sandbox(&args.cache)?, &bytes, manifest)
         .map_err(|error| author::refused(&args.file.display().to_string(), &error))?;
     let out = args.out.as_deref().unwrap_or(&args.file);
     author::write(out, &packed.bytes)?;

@@ -77,7 +77,7 @@ fn read(args: &Explain, arguments: Json) -> Result<wire::Explanation, Report> {
 fn find(config: &Config, folder: &Path, name: &str) -> Result<Tool, Report> {
     let files = components(folder).with_context(|| format!("cannot read the folder of plugins {}", folder.display()));
     let files = files.map_err(|error| Report::from(error).hint("name it with --plugins, or ask a host with --url"))?;
-    let sandbox = toolgate::checking_sandbox(config, Some(super::compiler()?)).map_err(anyhow::Error::from)?;
+    let sandbox = toolgate::checking_sandbox(config, Some(super::compiler()?), None).map_err(anyhow::Error::from)?;
     let settings = config.registry(Path::new(""), &SecretValues::default());
     let mut names = Vec::new();
     for file in &files {

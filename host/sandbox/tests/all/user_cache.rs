@@ -1,0 +1,183 @@
+//! Compiled code that several programs of one user keep: compiled once, and none is lenient because another was.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use domain::Digest;
+use toolgate_sandbox::{
+    CacheOwner, Capabilities, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Sandbox, Settings,
+    section,
+};
+
+use crate::cache::code;
+use crate::guests::{guest, with_section};
+use crate::world::{run, tight, value};
+
+const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
+
+fn compiler(bounds: CompileBounds) -> ChildCompiler {
+    ChildCompiler { program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate-compiler")), arguments: Vec::new(), bounds }
+}
+
+/// One that is not there: whoever has to compile fails.
+fn none(bounds: CompileBounds) -> ChildCompiler {
+    ChildCompiler { program: "/does/not/exist".into(), ..compiler(bounds) }
+}
+
+fn open(compiler: ChildCompiler, folder: &Path, cache_bytes: u64) -> Sandbox {
+    let settings = Settings {
+        cache: Some(folder.to_owned()),
+        cache_owner: CacheOwner::User,
+        cache_bytes,
+        compiler: Compiler::Child(compiler),
+        pool: 2,
+        ..Settings::default()
+    };
+    Sandbox::new(settings).expect("a sandbox")
+}
+
+fn load(compiler: ChildCompiler, folder: &Path, component: &[u8]) -> Result<(), LoadError> {
+    let sandbox = open(compiler, folder, 1 << 30);
+    let plugin = sandbox.load(Digest::of(component), component, Capabilities::default())?;
+    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    Ok(())
+}
+
+fn usual() -> CompileBounds {
+    CompileBounds::default()
+}
+
+#[test]
+fn what_one_program_compiled_no_other_compiles_whatever_it_declares() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("compiled");
+    let component = guest(ECHO);
+    load(compiler(usual()), &path, &component).expect("it is compiled");
+    load(none(usual()), &path, &component).expect("it is kept");
+    let packed = section::with(&component, b"what it declares").expect("a component");
+    load(none(usual()), &path, &packed).expect("the same code, with a declaration");
+    assert_eq!(code(&path).len(), 1);
+    let other = guest("(unreachable)");
+    let error = open(none(usual()), &path, 1 << 30).load(Digest::of(&other), &other, Capabilities::default());
+    assert!(matches!(error, Err(LoadError::Host(_))), "another one is compiled");
+
+    // A program that needs nothing of it does not say so for the others.
+    let sandbox = open(none(usual()), &path, 1 << 30);
+    assert_eq!(sandbox.retain(&std::collections::HashSet::new()).expect("it may"), 0);
+    load(none(usual()), &path, &component).expect("it is still kept");
+}
+
+#[test]
+fn a_changed_byte_is_noticed_and_compiled_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    load(compiler(usual()), folder.path(), &component).expect("it is compiled");
+    let [file] = &code(folder.path())[..] else { panic!("one file") };
+    let good = fs::read(file).expect("it is there");
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    fs::write(file, &bad).expect("we may");
+    assert!(matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))), "it is not run");
+    load(compiler(usual()), folder.path(), &component).expect("it is compiled");
+    assert!(fs::read(file).expect("it is there") == good);
+}
+
+#[test]
+fn nobody_is_lenient_because_another_program_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    load(compiler(usual()), folder.path(), &component).expect("it is compiled");
+    let tight = CompileBounds { output: 1_000, ..usual() };
+    let refused = load(compiler(tight), folder.path(), &component);
+    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own bound counts");
+    for bounds in [CompileBounds { memory: 1 << 30, ..usual() }, CompileBounds { time: usual().time / 2, ..usual() }] {
+        assert!(matches!(load(none(bounds), folder.path(), &component), Err(LoadError::Host(_))), "it is compiled");
+    }
+    load(none(CompileBounds { time: usual().time * 10, ..usual() }), folder.path(), &component).expect("it is kept");
+
+    // The code of this one is there, and its structure is not what it may be.
+    let mut name = vec![15];
+    name.extend_from_slice(section::SECTION.as_bytes());
+    let flooded = (0..2_001).fold(component, |component, _| with_section(component, 0, &name));
+    assert!(matches!(load(compiler(usual()), folder.path(), &flooded), Err(LoadError::Structure(_))));
+}
+
+#[test]
+fn what_was_compiled_under_wider_bounds_is_not_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    for bounds in [
+        CompileBounds { memory: usual().memory * 2, ..usual() },
+        CompileBounds { output: usual().output * 2, ..usual() },
+    ] {
+        load(compiler(bounds), folder.path(), &component).expect("it is compiled");
+        assert!(matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))));
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_done_without() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    let (file, link, elsewhere) =
+        (folder.path().join("file"), folder.path().join("link"), folder.path().join("elsewhere"));
+    fs::write(&file, "no folder").expect("we may");
+    load(compiler(usual()), &file.join("compiled"), &component).expect("it is compiled");
+    // Whoever made the link may have chosen what lies behind it.
+    fs::create_dir(&elsewhere).expect("we may");
+    symlink(&elsewhere, &link).expect("we may");
+    load(compiler(usual()), &link, &component).expect("it is compiled");
+    assert_eq!(fs::read_dir(&elsewhere).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_key_that_others_could_read_is_made_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    load(compiler(usual()), folder.path(), &component).expect("it is compiled");
+    let key = folder.path().join("key");
+    let known = fs::read(&key).expect("a key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).expect("ours");
+    assert!(
+        matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))),
+        "whoever knows it could have written the code"
+    );
+    assert_ne!(fs::read(&key).expect("a key"), known);
+    assert_eq!(fs::metadata(&key).expect("a key").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn programs_that_start_at_once_all_have_what_they_need() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("compiled");
+    let components = [guest(ECHO), guest("(i32.const 0)"), guest("(i32.const 1)")];
+    std::thread::scope(|scope| {
+        for at in 0..6 {
+            let (path, component) = (&path, &components[at % 3]);
+            scope.spawn(move || {
+                // Room for one of them alone, so that they remove what the others write.
+                let sandbox = open(compiler(usual()), path, 1);
+                sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
+            });
+        }
+    });
+    load(compiler(usual()), &path, &components[0]).expect("it loads");
+    load(none(usual()), &path, &components[0]).expect("it is kept");
+}
+
+#[test]
+fn what_killed_programs_had_begun_goes_and_what_others_write_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let draft = |name: &str, age: u64| {
+        let file = fs::File::create(folder.path().join(name)).expect("we may");
+        let now = file.metadata().expect("ours").modified().expect("a time");
+        file.set_modified(now - std::time::Duration::from_secs(age)).expect("ours");
+    };
+    draft("draft-1-0", 2 * 60 * 60);
+    draft("key.draft-1", 2 * 60 * 60);
+    draft("draft-2-0", 30 * 60);
+    load(compiler(usual()), folder.path(), &guest(ECHO)).expect("it is compiled");
+    let there = |name: &str| folder.path().join(name).exists();
+    assert_eq!((there("draft-1-0"), there("key.draft-1"), there("draft-2-0")), (false, false, true));
+}
