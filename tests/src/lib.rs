@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "what tests are made of fails by panicking, as tests do")]
 
 pub mod clock;
+pub mod dev;
 pub mod faults;
 pub mod guests;
 pub mod host;

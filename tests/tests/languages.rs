@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
+#[path = "languages/developing.rs"]
+mod developing;
 #[path = "languages/examples.rs"]
 mod examples;
 #[path = "languages/skeletons.rs"]

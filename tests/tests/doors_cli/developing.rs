@@ -1,59 +1,18 @@
-//! `toolgate dev` builds what was changed, loads it, and tells what the examples come to.
+//! `toolgate dev` builds what was changed, loads it, and tells what the examples come to. Other languages than Rust are tried in
+//! `languages/developing.rs`.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
 
+use toolgate_tests::dev::{Dev, change, has};
 use toolgate_tests::host::{Host, Setup};
 
 use crate::making::plugins;
 
-/// `toolgate dev` on the folder `watched`, killed when it is dropped. No other test has a package of this name: cargo tells those
-/// that share a target folder apart by their names alone, and one would be taken for another.
-struct Dev {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
-impl Dev {
-    fn start(host: &Host, words: &[&str]) -> Self {
-        let mut command = host.command(None, &[&["dev", "watched", "--offline"], words].concat());
-        command
-            .env("CARGO_TARGET_DIR", plugins().join("target/new"))
-            .env("TOOLGATE_CACHE", host.folder().join("cache"));
-        let errors = fs::File::create(host.folder().join("dev.log")).unwrap();
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    /// What it says until it waits for a change.
-    fn round(&mut self) -> Vec<String> {
-        let mut said = Vec::new();
-        loop {
-            let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended: {said:#?}");
-            let line = line.trim_end().to_owned();
-            if line == "waiting for changes in watched" {
-                return said;
-            }
-            said.push(line);
-        }
-    }
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        // If it has ended already there is nothing to end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Whether a line begins so.
-#[track_caller]
-fn has(said: &[String], beginning: &str) {
-    assert!(said.iter().any(|line| line.starts_with(beginning)), "{beginning}: {said:#?}");
+/// On the folder `watched`. No other test has a package of this name: cargo tells those that share a target folder apart by their
+/// names alone, and one would be taken for another.
+fn start(host: &Host, words: &[&str]) -> Dev {
+    let folders = [("CARGO_TARGET_DIR", plugins().join("target/new")), ("TOOLGATE_CACHE", host.folder().join("cache"))];
+    Dev::start(host, "watched", &[&["--offline"], words].concat(), &folders)
 }
 
 #[test]
@@ -67,7 +26,7 @@ fn what_is_changed_is_built_loaded_and_called() {
     let source = host.folder().join("watched/src/lib.rs");
     let text = fs::read_to_string(&source).unwrap();
 
-    let mut dev = Dev::start(&host, &["--plugins", "plugins"]);
+    let mut dev = start(&host, &["--plugins", "plugins"]);
     let said = dev.round();
     has(&said, "built watched/build/watched.wasm: watched_count");
     has(&said, "loaded watched");
@@ -75,7 +34,7 @@ fn what_is_changed_is_built_loaded_and_called() {
     has(&said, "ok watched_count: nothing  (");
     let first = fs::read(host.plugin_file("watched")).unwrap();
 
-    fs::write(&source, text.replace(".count()", ".count() + 1")).unwrap();
+    change(&source, (".count()", ".count() + 1"));
     let said = dev.round();
     has(&said, "differs watched_count  (");
     has(&said, "  expected 2, got 3");
@@ -84,14 +43,11 @@ fn what_is_changed_is_built_loaded_and_called() {
 
     fs::write(&source, "nonsense").unwrap();
     assert_eq!(dev.round(), ["not loaded: what was loaded before stays"]);
-    let errors = fs::read_to_string(host.folder().join("dev.log")).unwrap();
-    assert!(errors.contains("error: compiling the plugin failed"), "{errors}");
+    let errors = dev.errors();
+    assert!(errors.contains("error: compiling the plugin failed") && errors.contains("src/lib.rs:1:1"), "{errors}");
     assert_eq!(fs::read(host.plugin_file("watched")).unwrap(), second);
 
     fs::write(&source, &text).unwrap();
     has(&dev.round(), "ok watched_count  (");
-
-    let id = dev.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert_eq!(dev.child.wait().unwrap().code(), Some(0), "Ctrl-C is how it ends");
+    assert_eq!(dev.interrupt(), 0, "Ctrl-C is how it ends");
 }

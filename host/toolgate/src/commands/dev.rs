@@ -21,7 +21,7 @@ use toolgate::config::Config;
 
 use self::sources::{Snapshot, Sources};
 use super::author::{self, Made};
-use super::build;
+use super::{build, call};
 use crate::args::Dev;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
@@ -42,6 +42,9 @@ enum Event {
 }
 
 pub(super) fn run(args: &Dev, terminal: &Terminal) -> Result<(), Report> {
+    if let [_, arguments] = &args.call[..] {
+        call::arguments(arguments)?;
+    }
     let say = author::say(terminal);
     let kit = author::kit(&args.toolchains, &say)?;
     let project = Project::open(&args.folder, args.lang).map_err(|error: Failed| author::failed(&error))?;
@@ -50,7 +53,17 @@ pub(super) fn run(args: &Dev, terminal: &Terminal) -> Result<(), Report> {
     let (sender, events) = mpsc::channel();
     runtime.spawn(until_the_end(sender.clone()));
     let host = runtime.block_on(open(args, &name))?;
-    let mut round = Round { args, terminal, kit, name, sandbox: author::sandbox()?, runtime: &runtime, host, calls: 0 };
+    let mut round = Round {
+        args,
+        terminal,
+        kit,
+        name,
+        sandbox: author::sandbox(&args.toolchains.cache)?,
+        runtime: &runtime,
+        host,
+        is_loaded: false,
+        calls: 0,
+    };
     let mut sources = Sources::watch(project.folder(), sender).context("cannot watch the plugin's folder")?;
     loop {
         let seen = sources.look();
@@ -122,6 +135,7 @@ async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
     config.pool = NonZeroU32::new(16);
     config.compile.time_ms.get_or_insert(author::COMPILE);
     let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
+    let builder = builder.user_cache(args.toolchains.cache.compiled());
     Ok(builder.open().await.map_err(anyhow::Error::from)?)
 }
 
@@ -134,6 +148,8 @@ struct Round<'a> {
     sandbox: Sandbox,
     runtime: &'a Runtime,
     host: Host,
+    /// Whether what this round has built was loaded.
+    is_loaded: bool,
     /// Calls that were made: each has an id of its own.
     calls: u64,
 }
@@ -141,6 +157,7 @@ struct Round<'a> {
 impl Round<'_> {
     /// Builds, loads, calls.
     fn run(&mut self) -> Result<(), Report> {
+        self.is_loaded = false;
         let project = Project::open(&self.args.folder, self.args.lang).map_err(|error| author::failed(&error))?;
         if project.name() != self.name.as_str() {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
@@ -154,6 +171,7 @@ impl Round<'_> {
         let as_typed = self.args.folder.join("build").join(format!("{}.wasm", project.name()));
         self.terminal.line(build::summary(&as_typed, &made, self.terminal))?;
         self.load(&made)?;
+        self.is_loaded = true;
         self.hand_over(&made)?;
         self.call(&project)
     }
@@ -189,6 +207,9 @@ impl Round<'_> {
     /// Says what went wrong. Nothing ends by it.
     fn tell(&self, report: &Report) -> Result<(), Report> {
         report.print(self.terminal);
+        if self.is_loaded {
+            return Ok(());
+        }
         let stays = format!("{}: what was loaded before stays", self.terminal.ink(Ink::Bad, "not loaded"));
         self.terminal.line(stays)?;
         Ok(())

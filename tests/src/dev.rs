@@ -1,0 +1,110 @@
+//! `toolgate dev` as a process: what it says, round by round.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::host::Host;
+
+/// `toolgate dev` on a plugin's folder in that of a host. It is killed when this is dropped.
+pub struct Dev {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    /// How it says that a round has ended.
+    waiting: String,
+    errors: PathBuf,
+    /// How much of its errors was read.
+    read: usize,
+}
+
+impl Dev {
+    /// Starts it on this plugin, with these words behind and these folders in its environment.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start(host: &Host, plugin: &str, words: &[&str], folders: &[(&str, PathBuf)]) -> Self {
+        let mut command = host.command(None, &[&["dev", plugin], words].concat());
+        folders.iter().for_each(|(name, folder)| {
+            command.env(name, folder);
+        });
+        let errors = host.folder().join("dev.log");
+        let log = fs::File::create(&errors).expect("a log can be written");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().expect("the binary can be run");
+        let lines = BufReader::new(child.stdout.take().expect("its output is piped"));
+        Self { child, lines, waiting: format!("waiting for changes in {plugin}"), errors, read: 0 }
+    }
+
+    /// What it says until it waits for a change.
+    ///
+    /// # Panics
+    /// When it ends instead.
+    #[must_use]
+    pub fn round(&mut self) -> Vec<String> {
+        let mut said = Vec::new();
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).expect("it prints text");
+            assert!(read > 0, "it ended: {said:#?}\n{}", self.errors());
+            let line = line.trim_end().to_owned();
+            if line == self.waiting {
+                return said;
+            }
+            said.push(line);
+        }
+    }
+
+    /// What it printed to standard error since it was asked last.
+    ///
+    /// # Panics
+    /// When that cannot be read.
+    #[must_use]
+    pub fn errors(&mut self) -> String {
+        let all = fs::read_to_string(&self.errors).expect("it prints text");
+        let new = all[self.read..].to_owned();
+        self.read = all.len();
+        new
+    }
+
+    /// Ends it as Ctrl-C does, and returns its exit code.
+    ///
+    /// # Panics
+    /// When it has no code.
+    #[must_use]
+    pub fn interrupt(mut self) -> i32 {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().expect("there is `kill`");
+        assert!(sent.success(), "it had ended");
+        self.child.wait().expect("it is our child").code().expect("no signal ended it")
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // If it has ended already there is nothing to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a line begins so.
+///
+/// # Panics
+/// When none does.
+#[track_caller]
+pub fn has(said: &[String], beginning: &str) {
+    assert!(said.iter().any(|line| line.starts_with(beginning)), "{beginning}: {said:#?}");
+}
+
+/// Changes a file: what is the first of a pair becomes the second.
+///
+/// # Panics
+/// When the first is not there.
+#[track_caller]
+pub fn change(file: &Path, (from, to): (&str, &str)) {
+    let text = fs::read_to_string(file).expect("it is there");
+    assert!(text.contains(from), "{} has no {from:?}", file.display());
+    fs::write(file, text.replace(from, to)).expect("it can be written");
+}
