@@ -94,6 +94,7 @@ it("opens a one-time link once, however often its button is pressed", async () =
   expect(asked.filter((one) => one === "POST /v1/session/link")).toHaveLength(1);
   await act(async () => enter(json({ ...OUT, detail: "the link was used" }, 401)));
   await shown("the link was used");
+  expect(named("Show the question")).toBeUndefined();
 });
 
 it("goes to the login where a session ends that had ended already", async () => {

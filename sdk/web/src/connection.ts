@@ -117,8 +117,14 @@ export class Connection {
     try {
       return await this.#fetch(guarded);
     } catch (error) {
-      throw ToolgateError.unreachable(error);
+      throw ToolgateError.unreachable(error, this.#isElsewhere);
     }
+  }
+
+  /** Whether this is a page, and one of another origin than the host's. */
+  get #isElsewhere(): boolean {
+    const { location } = globalThis;
+    return location !== undefined && new URL(this.url).origin !== location.origin;
   }
 
   /** Asks for the session's word. Without a session there is none, and the request itself says so. */

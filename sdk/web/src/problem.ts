@@ -50,11 +50,12 @@ export class ToolgateError extends Error {
     return new ToolgateError(problem.code, problem.status, problem.detail, errors, problem);
   }
 
-  /** What a `fetch` that failed says. An abort stays an abort. */
-  static unreachable(cause: unknown): unknown {
+  /** What a `fetch` that failed says; `isElsewhere` is whether the page is another origin's. An abort stays an abort. */
+  static unreachable(cause: unknown, isElsewhere = false): unknown {
     if (cause instanceof Error && cause.name === "AbortError") return cause;
     if (cause instanceof ToolgateError) return cause;
-    const detail = "the host does not answer; it may be down, or it does not allow this page (CORS)";
+    const other = isElsewhere ? ", or it does not allow this page (CORS)" : "";
+    const detail = `the host does not answer; it may be down${other}`;
     return new ToolgateError("unreachable", 0, detail, [], undefined, { cause });
   }
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { RawJson, Toolgate, ToolgateError } from "../src/index.js";
 import { FakeHost, problem, suspension } from "./fake-host.js";
 
@@ -72,7 +72,15 @@ describe("problems", () => {
 
   it("tell a host that is away from one that is no host", async () => {
     const away = new Toolgate({ url: "http://127.0.0.1:1", token: "t" });
-    await expect(away.pending()).rejects.toMatchObject({ code: "unreachable", isTransient: true });
+    const detail = "the host does not answer; it may be down";
+    await expect(away.pending()).rejects.toMatchObject({ code: "unreachable", detail, isTransient: true });
+    vi.stubGlobal("location", new URL("http://127.0.0.1:1/page"));
+    await expect(away.pending()).rejects.toMatchObject({ detail });
+    vi.stubGlobal("location", new URL("http://127.0.0.1:2/page"));
+    await expect(away.pending()).rejects.toMatchObject({
+      detail: `${detail}, or it does not allow this page (CORS)`,
+    });
+    vi.unstubAllGlobals();
     host.instead = () => ({ status: 404, body: "<html>" });
     const other = new Toolgate({ url: host.url, token: "t" });
     await expect(other.pending()).rejects.toMatchObject({ code: "not-toolgate", status: 404 });

@@ -157,6 +157,24 @@ describe("what became of it while nobody listened", () => {
     expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
   });
 
+  it("is nothing to select in the inbox where it took the say away", async () => {
+    const waiting = [suspension(), suspension()];
+    for (const one of waiting) host.add(one);
+    const inbox = new ToolgateInbox();
+    inbox.toolgate = new Toolgate({ url: host.url, token: "t", clock });
+    document.body.append(inbox);
+    const picks = () => [...root(inbox).querySelectorAll<HTMLInputElement>("li input[type=checkbox]")];
+    const batch = () => root(inbox).querySelector<HTMLElement>('[part="bar"] .row');
+    await until(() => picks().length === 2);
+    for (const pick of picks()) pick.click();
+    expect(batch()?.hidden).toBe(false);
+    for (const one of waiting)
+      host.change({ ...one, you: { may_answer: false, why_not: "it was handed on", voted: false } });
+    await until(() => picks().every(({ disabled }) => disabled));
+    expect(inbox.selected).toEqual([]);
+    expect(batch()?.hidden).toBe(true);
+  });
+
   it("is known to the inbox when several are answered", async () => {
     const waiting = suspension();
     host.add(waiting);

@@ -98,7 +98,8 @@ for (const colorScheme of ["light", "dark"] as const) {
       await expect(button(approvals(page, "Edit 1?"), "Approve")).toBeEnabled();
       await examine(page, "inbox");
       await button(approvals(page, "Edit 1?"), "Edit arguments").click();
-      await approvals(page, "Edit 1?").getByLabel("Arguments, as JSON").fill('{"value": 2}');
+      const long = `{"value": "${"much ".repeat(60)}"}`;
+      await approvals(page, "Edit 1?").getByLabel("Arguments, as JSON").fill(long);
       await button(questions(page), "answer").click();
       await expect(questions(page).getByRole("textbox", { name: "Day" })).toHaveAttribute(
         "aria-invalid",

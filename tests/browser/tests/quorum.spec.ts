@@ -102,6 +102,15 @@ test.describe("a quorum of two", () => {
     // A number that JavaScript cannot hold, and a name that one reads as another.
     const args = { amount: 5000, to: "bob", exact: 0 };
     const text = JSON.stringify(args).replace('"exact":0', '"exact":12345678901234567890.10');
+    const changed = [
+      "{",
+      '− removed:   "amount": 5000,',
+      '− removed:   "to": "bob",',
+      '+ added:   "amount": 50.0,',
+      '+ added:   "to": "b\\u043eb\\u202e",',
+      '"exact": 12345678901234567890.10',
+      "}",
+    ];
     const turn = await agent.callText("edits", "pay", text);
     const cards = { alice: approvals(pages.alice), bob: approvals(pages.bob), dave: approvals(pages.dave) };
     await stay(pages.alice);
@@ -119,15 +128,7 @@ test.describe("a quorum of two", () => {
     for (const card of [cards.bob, cards.dave]) {
       await expect(card).toContainText("alice approved, with edited arguments");
       const change = card.getByRole("list", { name: "What the edit of alice changes" });
-      await expect(change.getByRole("listitem")).toHaveText([
-        "{",
-        '− removed:   "amount": 5000,',
-        '− removed:   "to": "bob",',
-        '+ added:   "amount": 50.0,',
-        '+ added:   "to": "b\\u043eb\\u202e",',
-        '"exact": 12345678901234567890.10',
-        "}",
-      ]);
+      await expect(change.getByRole("listitem")).toHaveText(changed);
     }
     await expect(button(cards.dave, "Approve as alice edited")).toBeDisabled();
     await expect(button(cards.dave, "Approve as alice edited")).toHaveAccessibleDescription(/.+/);
@@ -148,5 +149,12 @@ test.describe("a quorum of two", () => {
     const closed = await agent.text(`/v1/suspensions/${suspensionOf(turn)}`);
     expect(closed).toContain('"exact":12345678901234567890.10');
     expect(JSON.parse(closed).closed.arguments).toMatchObject({ amount: 50, to: "b\u043eb\u202e" });
+
+    // Afterwards the timeline says the same, of both who approved it.
+    await pages.bob.goto("/conversations/edits");
+    for (const name of ["alice", "bob"]) {
+      const change = pages.bob.getByRole("list", { name: `What the edit of ${name} changes` });
+      await expect(change.getByRole("listitem")).toHaveText(changed);
+    }
   });
 });

@@ -133,7 +133,7 @@ test("a say is handed on to somebody who had none", async ({ start, enter }) => 
 test("others may answer after a while, and their cards say so by themselves", async ({ start, enter }) => {
   const host = await start({
     plugins: ["lab"],
-    tables: `${NEEDS}escalate = { after_ms = 12000, to = ["group:board"] }\n`,
+    tables: `${NEEDS}escalate = { after_ms = 6000, to = ["group:board"] }\n`,
   });
   const agent = host.token("agent", ["caller"]);
   const carol = await enter(host, host.token("carol", ["approver"], ["board"]));

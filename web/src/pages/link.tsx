@@ -1,5 +1,6 @@
 // A one-time link. To open the page uses nothing up: programs that look through mail open links, too. The button does.
 
+import type { ToolgateError } from "@toolgate/web";
 import { useEffect, useState } from "react";
 import icon from "../icon.svg";
 import { ActButton, useAct } from "../parts/act";
@@ -8,7 +9,7 @@ import type { Gate } from "../session";
 
 export function LinkPage({ gate }: { gate: Gate }) {
   const path = usePath();
-  const [error, setError] = useState<string>();
+  const [error, setError] = useState<ToolgateError>();
   const link = match("/link/:token", path)?.token ?? "";
   useEffect(() => {
     document.title = "A question for you · toolgate";
@@ -19,7 +20,7 @@ export function LinkPage({ gate }: { gate: Gate }) {
       gate.enter(session);
       navigate(`/suspensions/${encodeURIComponent(session.only ?? "")}`, { replace: true });
     } catch (failure) {
-      setError((failure as Error).message);
+      setError(failure as ToolgateError);
     }
   });
   return (
@@ -29,12 +30,15 @@ export function LinkPage({ gate }: { gate: Gate }) {
       <p>This link opens one question, once. Whoever opens it answers in your name, so do not hand it on.</p>
       {error && (
         <p className="trouble" role="alert">
-          {error}
+          {error.message}
         </p>
       )}
-      <ActButton className="button button-main" onPress={run} busy={busy} doing="Opening the question …">
-        Show the question
-      </ActButton>
+      {/* A link that counts no more does not count at the next press either. */}
+      {(error === undefined || error.isTransient) && (
+        <ActButton className="button button-main" onPress={run} busy={busy} doing="Opening the question …">
+          Show the question
+        </ActButton>
+      )}
     </main>
   );
 }

@@ -45,6 +45,7 @@ export class ToolgateInbox extends HTMLElement {
   readonly #notice = make("p", { part: "notice", attributes: { role: "alert" } });
   readonly #empty = make("p", { part: "empty" });
   readonly #list = make("ul", { part: "list", attributes: { role: "list" } });
+  readonly #batch = make("div", { class: "row" });
   readonly #all = make("input", { attributes: { type: "checkbox", id: "all" } });
   readonly #allLabel = make("label", { class: "choice", attributes: { for: "all" } });
   readonly #approve = make("button", { part: "batch", class: "good", attributes: { type: "button" } });
@@ -64,15 +65,8 @@ export class ToolgateInbox extends HTMLElement {
     this.#root = this.attachShadow({ mode: "open" });
     this.#root.adoptedStyleSheets = sheets("base", "inbox");
     fill(this.#allLabel, this.#all, "Select all but those of high risk");
-    const bar = make(
-      "div",
-      { part: "bar" },
-      this.#counts,
-      make("span", { class: "grow" }),
-      this.#allLabel,
-      this.#approve,
-      this.#deny,
-    );
+    fill(this.#batch, this.#allLabel, this.#approve, this.#deny);
+    const bar = make("div", { part: "bar" }, this.#counts, make("span", { class: "grow" }), this.#batch);
     this.#root.append(bar, this.#notice, this.#list, this.#more, this.#empty);
     this.#all.addEventListener("change", () => this.#selectAll());
     this.#approve.addEventListener("click", () => void this.answerSelected("approve"));
@@ -272,7 +266,6 @@ export class ToolgateInbox extends HTMLElement {
       item.isOver = true;
       if (item.pick !== undefined) {
         item.pick.checked = false;
-        item.pick.disabled = true;
       }
       if (isGone) this.#remove(item);
       else this.#removeLater(item);
@@ -307,9 +300,9 @@ export class ToolgateInbox extends HTMLElement {
   }
 
   #selectAll(): void {
-    for (const { pick, suspension, isOver } of this.#items.values()) {
+    for (const { pick, suspension } of this.#items.values()) {
       const isGrave = suspension.risk === "high" || suspension.risk === "critical";
-      if (pick !== undefined && !isOver && !isGrave) pick.checked = this.#all.checked;
+      if (pick?.disabled === false && !isGrave) pick.checked = this.#all.checked;
     }
     this.#refresh();
   }
@@ -323,13 +316,20 @@ export class ToolgateInbox extends HTMLElement {
     const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
+    let pickable = 0;
+    for (const { pick, suspension, isOver } of this.#items.values()) {
+      if (pick === undefined) continue;
+      // What somebody may not answer is nothing to select.
+      pick.disabled = isOver || suspension.you?.may_answer === false;
+      if (pick.disabled) pick.checked = false;
+      else pickable += 1;
+    }
     const selected = this.#selectedItems().length;
     const isBlocked = selected === 0 || this.#isSending;
     for (const button of [this.#approve, this.#deny]) button.setAttribute("aria-disabled", String(isBlocked));
     say(this.#approve, `Approve selected (${selected})`);
     say(this.#deny, `Deny selected (${selected})`);
-    const hasBatch = by_kind.approval > 1 || selected > 0;
-    for (const element of [this.#allLabel, this.#approve, this.#deny]) element.hidden = !hasBatch;
+    this.#batch.hidden = pickable < 2 && selected === 0;
     if (selected === 0) this.#all.checked = false;
     const rest = open.filter(({ suspension }) => !this.#items.has(suspension)).length;
     this.#more.hidden = rest === 0;
@@ -375,7 +375,7 @@ export class ToolgateInbox extends HTMLElement {
     else if (event.key === "k") this.move(-1);
     else if (event.key === "x") {
       const item = this.#ordered().find(({ element }) => element === this.#focused());
-      if (item?.pick === undefined || item.isOver) return;
+      if (item?.pick?.disabled !== false) return;
       item.pick.checked = !item.pick.checked;
       this.#refresh();
     } else return;

@@ -82,6 +82,8 @@ blockquote { white-space: pre-wrap; unicode-bidi: isolate; font-size: 1rem; }
 [part~="diff"] .removed { background: var(--_bad-fill); color: var(--_bad); }
 [part~="diff"] .added { background: var(--_good-fill); color: var(--_good); }
 .fields { display: grid; gap: 0.625rem; }
+/* What is long within, a line of a text field for instance, is not to make the card wider than its place. */
+article, .fields, [part~="people"] { grid-template-columns: minmax(0, 1fr); }
 .row { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; }
 .row > label { flex: 1 1 7rem; max-inline-size: 12rem; }
 .choice { display: flex; gap: 0.5rem; align-items: baseline; }
@@ -103,6 +105,7 @@ const INBOX = `
 [part~="bar"] { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: center; margin-block-end: 0.75rem; }
 [part~="counts"] { font-weight: 600; }
 [part~="bar"] .grow { flex: 1; }
+[part~="bar"] .row { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: center; }
 [part~="list"] { display: grid; gap: 0.875rem; list-style: none; }
 [part~="item"] { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 0.625rem; align-items: start; }
 [part~="item"] > :last-child { grid-column: 2; }
@@ -117,6 +120,7 @@ input[type="checkbox"] { inline-size: 1.125rem; block-size: 1.125rem; accent-col
 
 const FORM = `
 form, .form-root { display: grid; gap: 0.875rem; }
+form, .form-root, fieldset, .rjsf-field, .form-group { grid-template-columns: minmax(0, 1fr); }
 fieldset { display: grid; gap: 0.75rem; }
 fieldset fieldset { border-inline-start: 2px solid var(--_border); padding-inline-start: 0.875rem; }
 .rjsf-field, .form-group { display: grid; gap: 0.25rem; }
