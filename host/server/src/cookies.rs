@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn the_cookie_that_came_over_tls_goes_before_and_elsewhere_than_here_it_alone_counts() {
         let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
-        let rows: [(&str, &[&str], [&[&str]; 2]); 10] = [
+        type Row<'a> = (&'a str, &'a [&'a str], [&'a [&'a str]; 2]);
+        let rows: [Row<'_>; 10] = [
             ("localhost:7420", &[plain], [&[], &["plain"]]),
             ("localhost:7420", &[tls], [&["tls"], &[]]),
             ("127.0.0.1", &[plain, tls], [&["tls"], &["plain"]]),
