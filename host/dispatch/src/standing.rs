@@ -260,7 +260,10 @@ mod tests {
         let next = standings.coming(&"agent".parse().unwrap(), 7, at(40));
         assert_eq!(next.active, StandingActive { count: 1, bytes: 7 }, "that which is coming");
         assert_eq!(keys(), 0, "also that of callers who never come again");
-        drop((others, next));
+        drop(others);
+        let third = standings.coming(&"agent".parse().unwrap(), 7, at(40));
+        assert_eq!(third.active, StandingActive { count: 1, bytes: 7 }, "what is no longer coming does not count");
+        drop((next, third));
         assert!(standings.state().coming.is_empty());
     }
 

@@ -173,6 +173,34 @@ fn a_caller_has_only_so_many_that_stand() {
 }
 
 #[test]
+fn who_is_not_named_neither_approves_nor_denies_nor_answers() {
+    for (words, decision) in [("server!", "approve"), ("server!", "deny"), ("client!", "deny"), ("human", "answer")] {
+        let mut world = asked(words, Asked { needs: [need(&["principal:ann"], 1, &[])].into(), ..Asked::default() });
+        let answer = |world: &World, name: &str| {
+            let by = principal(name, &[Role::Approver]);
+            Input::Resolve(Box::new(crate::Resolve { by, ..world.answer(0, decision) }))
+        };
+        let others = "the operator names others who may answer this".to_owned();
+        assert_eq!(world.decide(answer(&world, "bob")), Err(Refusal::NotAllowed(others)), "{words} {decision}");
+        assert_eq!(world.turn.pending().count(), 1);
+        assert_eq!(world.decide(answer(&world, "ann")), Ok(()), "{words} {decision}");
+    }
+}
+
+#[test]
+fn an_answer_that_allows_something_else_beforehand_is_not_the_same_answer() {
+    let mut world = asked("server!", Asked::default());
+    let mut give = |uses: Option<u32>| {
+        let standing = uses.map(|uses| StandingTerms { time: Span::from_secs(1), uses, pin: Pin::All });
+        world.decide(Input::Resolve(Box::new(crate::Resolve { standing, ..world.answer(0, "approve") })))
+    };
+    assert_eq!((give(Some(2)), give(Some(2))), (Ok(()), Err(Refusal::Replayed)));
+    for other in [Some(3), None] {
+        assert!(matches!(give(other), Err(Refusal::Stale { .. })), "{other:?}");
+    }
+}
+
+#[test]
 fn what_stands_for_a_caller_has_only_so_many_bytes() {
     let mut world = asked("server!", Asked::default());
     world.rules.standing_bytes = 100;
