@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +28,7 @@ enum Block {
     Expect(Vec<String>),
 }
 
-fn folder() -> PathBuf {
+fn pages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-tools")
 }
 
@@ -91,8 +92,37 @@ fn left_out() -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a page is run as its reader would, with the programs of the machine")]
+fn machine(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 fn search_path() -> Vec<PathBuf> {
-    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+    machine("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// The Go that `toolgate build` installed last, so that a machine without one runs all of the page, too.
+fn pinned_go() -> Option<PathBuf> {
+    let entries = root().join("target/toolchains/toolchains").read_dir().into_iter().flatten().flatten();
+    let found = entries.map(|entry| entry.path()).filter(|path| path.join("site/go/bin/go").is_file());
+    let found = found.filter_map(|path| Some((path.join("installed.txt").metadata().ok()?.modified().ok()?, path)));
+    found.max().map(|(_, path)| path.join("site/go/bin"))
+}
+
+/// A home of the page's own. What the machine's package managers and compilers have is where it was, and what they fetch is kept
+/// between runs.
+fn at_home(command: &mut Command, home: &Path) {
+    let (theirs, cache) = (PathBuf::from(machine("HOME").unwrap_or_default()), root().join("target/toolchains"));
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("npm_config_userconfig", ".npmrc")] {
+        command.env(name, machine(name).unwrap_or_else(|| theirs.join(folder).into()));
+    }
+    command.env("HOME", home).env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
+    command.env("npm_config_cache", cache.join("tools/npm"));
+    command.env("GOCACHE", cache.join("tools/go/build")).env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod");
+    command.env("TOOLGATE_CACHE", cache);
 }
 
 /// Runs a page.
@@ -100,27 +130,32 @@ fn run(name: &str) {
     if left_out() {
         return say("left out: TOOLGATE_WITHOUT names languages");
     }
-    let page = fs::read_to_string(folder().join(name)).unwrap();
+    let page = fs::read_to_string(pages().join(name)).unwrap();
     let blocks = blocks(&page);
-    let home = tempfile::tempdir().unwrap();
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let toolgate = binary();
-    let path = [toolgate.parent().unwrap().to_owned()].into_iter().chain(search_path());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-    let output = Command::new("timeout")
+    let path = [toolgate.parent().unwrap().to_owned()].into_iter().chain(pinned_go()).chain(search_path());
+    let mut command = Command::new("timeout");
+    at_home(&mut command, home.path());
+    let output = command
         .args(["--kill-after=10", SECONDS, "bash", "-c", &script(&blocks)])
-        .current_dir(home.path())
+        .current_dir(folder.path())
         .env("PATH", std::env::join_paths(path).unwrap())
-        .env("TOOLGATE_CACHE", root.join("target/toolchains"))
         .env("NO_COLOR", "1")
         // Kept between runs, so that dependencies are compiled once.
-        .env("CARGO_TARGET_DIR", root.join("plugins/target/new"))
+        .env("CARGO_TARGET_DIR", root().join("plugins/target/new"))
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let log = fs::read_to_string(home.path().join("hello/host.log")).unwrap_or_default();
+    let log = fs::read_to_string(folder.path().join("hello/host.log")).unwrap_or_default();
     let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
     assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
+    assert!(!home.path().join(".cache/toolgate").exists(), "{name}: toolgate wrote into the home");
+    if name == "go.md" {
+        // Where the page has written which Go it tested with.
+        assert_ne!(fs::read_to_string(folder.path().join("hello/tested.txt")).unwrap().trim(), "", "no Go was found");
+    }
     let mut printed = outputs.into_iter();
     let mut last = "";
     for block in &blocks {
@@ -144,7 +179,7 @@ macro_rules! pages {
 
         #[test]
         fn no_page_is_forgotten() {
-            let there: BTreeSet<String> = fs::read_dir(folder())
+            let there: BTreeSet<String> = fs::read_dir(pages())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| name != "README.md")

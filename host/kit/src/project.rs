@@ -80,7 +80,7 @@ impl Project {
     /// The folder for what a build makes, made if it is not there.
     pub(crate) fn made_output(&self) -> Result<PathBuf, Failed> {
         let output = self.output();
-        for folder in [output.clone(), output.join("js"), output.join("wit")] {
+        for folder in [output.clone(), output.join("js"), output.join("python"), output.join("wit")] {
             if folder.symlink_metadata().is_ok_and(|found| found.file_type().is_symlink()) {
                 return Err(Failed::project(
                     format!("{} is a link, and would lead what a build writes and removes elsewhere", folder.display()),

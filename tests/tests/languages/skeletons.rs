@@ -26,6 +26,10 @@ fn check(language: &str, tool: &str) {
     let said = done(&host, &["call", built, "hello_count", r#"{"text":"to be or not"}"#]);
     assert_eq!(said.trim(), "4");
     wrong_arguments_are_refused(&host, built);
+    assert!(
+        !host.folder().join("hello/toolgate/sdk/python/toolgate/__pycache__").exists(),
+        "the SDK is not written to"
+    );
     only_its_own_folder_is_written(&host);
 }
 

@@ -4,12 +4,16 @@
 //! component; nothing can be imported later.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::{Made, read};
 use crate::{Failed, Kit, Project, toolchain, world};
 
 /// The folder for packages in pure Python that an author brings along.
 const VENDOR: &str = "vendor";
+
+/// The SDK's package in its folder.
+const PACKAGE: &str = "toolgate";
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     if !project.folder().join("plugin.py").is_file() && !project.folder().join("plugin/__init__.py").is_file() {
@@ -18,7 +22,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     }
     // componentize-py imports whatever the world names.
     let wit = world::write(project, project.wants())?;
-    let sdk = project.sdk()?;
+    let sdk = own_sdk(project)?;
     let installed = toolchain::PYTHON.installed(kit)?;
     let tool = || installed.python("componentize_py:script").in_folder(project.folder());
     let version = tool().of_the_machine().arg("--version").run("asking componentize-py for its version")?;
@@ -50,6 +54,33 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
             failed => failed,
         })?;
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
+}
+
+/// A copy of the SDK's modules in `build/python`: what runs Python writes its `__pycache__` beside what it imports, and the SDK is
+/// not ours to write to.
+fn own_sdk(project: &Project) -> Result<PathBuf, Failed> {
+    let copy = project.made_output()?.join("python");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).map_err(Failed::writing(&copy))?;
+    }
+    copy_modules(&project.sdk()?.join(PACKAGE), &copy.join(PACKAGE))?;
+    Ok(copy)
+}
+
+/// Copies the modules of a package, and those of packages in it, and no links: one may lead round in a circle.
+fn copy_modules(from: &Path, to: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(to).map_err(Failed::writing(to))?;
+    for entry in from.read_dir().map_err(Failed::reading(from))? {
+        let entry = entry.map_err(Failed::reading(from))?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(Failed::reading(&path))?;
+        if kind.is_dir() && entry.file_name() != "__pycache__" {
+            copy_modules(&path, &copy)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &copy).map_err(Failed::writing(&copy))?;
+        }
+    }
+    Ok(())
 }
 
 /// Of what componentize-py printed, the part that Python said in the component: the author's traceback, or what is declared
