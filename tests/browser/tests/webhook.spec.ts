@@ -37,13 +37,20 @@ test("deliveries are shown as they are made", async ({ start, enter }) => {
   const agent = host.token("agent", ["caller"]);
   const page = await enter(host, host.token("alice", ["approver"]));
   const turn = await agent.call("told", "gated_echo", { value: 1 });
+  // The page looks anew after a while; its clock is moved on to then.
+  await page.clock.install();
   await page.goto(`/suspensions/${suspensionOf(turn)}`);
   const around = page.getByRole("region", { name: "About the question" });
   const line = (event: string) => around.getByRole("listitem").filter({ hasText: `${event} to pager` });
+  const comes = (event: string, text: string) =>
+    expect(async () => {
+      await page.clock.fastForward(3000);
+      await expect(line(event)).toContainText(text, { timeout: 1000 });
+    }).toPass({ timeout: 20_000 });
   await expect(line("opened")).toContainText("pending");
   await expect.poll(() => hook.got.map(({ type }) => type)).toEqual(["suspension.opened"]);
   hook.got[0]?.answer(200);
-  await expect(line("opened")).toContainText("delivered");
+  await comes("opened", "delivered");
 
   // What goes wrong is shown, too, and that it is tried again.
   await button(approvals(page), "Approve").click();
@@ -53,10 +60,10 @@ test("deliveries are shown as they are made", async ({ start, enter }) => {
     .poll(() => hook.got.map(({ type }) => type))
     .toEqual(["suspension.opened", "suspension.closed"]);
   hook.got[1]?.answer(503);
-  await expect(line("closed")).toContainText("503");
+  await comes("closed", "503");
   await expect.poll(() => hook.got.length).toBe(3);
   hook.got[2]?.answer(204);
-  await expect(line("closed")).toContainText("delivered");
+  await comes("closed", "delivered");
   await expect(line("closed")).toContainText("2 attempts");
   await hook.close();
 });
