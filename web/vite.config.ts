@@ -7,7 +7,7 @@ import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** Where a host runs while one works on the console. */
-const HOST = process.env.TOOLGATE_HOST ?? "http://127.0.0.1:7373";
+const HOST = process.env.TOOLGATE_HOST ?? "http://127.0.0.1:7420";
 
 /** What host/console sends, so that what it would refuse is refused here as well. */
 const POLICY =

@@ -48,6 +48,19 @@ const EXPECTED: [(&str, &str); 5] = [
     ("ledger_transfers", "failed"),
 ];
 
+/// The conversation of a turn with a tool of each language.
+const LANGUAGES: &str = "demo-languages";
+
+/// The tools of that turn, in its order, and what each is written in.
+const WRITTEN_IN: [(&str, &str); 6] = [
+    ("text_search", "Rust"),
+    ("stats_group", "Python"),
+    ("json_rows", "TypeScript"),
+    ("date_add", "JavaScript"),
+    ("diff_text", "Go"),
+    ("hash_data", "C"),
+];
+
 /// Shows it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     console::headline("Building the example plugins and the host (the first time takes some minutes)");
@@ -66,9 +79,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let watchdog = options.answer.then(|| Watchdog::start(&host, &folder));
     let agent = operator.token("agent", "caller")?;
     console::line(&format!(
-        "{} plugins are live. The agent has a token of its own, which submits calls and cannot approve them.",
-        components.len()
+        "{} tools are live. The agent has a token of its own, which submits calls and cannot approve them.",
+        operator.tools()?
     ));
+    if !options.only_rust {
+        every_language(&agent)?;
+    }
 
     console::headline("Two accounts with 100.00 each");
     agent.submit("accounts.openai.json", ACCOUNTS)?.show();
@@ -116,6 +132,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     host.kill()?;
     console::headline("Done");
     console::line(&format!("The folder of the demo is {}; the next one begins afresh.", folder.shown().display()));
+    Ok(())
+}
+
+/// One turn with a tool of each language.
+fn every_language(agent: &Toolgate) -> Result<()> {
+    let languages: Vec<&str> = WRITTEN_IN.iter().map(|(_, language)| *language).collect();
+    console::headline(&format!("One turn whose tools are written in {}", languages.join(", ")));
+    let turn = agent.submit("languages.anthropic.json", LANGUAGES)?;
+    turn.show();
+    for ((tool, language), call) in WRITTEN_IN.iter().zip(turn.calls()) {
+        ensure!(
+            call.tool == *tool && call.outcome.as_deref() == Some("ok"),
+            "{} should be {tool}, in {language}, and end ok, and it ended {:?}",
+            call.tool,
+            call.outcome
+        );
+    }
+    ensure!(turn.calls().len() == WRITTEN_IN.len(), "a call is missing:\n{turn}");
     Ok(())
 }
 

@@ -41,12 +41,12 @@ pub(crate) struct Toolgate {
 
 const FIRST_STEPS: &str = "\
 First steps:
-  toolgate new hello                      write a plugin to start from; --lang python, js, ts, go, c
-  toolgate build hello                    build it, whatever its language: hello/build/hello.wasm
-  toolgate check hello.wasm               what keeps a component from being loaded
-  toolgate conform hello.wasm             whether its tools behave as callers expect
-  toolgate grants hello.wasm              what it wants, what it has, and the lines that grant what is missing
-  toolgate call hello.wasm '{\"text\":\"a\"}'   one call, without a server
+  toolgate new hello && cd hello          write a plugin to start from; --lang python, js, ts, go, c
+  toolgate build                          build it, whatever its language: build/hello.wasm
+  toolgate check build/hello.wasm         what keeps a component from being loaded
+  toolgate conform build/hello.wasm       whether its tools behave as callers expect
+  toolgate grants build/hello.wasm        what it wants, what it has, and the lines that grant what is missing
+  toolgate call build/hello.wasm '{\"text\":\"a\"}'   one call, without a server
   toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
   toolgate submit answer.json             carry out what a model asked for
   toolgate pending                        what waits, and how to answer

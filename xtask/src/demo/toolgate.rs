@@ -34,6 +34,13 @@ impl Toolgate {
         Ok(Self { token: Some(token), ..self.clone() })
     }
 
+    /// How many tools are live.
+    pub(crate) fn tools(&self) -> Result<usize> {
+        let printed = self.run(&["tools", "--format", "toolgate"])?;
+        let live: Value = serde_json::from_str(&printed).context("the tools are not JSON")?;
+        Ok(live["tools"].as_array().context("toolgate printed no list of tools")?.len())
+    }
+
     /// Submits a file of the folder `demo/`, and gives the turn as soon as nothing of it runs any more.
     pub(crate) fn submit(&self, file: &str, conversation: &str) -> Result<Turn> {
         let file = format!("demo/{file}");

@@ -53,7 +53,7 @@ pub(crate) struct Toolchains {
 #[command(after_help = "\
 Examples:
   toolgate dev
-  toolgate dev plugins/stats --call stats_columns '{\"csv\":\"a,b\"}'
+  toolgate dev plugins/stats --call stats_columns '{\"table\":\"a,b\"}'
   toolgate dev --plugins ../plugins        into a host that runs beside it: toolgate serve --plugins ../plugins")]
 pub(crate) struct Dev {
     /// The plugin's folder

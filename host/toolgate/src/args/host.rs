@@ -49,7 +49,7 @@ pub(crate) struct Check {
     /// The components
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Grant an access, as the operator would: keyvalue
+    /// Grant an access, as the operator would: keyvalue, or http=URL
     #[arg(long, value_name = "ACCESS")]
     pub(crate) grant: Vec<Grant>,
     /// Check against this configuration's grants, limits and policy
@@ -72,7 +72,7 @@ Examples:
   toolgate call hello.wasm '{\"text\":\"to be or not\"}'           the only tool of the component
   toolgate call hello.wasm hello_count '{\"text\":\"to be\"}'      one of several
   toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
-  toolgate call ledger.wasm transfer '{…}' --grant keyvalue --approve
+  toolgate call ledger.wasm ledger_transfer '{…}' --grant keyvalue --approve
 
 What the plugin keeps in wasi:keyvalue lasts as long as the call.")]
 pub(crate) struct Call {
@@ -85,7 +85,7 @@ pub(crate) struct Call {
     /// Approve the call, where the tool or the policy requires it
     #[arg(long)]
     pub(crate) approve: bool,
-    /// Grant the component an access: keyvalue
+    /// Grant the component an access: keyvalue, or http=URL
     #[arg(long, value_name = "ACCESS")]
     pub(crate) grant: Vec<Grant>,
     /// The folder of plugins in which a tool is looked for [default: ./plugins]

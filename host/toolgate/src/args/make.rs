@@ -18,7 +18,7 @@ Examples:
   toolgate new hello && cd hello && toolgate build
   toolgate new hello --lang python")]
 pub(crate) struct New {
-    /// The plugin's name: letters, digits and `_` or `-`, beginning with a letter
+    /// The plugin's name: at most 50 small letters, digits, `_` and `-`, beginning with a letter
     pub(crate) name: String,
     /// The language: rust, python, js, ts, go or c
     #[arg(long, value_name = "LANGUAGE", default_value_t = Language::Rust)]

@@ -13,7 +13,7 @@ use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
 use crate::wire::{Page, Suspension};
 
-/// How often `--watch` looks. Suspensions of all conversations have no stream of their own.
+/// How often `--watch` looks.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &Pending, terminal: &Terminal) -> Result<(), Report> {
