@@ -1,21 +1,22 @@
 //! Compiled code on disk, by the component's digest, the engine's version and its configuration.
 //!
 //! Loading compiled code is running it, so nothing is loaded that this host did not write: each file carries an
-//! HMAC-SHA-256 (RFC 2104) under a key that lies beside it, readable by the host's user alone, and the very bytes that
-//! were authenticated are the ones that are loaded, whatever becomes of the file meanwhile. A file that is damaged,
-//! foreign, or written by another version is compiled anew. A cache that cannot be read or written costs time and nothing
-//! else.
+//! HMAC-SHA-256 (RFC 2104) over the digests of its chunks, under a key that lies beside it, readable by the host's user
+//! alone, and the very bytes that were authenticated are the ones that are loaded, whatever becomes of the file meanwhile.
+//! A file that is damaged, foreign, or written by another version is compiled anew. A cache that cannot be read or written
+//! costs time and nothing else.
 //!
 //! A folder is one host's, or a user's whose programs share it: [`CacheOwner`].
 
 pub(crate) mod code;
+mod image;
 mod key;
 
 use std::collections::HashSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use self::image::Image;
 use self::key::{Key, TAG};
 use crate::engine::CONFIGURATION;
 
@@ -57,6 +59,9 @@ pub(crate) struct Cache {
     written: AtomicU64,
 }
 
+/// Counted up whenever files are written in another way; part of their names.
+const FORMAT: u32 = 2;
+
 /// How the name of a file begins that is being written; the number of the host's process follows.
 const DRAFT: &str = "draft-";
 
@@ -75,7 +80,7 @@ impl Cache {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(in_folder)?;
         let key = Key::open(&folder.join("key")).with_context(in_folder)?;
         let mut version = Stable(Sha256::new());
-        CONFIGURATION.hash(&mut version);
+        (FORMAT, CONFIGURATION).hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
         Ok(Self { owner, folder: folder.to_owned(), key, engine, most, written: AtomicU64::new(0) })
@@ -84,16 +89,31 @@ impl Cache {
     /// The compiled code of a component, if there is a file for it that this host wrote.
     pub(crate) fn get(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let path = self.path(digest);
-        let mut bytes = fs::read(&path).ok()?;
-        let sealed = self.key.opens(&self.name(digest), &bytes);
-        bytes.truncate(bytes.len().saturating_sub(TAG));
-        let loaded = if sealed { code::load(engine, &bytes) } else { Err("it is not what this host wrote".into()) };
-        match loaded {
+        let file = fs::File::open(&path).ok()?;
+        match self.authenticated(digest, &file).and_then(|image| image.load(engine)) {
             Ok(component) => Some(component),
             Err(why) => {
                 tracing::warn!(path = %path.display(), why, "compiled code is not used; compiling again");
                 None
             }
+        }
+    }
+
+    /// The code of a file, if this host wrote it.
+    fn authenticated(&self, digest: Digest, file: &fs::File) -> Result<Image, String> {
+        let read = || -> io::Result<Option<Image>> {
+            let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+            let Some(length) = length.checked_sub(TAG) else { return Ok(None) };
+            let mut tag = [0; TAG];
+            file.read_exact_at(&mut tag, length as u64)?;
+            let image = Image::copy(file, length)?;
+            let sealed = self.key.opens(&self.name(digest), &image.digests()?, &tag);
+            Ok(sealed.then_some(image))
+        };
+        match read() {
+            Ok(Some(image)) => Ok(image),
+            Ok(None) => Err("it is not what this host wrote".to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -164,7 +184,7 @@ impl Cache {
     fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let draft = self.folder.join(format!("{DRAFT}{}-{number}", std::process::id()));
-        let tag = self.key.seal(&self.name(digest), code);
+        let tag = self.key.seal(&self.name(digest), &image::digests(code));
         let write = || -> io::Result<()> {
             let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
             file.write_all(code)?;

@@ -9,6 +9,8 @@ use hmac::{Hmac, Mac as _};
 use rustix::process::geteuid;
 use sha2::Sha256;
 
+use super::image::ChunkDigest;
+
 /// Bytes of a tag, which stands at the end of each file.
 pub(super) const TAG: usize = 32;
 
@@ -58,19 +60,18 @@ impl Key {
         Hmac::new_from_slice(bytes).map(Self).map_err(io::Error::other)
     }
 
-    /// The tag of this code under this name.
-    pub(super) fn seal(&self, name: &str, code: &[u8]) -> [u8; TAG] {
-        self.over(name, code).finalize().into_bytes().into()
+    /// The tag of code with these chunks under this name.
+    pub(super) fn seal(&self, name: &str, chunks: &[ChunkDigest]) -> [u8; TAG] {
+        self.over(name, chunks).finalize().into_bytes().into()
     }
 
-    /// Whether a file of this name, code and tag in one, was written by this host. Takes the same time wherever they
-    /// differ.
-    pub(super) fn opens(&self, name: &str, file: &[u8]) -> bool {
-        file.split_last_chunk::<TAG>().is_some_and(|(code, tag)| self.over(name, code).verify_slice(tag).is_ok())
+    /// Whether the tag is that of these chunks under this name. Takes the same time wherever they differ.
+    pub(super) fn opens(&self, name: &str, chunks: &[ChunkDigest], tag: &[u8; TAG]) -> bool {
+        self.over(name, chunks).verify_slice(tag).is_ok()
     }
 
-    /// Names of files have one length, so name and code need nothing between them.
-    fn over(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
-        self.0.clone().chain_update(name).chain_update(code)
+    /// Names of files have one length, and so have digests, so they need nothing between them.
+    fn over(&self, name: &str, chunks: &[ChunkDigest]) -> Hmac<Sha256> {
+        self.0.clone().chain_update(name).chain_update(chunks.as_flattened())
     }
 }
