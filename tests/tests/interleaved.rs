@@ -355,3 +355,18 @@ async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
         assert_eq!(stood, most, "{standing_active} {standing_bytes}");
     }
 }
+
+#[tokio::test]
+async fn votes_for_the_same_edit_count_together_however_it_is_written() {
+    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
+    let (turn, suspension) = world.asks("a", "tool_0").await;
+    let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();
+    assert_eq!((first.state.as_str(), first.votes_missing), ("open", 1));
+    let long = "x".repeat(Bounds::default().comment + 1);
+    let to = Named::Somebody(approver("dan"));
+    let refused = world.handle.delegate(&approver("bob"), suspension, to, Some(long)).await.unwrap_err();
+    assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
+    let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
+    assert_eq!(second.state, "approve");
+    assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "as it was written first");
+}

@@ -48,6 +48,8 @@ async fn a_link_opens_its_suspension_and_nothing_else() {
     assert_eq!((reply.at("/principal"), reply.at("/only")), ("bob".into(), one.clone()));
     assert_eq!(reply.at("/expires_at"), "2026-01-01T01:00:00.000Z");
     let browser = Browser::of(&reply);
+    let own = world.send(browser.bare("GET", "/v1/session", None)).await.json();
+    assert_eq!((&own["only"], own.get("link")), (&one.clone().into(), None), "beside itself there is none");
     let turn = "/v1/conversations/c/turns";
     let mut table = String::new();
     for (method, path) in [
