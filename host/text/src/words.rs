@@ -1,7 +1,7 @@
 //! Words that pass for others: letters of several scripts in one, or of one script that all look like ASCII where the text
 //! around is not of that script; styled letters among plain ones; punctuation that passes for that of an address or option.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
@@ -50,8 +50,11 @@ pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
     let (parts, around) = read(chars);
     for word in parts.chunk_by(|left, right| is_one_word(chars, left, right)) {
         let address = is_address(chars, word);
+        // Once for each word: a text can be one word of very many parts.
+        let scripts: HashSet<_> =
+            word.iter().filter(|part| !part.all_alike && !part.mixed).map(|part| part.script).collect();
         for part in word {
-            let own = word.iter().any(|other| other.script == part.script && !other.all_alike && !other.mixed);
+            let own = scripts.contains(&part.script);
             let honest = if address { own } else { own || around.is_of(part.script) };
             judge(part, honest, &around, &chars[part.at.clone()], &mut loud[part.at.clone()]);
         }

@@ -61,11 +61,13 @@ export function lookalikes(text: string): Set<number> {
   for (const part of parts) count(part, around);
   for (const word of words(text, parts)) {
     const isAddress = word.some((part, index) => joins(text, part, word[index + 1]));
+    // Once for each word: a text can be one word of very many parts.
+    const scripts = new Set(
+      word.filter(({ isAlike, isMixed }) => !isAlike && !isMixed).map(({ script }) => script),
+    );
     for (const part of word) {
-      const isOwn = word.some(
-        ({ script, isAlike, isMixed }) => script === part.script && !isAlike && !isMixed,
-      );
-      judge(part, isOwn || (!isAddress && isOf(part.script, around)), around, loud);
+      const isHonest = scripts.has(part.script) || (!isAddress && isOf(part.script, around));
+      judge(part, isHonest, around, loud);
     }
   }
   for (const sign of isEastAsian(around) ? FALSE_SIGNS : [...FALSE_SIGNS, WIDE_SIGN]) {
@@ -117,10 +119,10 @@ function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, l
   const odd = (c: string) => STYLED.test(c) || ODD.has(c);
   const styled = Array.from(text).filter(odd).length;
   const isForged = part.isAlike && !isHonest;
+  const isWideForged = part.isMixed || part.hasAscii || !(isEastAsian(around) || EAST_ASIAN.test(text));
   const isLoud = (c: string): boolean => {
     if (c <= "\x7f" || /\p{M}/u.test(c)) return false;
-    if (FULL_WIDTH.test(c))
-      return part.isMixed || part.hasAscii || !(isEastAsian(around) || EAST_ASIAN.test(text));
+    if (FULL_WIDTH.test(c)) return isWideForged;
     if (odd(c)) return part.isMixed || part.hasAscii || styled > 1;
     if (LOCAL_DIGIT.test(c)) return part.hasAscii || isForged;
     return (part.isMixed || isForged) && LIKE_ASCII.has(c);

@@ -38,16 +38,18 @@ const PLAIN = /^[ -~\n]*$/;
 function deceiving(text: string): Set<number> {
   const loud = lookalikes(text);
   for (const { index } of text.matchAll(UNSEEN)) loud.add(index);
-  let [before, marks, at, isBare] = ["", 0, 0, true];
+  let [before, marks, at, isBare, isKeycap] = ["", 0, 0, true, false];
   for (const c of text) {
     if (!/\p{M}/u.test(c)) marks = 0;
     else if (c === "\u20e3") {
-      if (!/[0-9#*]\ufe0f*$/.test(text.slice(0, at))) loud.add(at);
+      if (!isKeycap) loud.add(at);
     } else if (!/[\ufe00-\ufe0f]/.test(c)) {
       marks += 1;
       if (isBare || marks > MOST_MARKS || c === before || COVERS.test(c)) loud.add(at);
     }
     isBare = BARE.test(c) || loud.has(at);
+    // Selectors stand between the base of a keycap and its mark.
+    if (c !== "\ufe0f") isKeycap = /[0-9#*]/.test(c);
     before = c;
     at += c.length;
   }

@@ -31,6 +31,17 @@ describe("what deceives is written out", () => {
     expect(lines("one\r\ntwо\rthree")).toBe("one\ntw\\u{43e}\\rthree");
   });
 
+  // As much as arguments may be: to look at all of it for each character of it would take very long.
+  it.each([
+    ["а.", "\\u{430}."],
+    ["\u20e3", "\\u{20e3}"],
+    ["1\ufe0f\u20e3", "1\ufe0f\u20e3"],
+    ["ａ", "\\u{ff41}"],
+  ])("in a long text as in a short one: %j", { timeout: 60_000 }, (text, shown) => {
+    const times = 2 ** 20 / 3;
+    expect(line(text.repeat(times)) === shown.repeat(times)).toBe(true);
+  });
+
   it("stays the same value in JSON", () => {
     const value = { "pаy\u202e": ["𝐩a\u{e0041}", "Привет\nмир", "\u2028"] };
     expect(JSON.parse(json(value))).toEqual(value);

@@ -47,6 +47,13 @@ fn a_string_of_json_is_judged_by_itself_and_past_its_escapes() {
     }
 }
 
+/// As much as arguments may be, and one word: to look at each of its parts for each other would take hours.
+#[test]
+fn a_long_word_of_very_many_parts_is_judged() {
+    let parts = (1 << 20) / "а.".len();
+    assert_eq!(text::line(&"а.".repeat(parts)), r"\u{430}.".repeat(parts));
+}
+
 #[test]
 fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
     let long = "x".repeat(10_000);
