@@ -12,7 +12,9 @@ export class RawJson {
 export function serialize(body: unknown): string {
   if (body instanceof RawJson) return body.text;
   if (Array.isArray(body)) return `[${body.map(serialize).join(",")}]`;
-  if (typeof body !== "object" || body === null || "toJSON" in body) return JSON.stringify(body) ?? "null";
+  if (typeof body !== "object" || body === null) return JSON.stringify(body) ?? "null";
+  // A method, as of a `Date`: data can have a member of that name.
+  if ("toJSON" in body && typeof body.toJSON === "function") return JSON.stringify(body) ?? "null";
   const members = Object.entries(body).filter(([, value]) => value !== undefined);
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${serialize(value)}`).join(",")}}`;
 }

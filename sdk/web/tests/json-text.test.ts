@@ -41,6 +41,8 @@ describe("JSON as text", () => {
     };
     expect(serialize(body)).toBe('{"decision":"approve","arguments":{"n":12345678901234567890}}');
     expect(serialize({ answers: [body] })).toContain('[{"decision"');
+    expect(serialize({ toJSON: true, n: new RawJson("1.10") })).toBe('{"toJSON":true,"n":1.10}');
+    expect(serialize({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
   });
 });
 
