@@ -4,22 +4,29 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, LiveTool, Run, Tools};
 use domain::{
-    Approval, Digest, Editable, Executor, Json, OnExpiry, Pinned, PluginName, Recovery, Rule, Span, Tool, ToolName,
-    ToolOptions, Violation, Wait,
+    Approval, Digest, Editable, Executor, Json, OnExpiry, Outcome, Pinned, PluginName, Recovery, Rule, Span, Tool,
+    ToolName, ToolOptions, Violation, Wait,
 };
 
 type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sync;
+
+/// What is known of the component of such tools.
+const KNOWN: u8 = 0;
+/// It can be recalled.
+const FORGOTTEN: u8 = 1;
+/// It cannot.
+const GONE: u8 = 2;
 
 /// A set of such tools.
 pub struct WordTools {
     tools: Vec<Arc<LiveTool>>,
     run: Box<Runs>,
-    is_gone: AtomicBool,
+    known: AtomicU8,
 }
 
 impl WordTools {
@@ -29,12 +36,22 @@ impl WordTools {
         F: Future<Output = End> + Send + 'static,
     {
         let tools = words.iter().enumerate().map(|(n, words)| Arc::new(live(&format!("tool_{n}"), words))).collect();
-        Self { tools, run: Box::new(move |job| Box::pin(run(job))), is_gone: AtomicBool::new(false) }
+        Self { tools, run: Box::new(move |job| Box::pin(run(job))), known: AtomicU8::new(KNOWN) }
     }
 
     /// From now on the component is gone to which calls are pinned.
     pub fn lose(&self) {
-        self.is_gone.store(true, Ordering::Relaxed);
+        self.known.store(GONE, Ordering::Relaxed);
+    }
+
+    /// From now on nothing is known of the component until somebody has it recalled.
+    pub fn lose_record(&self) {
+        self.known.store(FORGOTTEN, Ordering::Relaxed);
+    }
+
+    /// The component is known again.
+    pub fn restore(&self) {
+        self.known.store(KNOWN, Ordering::Relaxed);
     }
 }
 
@@ -66,11 +83,19 @@ impl Tools for WordTools {
     }
 
     fn pinned(&self, _component: Digest, name: &str) -> Option<Arc<LiveTool>> {
-        self.find(name).ok().filter(|_| !self.is_gone.load(Ordering::Relaxed))
+        self.find(name).ok().filter(|_| self.known.load(Ordering::Relaxed) == KNOWN)
     }
 
     fn list(&self) -> Vec<Arc<LiveTool>> {
         self.tools.clone()
+    }
+
+    async fn recall(&self, _pinned: &Pinned) -> Result<(), Outcome> {
+        if self.known.load(Ordering::Relaxed) == GONE {
+            return Err(Outcome::Invalidated);
+        }
+        self.restore();
+        Ok(())
     }
 
     async fn run(&self, run: Run) -> End {

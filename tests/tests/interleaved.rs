@@ -148,10 +148,14 @@ impl World {
 
     /// A turn with one call of this tool, and what it waits for.
     async fn asks(&self, call: &str, tool: &str) -> (TurnId, SuspensionId) {
+        self.asks_with(call, tool, r#"{"v":0}"#).await
+    }
+
+    async fn asks_with(&self, call: &str, tool: &str, arguments: &str) -> (TurnId, SuspensionId) {
         let call = CallRequest {
             id: CallId::new(call).unwrap(),
             tool: tool.into(),
-            arguments: Json::new(r#"{"v":0}"#),
+            arguments: Json::new(arguments),
             result: None,
         };
         let request = TurnRequest {
@@ -369,4 +373,66 @@ async fn votes_for_the_same_edit_count_together_however_it_is_written() {
     let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
     assert_eq!(second.state, "approve");
     assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "as it was written first");
+}
+
+#[tokio::test]
+async fn an_edit_of_a_component_that_comes_back_meanwhile_was_judged_by_nobody() {
+    let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
+        r#"{"v":5}"# => verdict(Rule::Deny),
+        _ => needs(&["ann"], 1),
+    });
+    let (turn, suspension) = world.asks("a", "tool_0").await;
+    world.tools.lose();
+    // The edit is looked at between two links that are being made; the component is known again before it is decided on.
+    let (first, second) = (world.store.hold(), world.store.hold());
+    let one = world.begin_link(suspension, 1).await;
+    let edited = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await;
+    let two = world.begin_link(suspension, 2).await;
+    first.add_permits(1);
+    settle().await;
+    world.tools.restore();
+    second.add_permits(1);
+    let refused = edited.await.unwrap().unwrap_err().to_string();
+    assert_eq!(refused, "the policy denies the call with these arguments");
+    for link in [one, two] {
+        link.await.unwrap();
+    }
+    assert!(!world.turn(turn).await.is_ended());
+}
+
+#[tokio::test]
+async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs() {
+    let ends = async |lose: fn(&WordTools)| {
+        let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
+        let (turn, suspension) = world.asks("a", "tool_0").await;
+        world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
+        lose(&world.tools);
+        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
+        settle().await;
+        world.turn(turn).await.calls[0].outcome().cloned()
+    };
+    assert_eq!(ends(WordTools::lose_record).await, Some(Outcome::Denied(Some("not any more".into()))));
+    assert_eq!(ends(WordTools::lose).await, Some(Outcome::Invalidated));
+}
+
+#[tokio::test]
+async fn what_stands_counts_as_it_was_asked_where_an_edit_changes_nothing_but_its_writing() {
+    let padded = format!(r#"{{"v":0{}}}"#, " ".repeat(500));
+    let rules = Rules { standing_bytes: 600, ..Rules::default() };
+    let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let (_, first) = world.asks_with("a", "tool_0", &padded).await;
+    let (_, second) = world.asks_with("b", "tool_0", &padded).await;
+    // Both have been looked at before the first is committed.
+    let gates = [world.store.hold(), world.store.hold()];
+    let mut answers = Vec::new();
+    for suspension in [first, second] {
+        let short = Answer { arguments: Some(Json::new(r#"{"v":0}"#)), ..standing(suspension) };
+        answers.push(world.begin("ann", short).await);
+    }
+    gates.iter().for_each(|gate| gate.add_permits(1));
+    let mut stood = 0;
+    for answer in answers {
+        stood += usize::from(answer.await.unwrap().is_ok());
+    }
+    assert_eq!(stood, 1);
 }

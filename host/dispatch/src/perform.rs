@@ -10,7 +10,7 @@ use crate::dispatcher::Inner;
 use crate::feed::{Live, LiveReport};
 use crate::idempotency;
 use crate::ledger::{Admission, Ticket};
-use crate::plan::{Asker, denied};
+use crate::plan::{Asker, GONE, denied};
 use crate::ports::{End, Question, Run};
 use crate::stop::{Running, Stop};
 use crate::turns::{Entered, Slot};
@@ -57,11 +57,20 @@ impl Inner {
     ) {
         let place = ticket.place().await;
         // Made only now: a call that waits costs no copy of what it will run with.
-        let Some(run) = self.owed(&entered, id, call, attempt, &stop).await else { return };
-        let (run, waited) = run;
-        let End { outcome, receipt, .. } = match waited {
-            Some(question) => self.run_after(question, run).await,
-            None => self.run(run).await,
+        let mut owed = self.owed(&entered, id, call, attempt, &stop).await;
+        let mut unknown = Outcome::Denied(Some(GONE.into()));
+        if let Some((run, Before::Unknown)) = &owed {
+            let recalled = self.parts.tools.recall(&run.pinned).await;
+            match recalled {
+                Ok(()) => owed = self.owed(&entered, id, call, attempt, &stop).await,
+                Err(outcome) => unknown = outcome,
+            }
+        }
+        let Some((run, before)) = owed else { return };
+        let End { outcome, receipt, .. } = match before {
+            Before::Nothing => self.run(run).await,
+            Before::Judge(question) => self.run_after(question, run).await,
+            Before::Unknown => End::unrun(unknown),
         };
         drop(place);
         if stop.is_requested() {
@@ -87,15 +96,14 @@ impl Inner {
         call: CallIndex,
         attempt: u32,
         stop: &Arc<Stop>,
-    ) -> Option<(Run, Option<Question>)> {
+    ) -> Option<(Run, Before)> {
         let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = self.load(id).await.inspect_err(|error| tracing::error!(turn = %id, %error)).ok().flatten();
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             let run = self.run_of(turn, call, attempt, stop)?;
-            let waited = self.waited(turn, call, attempt);
-            Some((run, waited))
+            Some((run, self.before(turn, call, attempt)?))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -103,13 +111,13 @@ impl Inner {
         run
     }
 
-    /// The call for the policy, if it was decided about some time ago: it waited, or another host ran it.
-    fn waited(&self, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Question> {
+    /// The policy is asked again where it decided about the call some time ago: it waited, or another host ran it.
+    fn before(&self, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Before> {
         let call = turn.calls.get(index.get())?;
         if attempt == 1 && call.suspensions.is_empty() {
-            return None;
+            return Some(Before::Nothing);
         }
-        self.question(turn, call)
+        Some(self.question(turn, call).map_or(Before::Unknown, Before::Judge))
     }
 
     /// A call as it is now, for the policy. `None`: its component is gone.
@@ -168,6 +176,16 @@ impl Inner {
     pub(crate) fn publish(&self, turn: &Turn, live: Live) {
         self.feeds.live(&turn.conversation, &turn.caller, live);
     }
+}
+
+/// What comes before a run.
+enum Before {
+    /// Nothing: the policy has just decided about the call.
+    Nothing,
+    /// This is asked.
+    Judge(Question),
+    /// The policy is to be asked, and nothing is known of the component.
+    Unknown,
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON already.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
-use domain::{Digest, Failure, FailureCode, Limits, Outcome, Receipt, Span, ToolName};
+use domain::{Digest, Failure, FailureCode, Limits, Outcome, Pinned, Receipt, Span, ToolName};
 use sandbox::{Job, Level, Sink, Spent, Update};
 
 use crate::Registry;
@@ -32,6 +32,21 @@ impl Tools for Registry {
         self.shared.catalog.load().sorted().to_vec()
     }
 
+    async fn recall(&self, pinned: &Pinned) -> Result<(), Outcome> {
+        if self.shared.component(pinned.component).is_some() {
+            return Ok(());
+        }
+        let component = recalled(&self.shared, pinned).await?;
+        if self.shared.component(pinned.component).is_none() {
+            // Whoever makes its guest can say why nothing more is known of it.
+            guest(&self.shared, &component).await?;
+            let message =
+                "what the tool's component declared is lost, so nobody can say what the policy makes of the call";
+            return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
+        }
+        Ok(())
+    }
+
     async fn run(&self, run: Run) -> End {
         match carry_out(&self.shared, run).await {
             Ok(end) => end,
@@ -44,7 +59,7 @@ impl Tools for Registry {
 async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = match shared.component(run.pinned.component) {
         Some(component) => component,
-        None => recalled(shared, &run).await?,
+        None => recalled(shared, &run.pinned).await?,
     };
     let (plugin, limits) = (&component.plugin, &component.limits);
     let place = component.places.take(plugin, limits, shared.settings.queue).await;
@@ -82,9 +97,9 @@ fn receipt(spent: Spent) -> Receipt {
     }
 }
 
-/// The component of a run whose record is lost, on a thread that may wait for a guest.
-async fn recalled(shared: &Arc<Shared>, run: &Run) -> Result<Arc<Component>, Outcome> {
-    let (shared, plugin, digest) = (shared.clone(), run.pinned.plugin.clone(), run.pinned.component);
+/// The component of a call whose record is lost, on a thread that may wait for a guest.
+async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
+    let (shared, plugin, digest) = (shared.clone(), pinned.plugin.clone(), pinned.component);
     let recall = move || shared.recall(&plugin, digest);
     let component = blocking(recall).await.and_then(|component| component).map_err(|error| fault(&error))?;
     component.ok_or(Outcome::Invalidated)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Pin, Principal, Refusal, Resolution, Resolve,
+    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Pin, Principal, Refusal, Resolution, Resolve, Rule,
     StandingActive, Suspension, SuspensionId, Turn, Verdict, Violation,
 };
 
@@ -95,12 +95,14 @@ impl Handle {
         if !self.approves(by, answer, turn, suspension) {
             // Refused for that as things stand. Should they have a say by the time that the answer is decided on, because somebody
             // handed them one meanwhile, it is not for what nobody judged.
-            return Ok(Verdict { rule: domain::Rule::Deny, ..Verdict::default() });
+            return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(live) = self.pinned(call) else {
-            // An edit is refused for that, since nobody can say whether it fits the tool's schema either.
+            // An edit is refused for that, since nobody can say whether it fits the tool's schema either; should somebody be able to
+            // by the time that it is decided on, it is refused as one that nobody judged.
             let why = || Refusal::NotAllowed(format!("{GONE}, so nobody can say what the policy makes of it: deny it"));
-            return if answer.arguments.is_some() { Ok(Verdict::default()) } else { Err(why()) };
+            let unjudged = Verdict { rule: Rule::Deny, ..Verdict::default() };
+            return if answer.arguments.is_some() { Ok(unjudged) } else { Err(why()) };
         };
         // What breaks the tool's schema is refused for that.
         if !live.checks.arguments(arguments).is_empty() {
@@ -126,7 +128,9 @@ impl Handle {
         }
         let (inner, now) = (&self.inner, self.now());
         inner.standings.ready(inner.parts.store.as_ref(), now).await?;
-        let bytes = answer.arguments.as_ref().unwrap_or(&call.arguments).size() + terms.pin.size();
+        // An edit that changes nothing but how they are written leaves them as they were asked.
+        let edited = answer.arguments.as_ref().map_or(0, Json::size);
+        let bytes = edited.max(call.arguments.size()) + terms.pin.size();
         Ok(Some(inner.standings.coming(&turn.caller, bytes, now)))
     }
 

@@ -18,6 +18,15 @@ pub trait Tools: Send + Sync {
     /// `None` once the component's bytes are gone.
     fn pinned(&self, component: Digest, name: &str) -> Option<Arc<LiveTool>>;
 
+    /// Makes known again what [`Tools::pinned`] does not know any more of a component whose bytes are still there. Tools of which
+    /// nothing can be lost have nothing to do.
+    ///
+    /// # Errors
+    /// The outcome of a call that cannot run for that.
+    async fn recall(&self, _pinned: &Pinned) -> Result<(), Outcome> {
+        Ok(())
+    }
+
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<LiveTool>>;
 

@@ -170,6 +170,22 @@ async fn a_component_whose_record_is_lost_is_asked_again() {
     assert!(std::fs::metadata(&record).expect("is there").len() > 2, "it is written down again");
 }
 
+#[tokio::test]
+async fn what_is_known_of_a_component_is_recalled_without_a_run() {
+    let world = world(&[json!({"name": "echo"})]);
+    let run = run(&world, "echo", "1");
+    let digest = run.pinned.component;
+    let record = world.data.path().join(format!("components/{}.json", digest.hex()));
+    std::fs::write(&record, "{}").expect("writes");
+
+    let again = World::on(world.data, |_| {});
+    assert!(again.registry.pinned(digest, "echo").is_none());
+    assert_eq!(again.registry.recall(&run.pinned).await, Ok(()));
+    assert!(again.registry.pinned(digest, "echo").is_some());
+    let unknown = world_with_unknown_component(&again);
+    assert_eq!(again.registry.recall(&unknown.pinned).await, Err(Outcome::Invalidated));
+}
+
 fn world_with_unknown_component(world: &World) -> Run {
     world.load("guest", &component(&[json!({"name": "echo"})])).expect("loads");
     let mut run = run(world, "echo", "1");
