@@ -122,6 +122,8 @@ fn has_packages(package: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Invocation;
+    use crate::toolchain::left_out;
     use serde_json::json;
 
     #[test]
@@ -140,6 +142,9 @@ mod tests {
 
     #[test]
     fn no_program_of_a_plugin_is_run_whatever_its_npmrc_says() {
+        if left_out() {
+            return;
+        }
         let world = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = world.path().join(path);
@@ -168,6 +173,61 @@ mod tests {
         install(&format!("git+file://{}/nothing.git", world.path().display())).unwrap_err();
         let ran = fs::read_to_string(ran).unwrap_or_default();
         assert_eq!(ran, "", "nothing of the plugin's was run");
+    }
+
+    /// A repository with these files, each with its text. All of them can be run.
+    fn repository(folder: &Path, files: &[(&str, &str)]) -> String {
+        fs::create_dir_all(folder).unwrap();
+        for (name, text) in files {
+            fs::write(folder.join(name), text).unwrap();
+            fs::set_permissions(folder.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        for words in ["init --quiet", "add .", "-c user.name=a -c user.email=a@b commit --quiet --message=all"] {
+            Invocation::new("git").args(words.split(' ')).in_folder(folder).run("making a repository").unwrap();
+        }
+        format!("git+file://{}", folder.display())
+    }
+
+    #[test]
+    fn no_program_of_a_package_that_is_a_repository_is_run_whatever_its_npmrc_says() {
+        if left_out() {
+            return;
+        }
+        let world = tempfile::tempdir().unwrap();
+        let (ran, plugin) = (world.path().join("ran"), world.path().join("plugin"));
+        let shell = format!("#!/bin/sh\necho \"$0 $*\" >> {}\n", ran.display());
+        let module = format!("require('fs').appendFileSync('{}', 'by Node.js\\n')", ran.display());
+        let required = world.path().join("evil.cjs");
+        fs::write(&required, &module).unwrap();
+        // npm installs what a package of a repository needs, for its script `prepare`, with an npm that it starts in it.
+        let npmrc = format!(
+            "global=true\nlocation=global\nignore-scripts=false\nscript-shell=./evil.sh\nnode-options=--require={}\n\
+             git=./evil.sh\n",
+            required.display()
+        );
+        let package = |name: &str, needed: Value| {
+            let scripts = json!({"prepare": "./evil.sh", "postinstall": "./evil.sh"});
+            json!({"name": name, "version": "1.0.0", "scripts": scripts, "dependencies": needed})
+        };
+        let repository = |name: &str, needed: Value| {
+            let package = package(name, needed).to_string();
+            let files = [("package.json", &*package), (".npmrc", &*npmrc), ("evil.sh", &*shell)];
+            repository(&world.path().join(name), &files)
+        };
+        let inner = repository("inner", json!({}));
+        let outer = repository("outer", json!({"inner": inner}));
+        let package = package("plugin", json!({"outer": outer}));
+        fs::create_dir(&plugin).unwrap();
+        fs::write(plugin.join("package.json"), package.to_string()).unwrap();
+        fs::write(plugin.join(".npmrc"), &npmrc.replace("git=./evil.sh\n", "")).unwrap();
+        let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
+        let installed = packages(&Kit { carried: &[], cache, offline: false, say: &|_| {} }, &plugin, &package);
+        let ran = fs::read_to_string(ran).unwrap_or_default();
+        assert_eq!(ran, "", "nothing of the packages' was run");
+        installed.unwrap();
+        for name in ["outer", "inner"] {
+            assert!(plugin.join("node_modules").join(name).join("package.json").is_file(), "{name} is installed");
+        }
     }
 
     #[test]
