@@ -39,13 +39,15 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// Whether what it compiles is what [`CompileBounds::default`] lets through, if it takes no longer than that.
+    /// Whether what it compiles is what [`CompileBounds::default`] lets through, if it takes no longer than
+    /// [`CompileBounds::surely_usual`] says.
     pub(crate) fn is_bounded_as_usual(&self) -> bool {
         let usual = CompileBounds::default();
         match self {
             Self::InProcess => false,
             Self::Child(ChildCompiler { bounds, .. }) => {
-                bounds.memory == usual.memory && bounds.output == usual.output && bounds.time >= usual.time
+                let costs_the_same = bounds.memory == usual.memory && bounds.output == usual.output;
+                costs_the_same && bounds.time >= usual.time && bounds.wall >= usual.wall
             }
         }
     }
@@ -81,6 +83,14 @@ impl Default for CompileBounds {
     /// a tenth of one core.
     fn default() -> Self {
         Self { time: Duration::from_secs(120), wall: Duration::from_secs(1200), memory: 2 << 30, output: 512 << 20 }
+    }
+}
+
+impl CompileBounds {
+    /// How long a child may have run that has surely not spent more processor time than the default gives: all its threads may
+    /// have had a core of their own.
+    pub(crate) fn surely_usual() -> Duration {
+        Self::default().time / child::THREADS
     }
 }
 

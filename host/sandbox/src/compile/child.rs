@@ -15,7 +15,7 @@ use crate::engine;
 pub(super) const MAGIC: [u8; 8] = *b"tg-code\x01";
 
 /// Threads that compile.
-pub(super) const THREADS: u64 = 2;
+pub(super) const THREADS: u32 = 2;
 
 /// The component is not taken; standard error says why.
 pub(super) const REFUSED: u8 = 3;
