@@ -18,7 +18,6 @@ use std::hash::{Hash, Hasher};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -56,13 +55,12 @@ pub(crate) struct Cache {
     engine: String,
     /// The bytes that all files together may have.
     most: u64,
-    written: AtomicU64,
 }
 
 /// Counted up whenever files are written in another way; part of their names.
 const FORMAT: u32 = 2;
 
-/// How the name of a file begins that is being written; the number of the host's process follows.
+/// How the name of a file begins that is being written; the number of the host's process follows, and a word by chance.
 const DRAFT: &str = "draft-";
 
 /// After this long nobody goes on writing a file.
@@ -83,7 +81,7 @@ impl Cache {
         (FORMAT, CONFIGURATION).hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
-        Ok(Self { owner, folder: folder.to_owned(), key, engine, most, written: AtomicU64::new(0) })
+        Ok(Self { owner, folder: folder.to_owned(), key, engine, most })
     }
 
     /// The compiled code of a component, if there is a file for it that this host wrote.
@@ -182,11 +180,10 @@ impl Cache {
     /// Writes under another name first, so that a reader sees the whole file or none. It is not synced: what a power
     /// failure damages does not open.
     fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let draft = self.folder.join(format!("{DRAFT}{}-{number}", std::process::id()));
+        let draft = self.folder.join(draft()?);
         let tag = self.key.seal(&self.name(digest), &image::digests(code));
         let write = || -> io::Result<()> {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
             file.write_all(code)?;
             file.write_all(&tag)?;
             fs::rename(&draft, self.path(digest))
@@ -205,6 +202,12 @@ impl Cache {
     fn name(&self, digest: Digest) -> String {
         format!("{}-{}.cwasm", self.engine, digest.hex())
     }
+}
+
+/// A name to write under: nobody else's, though containers that share a folder may have the same process ids, and a process
+/// several caches.
+fn draft() -> io::Result<String> {
+    Ok(format!("{DRAFT}{}-{:016x}", std::process::id(), getrandom::u64()?))
 }
 
 /// Whether a folder is one, and of the user who asks: what others write there, or the key that they know, would be run.

@@ -129,7 +129,9 @@ fn in_chunks<T: Send>(length: usize, work: impl Fn(u64, &mut [u8]) -> io::Result
     thread::scope(|scope| {
         let some = &some;
         let begins = (0..chunks).step_by(share);
-        let parts: Vec<_> = begins.map(|at| scope.spawn(move || some(at..chunks.min(at + share)))).collect();
+        // One that the system refuses is an error, and the code is compiled again; `Scope::spawn` would panic.
+        let spawn = |at| thread::Builder::new().spawn_scoped(scope, move || some(at..chunks.min(at + share)));
+        let parts = begins.map(spawn).collect::<io::Result<Vec<_>>>()?;
         let mut all = Vec::with_capacity(chunks);
         for part in parts {
             all.extend(part.join().map_err(|_| io::Error::other("a thread that reads compiled code panicked"))??);

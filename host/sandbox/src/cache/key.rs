@@ -22,14 +22,14 @@ impl Key {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Ok(Some(key)) => return Ok(key),
-            Ok(None) => fs::remove_file(path)?,
+            Ok(None) => super::remove(path)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
-        let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let draft = path.with_extension(super::draft()?);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         // A link and not a rename: of two hosts that start at once both end up with the key of the first.

@@ -91,7 +91,11 @@ fn nobody_is_lenient_because_another_program_was() {
     let tight = CompileBounds { output: 1_000, ..usual() };
     let refused = load(compiler(tight), folder.path(), &component);
     assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own bound counts");
-    for bounds in [CompileBounds { memory: 1 << 30, ..usual() }, CompileBounds { time: usual().time / 2, ..usual() }] {
+    for bounds in [
+        CompileBounds { memory: 1 << 30, ..usual() },
+        CompileBounds { time: usual().time / 2, ..usual() },
+        CompileBounds { wall: usual().wall / 2, ..usual() },
+    ] {
         assert!(matches!(load(none(bounds), folder.path(), &component), Err(LoadError::Host(_))), "it is compiled");
     }
     load(none(CompileBounds { time: usual().time * 10, ..usual() }), folder.path(), &component).expect("it is kept");
@@ -162,8 +166,40 @@ fn programs_that_start_at_once_all_have_what_they_need() {
             });
         }
     });
+    all_that_is_kept_is_whole(&path, &components);
     load(compiler(usual()), &path, &components[0]).expect("it loads");
     load(none(usual()), &path, &components[0]).expect("it is kept");
+}
+
+#[test]
+fn several_sandboxes_of_one_program_do_not_write_into_each_others_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Large enough to be written in many steps, and each of another size.
+    let components: Vec<_> = (1..=6)
+        .map(|size| guest(&format!("{ECHO}{}", "(drop (i32.load (i32.const 0)))".repeat(size * 20_000))))
+        .collect();
+    std::thread::scope(|scope| {
+        for component in &components {
+            let path = folder.path();
+            scope.spawn(move || {
+                let sandbox = open(compiler(usual()), path, 1 << 30);
+                sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
+            });
+        }
+    });
+    assert_eq!(code(folder.path()).len(), components.len(), "all of them are kept");
+    all_that_is_kept_is_whole(folder.path(), &components);
+}
+
+/// Nobody has to compile what there is a file for, and nothing that was begun is left.
+fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
+    let sandbox = open(none(usual()), folder, 1 << 30);
+    let is_kept =
+        |component: &&Vec<u8>| sandbox.load(Digest::of(component), component, Capabilities::default()).is_ok();
+    assert_eq!(components.iter().filter(is_kept).count(), code(folder).len());
+    let names = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").file_name());
+    let names: Vec<_> = names.map(|name| name.into_string().expect("text")).collect();
+    assert!(!names.iter().any(|name| name.contains("draft-")), "{names:?}");
 }
 
 #[test]
