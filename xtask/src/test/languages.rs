@@ -45,7 +45,8 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The compiler that `toolgate build` installed last, where the machine has none that is new enough; else that of the machine.
+/// The compiler that `toolgate build` installed last, if it has installed any: it does where the machine has none that is new enough.
+/// Else that of the machine.
 fn go() -> Result<PathBuf> {
     let toolchains = languages::cache().join("toolchains");
     let entries = toolchains.read_dir().with_context(|| format!("could not read {}", toolchains.display()))?;
