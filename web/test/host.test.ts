@@ -44,4 +44,49 @@ describe("the host", () => {
     expect(asked[0]?.headers.get("x-toolgate-csrf")).toBe("word");
     expect(asked[0]?.headers.has("authorization")).toBe(false);
   });
+
+  describe("with a link's session beside a log-in", () => {
+    const link = { principal: "bob", only: "s1", csrf: "links", expires_at: "" };
+    const alice = { principal: "alice", roles: [], groups: [], csrf: "alices", link };
+
+    /** Answers as a host does, and to who asks in the link's name as told. Returns in whose name a change is asked for next. */
+    function beside(byLink: () => Response) {
+      vi.stubGlobal("fetch", async ({ headers }: Request) =>
+        headers.get("x-toolgate-csrf") === "links" ? byLink() : new Response(JSON.stringify(alice)),
+      );
+      return async (host: Host) => {
+        const asked = answering(200, {});
+        await host.post("/v1/suspensions/s1/resolve");
+        return asked.map(({ headers }) => headers.get("x-toolgate-csrf"));
+      };
+    }
+
+    it("is who the link is for on the page about its suspension, and nowhere else", async () => {
+      const host = new Host();
+      const bob = { ...link, roles: [], groups: [] };
+      const names = beside(() => new Response(JSON.stringify(bob)));
+      expect(await host.session("s1")).toMatchObject({ principal: "bob", only: "s1" });
+      expect(await names(host)).toEqual(["links"]);
+      beside(() => new Response(JSON.stringify(bob)));
+      expect(await host.session("s2")).toMatchObject({ principal: "alice" });
+      expect(await names(host)).toEqual(["alices"]);
+    });
+
+    it("stays who it was where the host does not say who the link is for", async () => {
+      const host = new Host();
+      const names = beside(() => {
+        throw new TypeError("the network is away");
+      });
+      await host.session();
+      await expect(host.session("s1")).rejects.toMatchObject({ code: "unreachable" });
+      expect(await names(host)).toEqual(["alices"]);
+    });
+
+    it("is who logged in where the link's session has just ended", async () => {
+      const host = new Host();
+      const names = beside(() => new Response(JSON.stringify(REFUSED), { status: 401 }));
+      expect(await host.session("s1")).toMatchObject({ principal: "alice" });
+      expect(await names(host)).toEqual(["alices"]);
+    });
+  });
 });

@@ -42,16 +42,22 @@ export class Host {
 
   /**
    * Who is here, or nothing. A browser can have the session of a one-time link beside that of a log-in: on the page about the
-   * link's suspension it is the link's that counts, and everywhere else the log-in's. From then on requests are made in its name.
+   * link's suspension it is the link's that counts, and everywhere else the log-in's. From then on requests are made in its name,
+   * and not before: where the host does not answer, the page and its requests stay with who was here.
    */
   async session(about?: string, signal?: AbortSignal): Promise<Session | undefined> {
-    // By a client of its own: who is here is asked without the word of who was here.
-    const session = await present(new Toolgate(), signal);
-    signal?.throwIfAborted();
+    // By clients of their own: who is here is asked without the word of who was here.
+    let session = await present(new Toolgate(), signal);
     const link = session?.link;
-    const isAbout = link != null && link.only === about;
-    this.toolgate.connection.remember(isAbout ? { ...link, roles: [], groups: [] } : session);
-    return isAbout ? present(this.toolgate, signal) : session;
+    if (link != null && link.only === about) {
+      const byLink = new Toolgate();
+      byLink.connection.remember({ ...link, roles: [], groups: [] });
+      // The link's can end meanwhile.
+      session = (await present(byLink, signal)) ?? session;
+    }
+    signal?.throwIfAborted();
+    this.toolgate.connection.remember(session);
+    return session;
   }
 
   async #ask<T>(method: string, path: string, { query, body, signal }: Request): Promise<T> {
