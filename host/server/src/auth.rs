@@ -118,29 +118,20 @@ impl Passes {
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Self {
         let mut passes = Self { living: Vec::new(), dead: Vec::new(), had_any: false };
         for (name, by_link) in [(cookies::SESSION, false), (cookies::LINK, true)] {
-            for texts in cookies::read(name, uri, headers) {
-                passes.had_any |= !texts.is_empty();
-                let written = texts.into_iter().filter_map(|text| {
-                    let pass = Pass::written(text, &app.doors.sessions.key, Purpose::Session)?;
-                    // A narrow session is none that is not, whatever name it is sent under.
-                    (pass.only.is_some() == by_link).then_some(pass)
-                });
-                let (living, dead): (Vec<Pass>, Vec<Pass>) = written.partition(|pass| holder(pass, app).is_some());
-                let is_enough = !living.is_empty();
-                living.into_iter().for_each(|pass| passes.lives(pass));
-                passes.dead.extend(dead);
-                if is_enough {
-                    break;
+            for text in cookies::read(name, uri, headers) {
+                passes.had_any = true;
+                let Some(pass) = Pass::written(text, &app.doors.sessions.key, Purpose::Session) else { continue };
+                // A narrow session is none that is not, whatever name it is sent under.
+                if pass.only.is_some() != by_link {
+                    continue;
+                }
+                let known = if holder(&pass, app).is_some() { &mut passes.living } else { &mut passes.dead };
+                if !known.contains(&pass) {
+                    known.push(pass);
                 }
             }
         }
         passes
-    }
-
-    fn lives(&mut self, pass: Pass) {
-        if !self.living.contains(&pass) {
-            self.living.push(pass);
-        }
     }
 
     /// The one that a link opened, if there is one.
@@ -150,7 +141,8 @@ impl Passes {
 
     /// The one that a request means: that whose word it carries. Without a word, what is about a link's suspension means that
     /// link's, and everything else the log-in's, or the link's if it is alone. The word of a session that has ended means that
-    /// one: nothing is read or done in the name of another.
+    /// one, as long as its cookie is sent: nothing is read or done in the name of another. A word that none of them knows
+    /// changes nothing, and reads as none does.
     fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
         let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
         if let Some(pass) = self.living.iter().find(knows) {

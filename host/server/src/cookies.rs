@@ -20,19 +20,15 @@ pub(crate) const LINK: &str = "toolgate_link";
 /// What browsers take over TLS alone.
 const HOST: &str = "__Host-";
 
-/// The values that a browser sends under a name, in groups; of the first group that holds a value that counts, the others say
-/// nothing. There may be several of one name: whatever else runs on this machine can give the browser another, on any path of
-/// any port. Which of them are ours, their signatures say.
+/// The values that a browser sends under a name. There may be several: whatever else runs on this machine can give the browser
+/// another, on any path of any port. Which of them are ours, their signatures say.
 ///
 /// Under a name that others reach, only what came over TLS counts. Under this machine's own names the rest does as well: a proxy
-/// with TLS in front of it may ask under them.
-pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> [Vec<&'a str>; 2] {
-    let plain = if is_local(uri, headers) { under(name, headers) } else { Vec::new() };
-    [under(&format!("{HOST}{name}"), headers), plain]
-}
-
-fn under<'a>(name: &str, headers: &'a HeaderMap) -> Vec<&'a str> {
-    pairs(headers).filter(|(found, _)| *found == name).map(|(_, value)| value).collect()
+/// with TLS in front of it may ask under them. Neither goes before the other there: another port can have set both.
+pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> Vec<&'a str> {
+    let takes_plain = is_local(uri, headers);
+    let is_read = |found: &str| found.strip_prefix(HOST) == Some(name) || takes_plain && found == name;
+    pairs(headers).filter(|(found, _)| is_read(found)).map(|(_, value)| value).collect()
 }
 
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
@@ -87,20 +83,20 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_that_came_over_tls_goes_before_and_elsewhere_than_here_it_alone_counts() {
+    fn elsewhere_than_here_the_cookie_that_came_over_tls_alone_counts() {
         let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
-        type Row<'a> = (&'a str, &'a [&'a str], [&'a [&'a str]; 2]);
+        type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
         let rows: [Row<'_>; 10] = [
-            ("localhost:7420", &[plain], [&[], &["plain"]]),
-            ("localhost:7420", &[tls], [&["tls"], &[]]),
-            ("127.0.0.1", &[plain, tls], [&["tls"], &["plain"]]),
-            ("localhost", &["toolgate_session=a; toolgate_session=b", plain], [&[], &["a", "b", "plain"]]),
-            ("[::1]:1", &[], [&[], &[]]),
-            ("localhost", &["toolgate_link=x", "xtoolgate_session=x", "TOOLGATE_SESSION=x"], [&[], &[]]),
-            ("gate.example.com", &[plain], [&[], &[]]),
-            ("gate.example.com", &[tls, plain], [&["tls"], &[]]),
-            ("gate.example.com:8443", &[tls], [&["tls"], &[]]),
-            ("gate.example.com", &["__Host-__Host-toolgate_session=x", "__host-toolgate_session=x"], [&[], &[]]),
+            ("localhost:7420", &[plain], &["plain"]),
+            ("localhost:7420", &[tls], &["tls"]),
+            ("127.0.0.1", &[plain, tls], &["plain", "tls"]),
+            ("localhost", &["toolgate_session=a; toolgate_session=b", plain], &["a", "b", "plain"]),
+            ("[::1]:1", &[], &[]),
+            ("localhost", &["toolgate_link=x", "xtoolgate_session=x", "TOOLGATE_SESSION=x"], &[]),
+            ("gate.example.com", &[plain], &[]),
+            ("gate.example.com", &[tls, plain], &["tls"]),
+            ("gate.example.com:8443", &[tls], &["tls"]),
+            ("gate.example.com", &["__Host-__Host-toolgate_session=x", "__host-toolgate_session=x"], &[]),
         ];
         for (host, cookies, values) in rows {
             let headers = headers(host, cookies);

@@ -207,7 +207,12 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
     }
     // Whoever has put a session of their own there is not taken for the one who logged in, nor the other way round.
     let eve = Browser::log_in(&world, "eve").await;
-    for cookies in [format!("{}; {own}", eve.cookie), format!("{own}; {}", eve.cookie)] {
+    for cookies in [
+        format!("{}; {own}", eve.cookie),
+        format!("{own}; {}", eve.cookie),
+        format!("__Host-{}; {own}", eve.cookie),
+        format!("{own}; __Host-{}", eve.cookie),
+    ] {
         assert_eq!(whose(&cookies, None).await, "401 unauthorized", "{cookies}");
         assert_eq!(whose(&cookies, Some(&browser.csrf)).await, "alice", "{cookies}");
         assert_eq!(whose(&cookies, Some(&eve.csrf)).await, "eve", "{cookies}");

@@ -375,7 +375,8 @@ async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() 
     }
 }
 
-/// A page whose session has ended is told so, and reads and does nothing in the name of the other that the browser has.
+/// A page whose session has ended does nothing in the name of the other that the browser has; while the browser sends the
+/// cookie of what has ended, the page is told so, and reads nothing either.
 #[tokio::test]
 async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
     for end in ["its time", "its token", "a log-out"] {
@@ -408,6 +409,14 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
             }
             let name = if link_ends { "root" } else { "bob" };
             let whose = async |request| world.send(request).await.at("/principal");
+            // A browser drops the cookie of what has ended by its time.
+            let dropped = Browser { cookie: living.cookie.clone(), csrf: dead.csrf.clone() };
+            for (method, path, body) in
+                [("POST", answer.as_str(), Some(r#"{"decision":"approve"}"#)), ("DELETE", "/v1/session", None)]
+            {
+                let refused = world.send(dropped.own(method, path, body)).await;
+                assert_eq!(refused.code(), "403 not-allowed", "{end} {link_ends} {method} {path}");
+            }
             assert_eq!(whose(both(living).own("GET", "/v1/session", None)).await, name, "{end}");
             assert_eq!(whose(both(living).bare("GET", "/v1/session", None)).await, name, "{end}");
         }
