@@ -219,7 +219,7 @@ mod tests {
         let package = package("plugin", json!({"outer": outer}));
         fs::create_dir(&plugin).unwrap();
         fs::write(plugin.join("package.json"), package.to_string()).unwrap();
-        fs::write(plugin.join(".npmrc"), &npmrc.replace("git=./evil.sh\n", "")).unwrap();
+        fs::write(plugin.join(".npmrc"), npmrc.replace("git=./evil.sh\n", "")).unwrap();
         let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
         let installed = packages(&Kit { carried: &[], cache, offline: false, say: &|_| {} }, &plugin, &package);
         let ran = fs::read_to_string(ran).unwrap_or_default();
