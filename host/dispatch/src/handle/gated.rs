@@ -23,8 +23,13 @@ const PAGE_BYTES: usize = 4 << 20;
 const AT_ONCE: usize = 10;
 
 impl Handle {
-    /// Plans the calls of a turn. The policy is asked about all of them at once.
-    pub(super) async fn planned(&self, by: &Principal, request: &TurnRequest) -> Result<Vec<Requested>, Error> {
+    /// Plans the calls of a turn. The policy is asked about all of them at once; standing approvals count if they may be `covered`.
+    pub(super) async fn planned(
+        &self,
+        by: &Principal,
+        request: &TurnRequest,
+        covered: bool,
+    ) -> Result<Vec<Requested>, Error> {
         let parts = &self.inner.parts;
         let (caller, conversation) = (&by.id, &request.conversation);
         let asker = Asker { caller, conversation, context: request.context.as_ref() };
@@ -41,7 +46,7 @@ impl Handle {
                 } else {
                     self.inner.standings.ready(parts.store.as_ref(), now).await?;
                     let standings = &self.inner.standings;
-                    if pinned.may_be_covered(&requested.asked) {
+                    if covered && pinned.may_be_covered(&requested.asked) {
                         requested.standing =
                             standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
                     }

@@ -51,11 +51,32 @@ impl Handle {
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(Submitted { turn, replayed: true, ephemeral: false });
         }
+        for _ in 0..MOST_SPENT {
+            match self.attempt(by, &request, running, true).await? {
+                Attempt::Submitted(submitted) => return Ok(submitted),
+                // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
+                Attempt::Spent(id) => self.inner.reread(id).await?,
+            }
+        }
+        match self.attempt(by, &request, running, false).await? {
+            Attempt::Submitted(submitted) => Ok(submitted),
+            Attempt::Spent(id) => Err(fault("submit a turn", &AppendError::StandingSpent(id)).into()),
+        }
+    }
+
+    /// Submits a turn that is not recorded yet; whether its calls may go on by standing approvals is `covered`.
+    async fn attempt(
+        &self,
+        by: &Principal,
+        request: &TurnRequest,
+        running: &Calls,
+        covered: bool,
+    ) -> Result<Attempt, Error> {
         let ledger = &self.inner.ledger;
         ledger.ready().await?;
-        let mut admission = ledger.admit(&by.id, &request)?;
-        let calls = self.planned(by, &request).await?;
-        let ephemeral = self.may_be_ephemeral(&request) && calls.iter().all(never_waits);
+        let mut admission = ledger.admit(&by.id, request)?;
+        let calls = self.planned(by, request, covered).await?;
+        let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.parts.mint)()),
             conversation: request.conversation.clone(),
@@ -68,24 +89,21 @@ impl Handle {
         admission.calls(turn.due(self.inner.owner).count())?;
         if ephemeral {
             let turn = self.run_ephemeral(events, turn, admission, running).await?;
-            return Ok(Submitted { turn, replayed: false, ephemeral: true });
+            return Ok(Attempt::Submitted(Submitted { turn, replayed: false, ephemeral: true }));
         }
         let index = index::changes(None, &events, &turn);
         let index = outbox::with_deliveries(index, self.inner.parts.subscribers.as_ref(), None, &turn);
         let commit = Commit { turn: turn.id, conversation: turn.conversation.clone(), expected: 0, index, events };
-        match self.begin(commit, turn, admission).await? {
-            Begun::Now(turn) => Ok(Submitted { turn: *turn, replayed: false, ephemeral: false }),
-            // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
-            Begun::Spent(id) => {
-                self.inner.reread(id).await?;
-                Box::pin(self.submit_until(by, request, running)).await
-            }
+        let (turn, replayed) = match self.begin(commit, turn, admission).await? {
+            Begun::Now(turn) => (*turn, false),
+            Begun::Spent(id) => return Ok(Attempt::Spent(id)),
             // The same turn was submitted twice at once, and the other was first.
-            Begun::Before => match self.recorded(by, &request).await? {
-                Some(turn) => Ok(Submitted { turn, replayed: true, ephemeral: false }),
-                None => Err(fault("submit a turn", &AppendError::Conflict).into()),
+            Begun::Before => match self.recorded(by, request).await? {
+                Some(turn) => (turn, true),
+                None => return Err(fault("submit a turn", &AppendError::Conflict).into()),
             },
-        }
+        };
+        Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
     }
 
     /// Whether a turn may be carried out without being written down: its caller asks for that, and the operator allows it.
@@ -250,6 +268,17 @@ impl Handle {
 /// An ephemeral turn that has not been carried out to its end.
 fn no_end(reason: impl Into<String>) -> Error {
     StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
+}
+
+/// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else used or revoked
+/// one, so that many that are submitted at once do not give up too early.
+const MOST_SPENT: usize = 100;
+
+/// What became of an attempt to submit a turn.
+enum Attempt {
+    Submitted(Submitted),
+    /// This standing approval, on which a call of it relied, has no use left.
+    Spent(StandingId),
 }
 
 /// What became of a commit that begins a turn.
