@@ -152,21 +152,25 @@ impl World {
     }
 
     async fn asks_with(&self, call: &str, tool: &str, arguments: &str) -> (TurnId, SuspensionId) {
-        let call = CallRequest {
-            id: CallId::new(call).unwrap(),
-            tool: tool.into(),
+        let turn = self.submit(&[(call, tool)], arguments).await;
+        (turn.id, turn.pending().next().unwrap().2.id)
+    }
+
+    async fn submit(&self, calls: &[(&str, &str)], arguments: &str) -> Turn {
+        let call = |(id, tool): &(&str, &str)| CallRequest {
+            id: CallId::new(id).unwrap(),
+            tool: (*tool).into(),
             arguments: Json::new(arguments),
             result: None,
         };
         let request = TurnRequest {
             conversation: conversation(),
-            calls: vec![call],
+            calls: calls.iter().map(call).collect(),
             context: None,
             rejection: Rejection::default(),
             ephemeral: false,
         };
-        let turn = self.handle.submit(&agent(), request).await.unwrap().turn;
-        (turn.id, turn.pending().next().unwrap().2.id)
+        self.handle.submit(&agent(), request).await.unwrap().turn
     }
 
     async fn turn(&self, id: TurnId) -> Turn {
@@ -288,6 +292,34 @@ async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
     assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks by now");
     let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     assert_eq!(silent(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
+}
+
+#[tokio::test]
+async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
+    let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
+    let silent = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
+    world.clock.advance(Span::from_secs(1));
+    let (later, _) = world.asks("c", "tool_1").await;
+    let asked = || world.policy.asked.lock().unwrap().len();
+    assert_eq!(asked(), 3);
+    let gate = world.policy.hold();
+    world.clock.advance(Span::from_secs(3599));
+    settle().await;
+    assert_eq!(world.turn(silent).await.calls[1].outcome(), Some(&Outcome::Expired), "not even in the same turn");
+    world.clock.advance(Span::from_secs(1));
+    settle().await;
+    assert_eq!(world.turn(later).await.calls[0].outcome(), Some(&Outcome::Expired));
+    // However often it is looked at meanwhile, it is judged once.
+    for _ in 0..3 {
+        world.clock.advance(Span::from_secs(60));
+        settle().await;
+    }
+    assert_eq!((asked(), world.turn(silent).await.is_ended()), (4, false));
+    gate.add_permits(1);
+    settle().await;
+    let ok = Outcome::Ok { value: Json::new("{}"), trusted: true };
+    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&ok));
+    assert_eq!(asked(), 5, "and again before it runs");
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use crate::ports::{AppendError, Clock, Commit, Policy, Store, StoreFault, Subscr
 use crate::presence::Presence;
 use crate::quota::Quotas;
 use crate::request::Bounds;
+use crate::silence::Silence;
 use crate::standing::{self, Standings};
 use crate::turns::{Entered, Slot, Turns};
 use crate::{expiry, forget, index, outbox};
@@ -68,6 +69,7 @@ impl Host {
             inbox: Inbox::default(),
             presence: Presence::default(),
             alarm: expiry::Alarm::default(),
+            silence: Silence::default(),
             ledger,
             standings: Arc::default(),
             parts,
@@ -99,6 +101,7 @@ pub(crate) struct Inner {
     pub(crate) inbox: Inbox,
     pub(crate) presence: Presence,
     pub(crate) alarm: expiry::Alarm,
+    pub(crate) silence: Silence,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) standings: Arc<Standings>,
 }
@@ -171,8 +174,8 @@ impl Inner {
         admission: Option<&mut Admission>,
     ) {
         self.feeds.committed(&turn.conversation);
-        if let Some(due) = turn.next_due() {
-            self.alarm.no_later_than(due.at);
+        if let Some(at) = self.silence.moved(&turn) {
+            self.alarm.no_later_than(at);
         }
         self.perform(&turn, slot, admission);
         slot.turn = Some((turn, version));

@@ -5,15 +5,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{Input, Rule, Span, Suspension, SuspensionId, Timestamp, Turn, TurnId, Verdict};
+use domain::{Input, Span, SuspensionId, Timestamp, Turn, TurnId, Verdict};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::dispatcher::Inner;
-use crate::plan::GONE;
+use crate::error::Error;
 use crate::ports::StoreFault;
 use crate::presence::clients_left;
-use crate::turns::{Entered, Slot};
+use crate::silence::judge;
+use crate::turns::Slot;
 
 /// How many turns are seen to before the index is read again.
 const BATCH: usize = 256;
@@ -28,7 +30,7 @@ const COUNTED_AT_ONCE: usize = 8;
 const LONGEST: Span = Span::from_secs(60);
 
 /// How long a store that failed, or a turn that could not be seen to, is left alone.
-const BACKOFF: Span = Span::from_secs(1);
+pub(crate) const BACKOFF: Span = Span::from_secs(1);
 
 /// Wakes the watch when something becomes due before it meant to look again.
 #[derive(Default)]
@@ -56,10 +58,12 @@ pub(crate) async fn watch(inner: Arc<Inner>) {
         tracing::error!(%error, "what the last run left could not be read");
         inner.parts.clock.sleep_until(inner.parts.clock.now() + BACKOFF).await;
     }
+    // Judged as long as this is: with the host it ends.
+    let mut judging = JoinSet::new();
     loop {
         // Whatever is committed from here on either is seen by the look below or rings the alarm.
         inner.alarm.planned.store(u64::MAX, Ordering::Release);
-        let next = match look(&inner).await {
+        let next = match look(&inner, &mut judging).await {
             Ok(next) => next,
             Err(error) => {
                 tracing::error!(%error, "what is due could not be read");
@@ -107,21 +111,34 @@ async fn recover(inner: &Arc<Inner>) -> Result<(), StoreFault> {
         let Some((last, _)) = page.last() else { return clients_left(inner, None).await };
         after = Some(*last);
         let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
-        see_to_all(inner, running, |_, _, _| Input::Restarted).await;
+        see_to_all(running, |id| restarted(inner, id)).await;
     }
 }
 
-/// Sees to everything that is due and says when to look again.
-async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
+async fn restarted(inner: &Arc<Inner>, id: TurnId) -> Result<bool, Error> {
+    let entered = inner.turns.enter(id);
+    inner.step(&entered, id, |_, _| Some(Input::Restarted)).await
+}
+
+/// Sees to everything that is due and says when to look again. What silence is about to approve is judged beside that.
+async fn look(inner: &Arc<Inner>, judging: &mut JoinSet<()>) -> Result<Timestamp, StoreFault> {
     loop {
+        while judging.try_join_next().is_some() {}
         let now = inner.parts.clock.now();
-        let due = inner.parts.store.due(now, BATCH).await?;
-        let nothing = due.is_empty();
-        let ids = due.into_iter().map(|(id, _)| id).collect();
-        let progress = see_to_all(inner, ids, |turn, slot, silent| tick(inner, turn, slot, silent)).await;
-        if nothing {
-            let next = inner.parts.store.due(Timestamp::MAX, 1).await?;
-            return Ok(next.first().map_or(now + LONGEST, |(_, due)| due.at.min(now + LONGEST)));
+        // Those that are being judged are still due, and before all others.
+        let due = inner.parts.store.due(now, BATCH + inner.silence.len()).await?;
+        let ids: Vec<_> = due.into_iter().map(|(id, _)| id).filter(|id| !inner.silence.is_all_of(*id, now)).collect();
+        if ids.is_empty() {
+            let next = inner.parts.store.due(Timestamp::MAX, 1 + inner.silence.len()).await?;
+            return Ok(inner.silence.next_of(&next).map_or(now + LONGEST, |at| at.min(now + LONGEST)));
+        }
+        let seen_to = see_to_all(ids, |id| see_to(inner, id)).await;
+        let mut progress = false;
+        for (id, (changed, silent)) in seen_to {
+            progress |= changed || !silent.is_empty();
+            silent.into_iter().for_each(|suspension| {
+                judging.spawn(judge(inner.clone(), id, suspension));
+            });
         }
         if !progress {
             // Something is due that nothing can be done about. Looking again at once would spin.
@@ -130,7 +147,18 @@ async fn look(inner: &Arc<Inner>) -> Result<Timestamp, StoreFault> {
     }
 }
 
-fn tick(inner: &Inner, turn: &Turn, slot: &Slot, silent: &[(SuspensionId, Verdict)]) -> Input {
+/// Feeds a tick to a turn. Returns whether it changed, and what of it is to be judged.
+async fn see_to(inner: &Arc<Inner>, id: TurnId) -> Result<(bool, Vec<SuspensionId>), Error> {
+    let entered = inner.turns.enter(id);
+    let changed = inner.step(&entered, id, |turn, slot| Some(tick(inner, turn, slot, &[]))).await?;
+    let slot = entered.lock().await;
+    let turn = slot.turn.as_ref().map(|(turn, _)| turn);
+    let silent = turn.map_or_else(Vec::new, |turn| inner.silence.begin(turn, inner.parts.clock.now()));
+    Ok((changed, silent))
+}
+
+/// The time passes, for a turn. `silent` is what the policy made of calls that nobody answered.
+pub(crate) fn tick(inner: &Inner, turn: &Turn, slot: &Slot, silent: &[(SuspensionId, Verdict)]) -> Input {
     let attended = turn.pending().filter(|(_, call, _)| inner.presence.attends(&turn.conversation, &call.tool));
     Input::Tick {
         alive: slot.running.keys().map(|(call, _)| *call).collect(),
@@ -140,58 +168,27 @@ fn tick(inner: &Inner, turn: &Turn, slot: &Slot, silent: &[(SuspensionId, Verdic
     }
 }
 
-/// What the policy makes by now of the calls that silence is about to approve: they have waited, and for what a client carries out
-/// there is no later moment. Asked before the turn is held, because a policy may take its time.
-async fn silent(inner: &Inner, entered: &Entered, id: TurnId) -> Result<Vec<(SuspensionId, Verdict)>, StoreFault> {
-    let questions: Vec<_> = {
-        let mut slot = entered.lock().await;
-        if slot.turn.is_none() {
-            slot.turn = inner.load(id).await?;
-        }
-        let now = inner.parts.clock.now();
-        let is_over = |open: &Suspension| open.silence_approves() && open.expires_at <= now;
-        let turn = slot.turn.iter().map(|(turn, _)| turn);
-        let waiting = turn.flat_map(|turn| turn.pending().map(move |(_, call, open)| (turn, call, open)));
-        let over = waiting.filter(|(.., open)| is_over(open));
-        over.map(|(turn, call, open)| (open.id, inner.question(turn, call))).collect()
-    };
-    let judged = questions.into_iter().map(|(suspension, question)| async move {
-        let verdict = match question {
-            Some(question) => inner.parts.policy.judge(question).await,
-            None => Verdict { rule: Rule::Deny, reason: Some(GONE.into()), ..Verdict::default() },
-        };
-        (suspension, verdict)
-    });
-    Ok(futures::future::join_all(judged).await)
-}
-
-/// Feeds an input to each of these turns, many at a time so that their commits share a flush. Returns whether any of them
-/// changed. One turn that cannot be seen to, for whatever reason, must not keep the others from it.
-async fn see_to_all(
-    inner: &Arc<Inner>,
+/// Sees to each of these turns, many at a time so that their commits share a flush. One that cannot be seen to, for whatever
+/// reason, must not keep the others from it.
+async fn see_to_all<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     turns: Vec<TurnId>,
-    input: impl Fn(&Turn, &mut Slot, &[(SuspensionId, Verdict)]) -> Input + Send + Sync,
-) -> bool {
+    see_to: impl Fn(TurnId) -> F + Send + Sync,
+) -> Vec<(TurnId, T)> {
     let seen_to = futures::stream::iter(turns).map(|id| {
-        let input = &input;
+        let step = see_to(id);
         async move {
-            let entered = inner.turns.enter(id);
-            let step = async {
-                let silent = silent(inner, &entered, id).await?;
-                inner.step(&entered, id, |turn, slot| Some(input(turn, slot, &silent))).await
-            };
             match AssertUnwindSafe(step).catch_unwind().await {
-                Ok(Ok(changed)) => changed,
+                Ok(Ok(seen)) => Some((id, seen)),
                 Ok(Err(error)) => {
                     tracing::error!(turn = %id, %error, "a due turn could not be seen to");
-                    false
+                    None
                 }
                 Err(_) => {
                     tracing::error!(turn = %id, "the host panicked while it saw to a due turn");
-                    false
+                    None
                 }
             }
         }
     });
-    seen_to.buffer_unordered(AT_ONCE).fold(false, |any, changed| async move { any | changed }).await
+    seen_to.buffer_unordered(AT_ONCE).filter_map(async |seen| seen).collect().await
 }

@@ -32,6 +32,7 @@ mod presence;
 mod prompt;
 mod quota;
 mod request;
+mod silence;
 mod standing;
 mod start;
 mod stop;

@@ -126,9 +126,18 @@ impl Turn {
     /// every wait expires and every lease ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Due> {
+        self.next_due_besides(&[])
+    }
+
+    /// As [`Turn::next_due`], as if nothing waited for these.
+    #[must_use]
+    pub fn next_due_besides(&self, left_out: &[SuspensionId]) -> Option<Due> {
         let times = self.calls.iter().filter_map(|call| match &call.state {
             CallState::Running(running) => Some((running.lease_end, true)),
-            CallState::Awaiting => call.open().map(|open| (open.due_at(), false)),
+            CallState::Awaiting => {
+                let open = call.open().filter(|open| !left_out.contains(&open.id));
+                open.map(|open| (open.due_at(), false))
+            }
             CallState::Settled(_) => None,
         });
         times.fold(None, |due: Option<Due>, (at, running)| {
