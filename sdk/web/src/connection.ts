@@ -65,11 +65,13 @@ export class Connection {
     const request = new Request(input, init);
     // A session that another tab has renewed has a new word; the request is made again with it, once.
     const again = this.hasSession && !SAFE.has(request.method) ? request.clone() : undefined;
-    const word = this.#csrf;
+    const [word, whose] = [this.#csrf, this.#whose];
     const response = await this.#sendOnce(request);
     if (again === undefined || response.status !== 403) return response;
-    await this.#renew();
-    return word === this.#csrf ? response : this.#sendOnce(again);
+    if (this.#whose === whose) await this.#renew();
+    // Whoever is meant by now, it was in this name that it was begun.
+    const isMeant = this.#whose === whose && word !== this.#csrf;
+    return isMeant ? this.#sendOnce(again) : response;
   };
 
   /** Makes a request and reads its JSON. Throws a `ToolgateError` where the host refuses. */

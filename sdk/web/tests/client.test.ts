@@ -152,4 +152,27 @@ describe("a session", () => {
     });
     expect(host.at("POST", /resolve/)).toHaveLength(4);
   });
+
+  it("sends nothing again in the name that the page has taken on meanwhile", async () => {
+    host.instead = ({ path }) => (path === "/v1/session" ? session("w5") : undefined);
+    const toolgate = new Toolgate({ url: host.url });
+    await toolgate.session();
+    host.add(suspension({ suspension: "s5" }));
+    host.instead = ({ path }) => {
+      if (path === "/v1/session") return undefined;
+      // While the request is under way, the page opens a link.
+      toolgate.connection.remember({
+        principal: "oncall",
+        roles: [],
+        groups: [],
+        only: "s5",
+        csrf: "links",
+      });
+      return problem(403, "not-allowed", "the word is wrong");
+    };
+    await expect(toolgate.resolve("s5", { decision: "approve" })).rejects.toMatchObject({
+      code: "not-allowed",
+    });
+    expect(host.at("POST", /resolve/).map(({ headers }) => headers["x-toolgate-csrf"])).toEqual(["w5"]);
+  });
 });
