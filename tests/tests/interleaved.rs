@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -320,6 +320,29 @@ async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
     let ok = Outcome::Ok { value: Json::new("{}"), trusted: true };
     assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&ok));
     assert_eq!(asked(), 5, "and again before it runs");
+}
+
+#[tokio::test]
+async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_turn_waits_for() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let broken = Arc::clone(&fails);
+    let world = World::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
+        assert!(!broken.swap(false, Ordering::Relaxed), "the policy is broken, this once");
+        Verdict::default()
+    });
+    let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
+    let gate = world.policy.hold();
+    fails.store(true, Ordering::Relaxed);
+    let ended = async || world.turn(turn).await.calls.iter().filter(|call| call.outcome().is_some()).count();
+    world.clock.advance(PATIENCE);
+    settle().await;
+    assert_eq!((ended().await, fails.load(Ordering::Relaxed)), (0, false), "one is asked about, the other failed");
+    world.clock.advance(Span::from_secs(1));
+    settle().await;
+    assert_eq!(ended().await, 1);
+    gate.add_permits(1);
+    settle().await;
+    assert_eq!(ended().await, 2);
 }
 
 #[tokio::test]

@@ -89,6 +89,9 @@ impl Silence {
             judged.suspensions.retain(|known| *known != suspension);
             if judged.suspensions.is_empty() {
                 turns.remove(&id);
+            } else {
+                // It may not have been decided, and then is due as before, whatever the others wait for.
+                judged.next = Timestamp::from_millis(0);
             }
         }
     }

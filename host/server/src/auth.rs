@@ -167,11 +167,13 @@ impl Passes {
     }
 }
 
-/// Of several, nobody knows which is meant: one of them was put there by somebody else, who can log in as well.
+/// Of several, nobody knows which is meant: one of them was put there by somebody else, who can log in as well. Those of one
+/// token, as of who logged in with and without TLS, all mean the same.
 fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
-    match (passes.next(), passes.next()) {
-        (found, None) => Ok(found.copied()),
-        _ => {
+    match passes.next() {
+        None => Ok(None),
+        Some(first) if passes.all(|pass| (pass.token, pass.only) == (first.token, first.only)) => Ok(Some(*first)),
+        Some(_) => {
             let detail = "the browser sends several sessions, and one of them may be somebody else's: remove its cookies of this \
                           host, and log in";
             Err(Error::new(Code::Unauthorized, detail))

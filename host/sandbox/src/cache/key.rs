@@ -30,10 +30,9 @@ impl Key {
         getrandom::fill(&mut bytes)?;
         let draft = path.with_extension(super::draft()?);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
         // A link and not a rename: of two hosts that start at once both end up with the key of the first.
-        let linked = fs::hard_link(&draft, path);
+        let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+        let linked = written.and_then(|()| fs::hard_link(&draft, path));
         fs::remove_file(&draft)?;
         match linked {
             Ok(()) => Self::new(&bytes),

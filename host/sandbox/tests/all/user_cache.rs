@@ -176,7 +176,7 @@ fn several_sandboxes_of_one_program_do_not_write_into_each_others_files() {
     let folder = tempfile::tempdir().expect("a folder");
     // Large enough to be written in many steps, and each of another size.
     let components: Vec<_> = (1..=6)
-        .map(|size| guest(&format!("{ECHO}{}", "(drop (i32.load (i32.const 0)))".repeat(size * 20_000))))
+        .map(|size| guest(&format!("{ECHO}{}", "(drop (i32.load (i32.const 0)))".repeat(size * 2_000))))
         .collect();
     std::thread::scope(|scope| {
         for component in &components {

@@ -217,6 +217,13 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
         assert_eq!(whose(&cookies, Some(&browser.csrf)).await, "alice", "{cookies}");
         assert_eq!(whose(&cookies, Some(&eve.csrf)).await, "eve", "{cookies}");
     }
+    // Who has logged in twice, with TLS and without it, is one person.
+    let again = Browser::log_in(&world, "alice").await;
+    for cookies in [format!("__Host-{}; {own}", again.cookie), format!("{}; {own}", again.cookie)] {
+        for csrf in [None, Some(&*again.csrf), Some(&*browser.csrf)] {
+            assert_eq!(whose(&cookies, csrf).await, "alice", "{cookies}");
+        }
+    }
 }
 
 #[tokio::test]
