@@ -83,14 +83,14 @@ impl Silence {
         new
     }
 
-    fn end(&self, id: TurnId, suspension: SuspensionId) {
+    /// What was decided has moved the turn. What was not is due as before, whatever the other calls wait for.
+    fn end(&self, id: TurnId, suspension: SuspensionId, decided: bool) {
         let mut turns = self.turns();
         if let Some(judged) = turns.get_mut(&id) {
             judged.suspensions.retain(|known| *known != suspension);
             if judged.suspensions.is_empty() {
                 turns.remove(&id);
-            } else {
-                // It may not have been decided, and then is due as before, whatever the others wait for.
+            } else if !decided {
                 judged.next = Timestamp::from_millis(0);
             }
         }
@@ -109,27 +109,27 @@ fn besides(turn: &Turn, judged: &[SuspensionId]) -> Timestamp {
 pub(crate) async fn judge(inner: Arc<Inner>, id: TurnId, suspension: SuspensionId) {
     // Never closed.
     let place = inner.silence.places.acquire().await;
-    let failed = match AssertUnwindSafe(decide(&inner, id, suspension)).catch_unwind().await {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("the host panicked".to_owned()),
+    let decided = match AssertUnwindSafe(decide(&inner, id, suspension)).catch_unwind().await {
+        Ok(decided) => decided.map_err(|error| error.to_string()),
+        Err(_) => Err("the host panicked".to_owned()),
     };
     drop(place);
-    if let Some(error) = failed {
+    if let Err(error) = &decided {
         tracing::error!(turn = %id, error, "a call that nobody answered could not be judged");
         inner.parts.clock.sleep_until(inner.parts.clock.now() + BACKOFF).await;
     }
-    inner.silence.end(id, suspension);
+    inner.silence.end(id, suspension, decided.unwrap_or(false));
     // Whatever the turn is due for by now was looked at without this.
     inner.alarm.no_later_than(inner.parts.clock.now());
 }
 
-async fn decide(inner: &Arc<Inner>, id: TurnId, suspension: SuspensionId) -> Result<(), Error> {
+/// Says whether it came to anything.
+async fn decide(inner: &Arc<Inner>, id: TurnId, suspension: SuspensionId) -> Result<bool, Error> {
     let entered = inner.turns.enter(id);
     // Asked before the turn is held. What it is asked about cannot change: the time for an answer with other arguments is over.
-    let Some(verdict) = verdict(inner, &entered, id, suspension).await? else { return Ok(()) };
+    let Some(verdict) = verdict(inner, &entered, id, suspension).await? else { return Ok(false) };
     let silent = [(suspension, verdict)];
-    inner.step(&entered, id, |turn, slot| Some(tick(inner, turn, slot, &silent))).await.map(drop)
+    inner.step(&entered, id, |turn, slot| Some(tick(inner, turn, slot, &silent))).await
 }
 
 /// What the policy makes of the call. `None`: nothing waits for that any more.
