@@ -1,0 +1,78 @@
+//! What stands: given by many at once, counted as it is kept, listed by its bytes.
+
+use super::*;
+
+#[tokio::test]
+async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() {
+    let rules = Rules { standing_active: 1_000, standing_bytes: 64 << 20, ..Rules::default() };
+    let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let padding = "x".repeat(100_000);
+    let given = 130;
+    for n in 0..given {
+        let arguments = format!(r#"{{"v":{n},"w":"{padding}"}}"#);
+        let (_, suspension) = world.asks_with(&format!("c{n}"), "tool_0", &arguments).await;
+        world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
+    }
+    let (mut after, mut found, mut pages) = (None, Vec::new(), 0);
+    loop {
+        let (rows, next) = world.handle.standing_approvals(&approver("ann"), after).await.unwrap();
+        // A page may go beyond its bytes by what is read at once.
+        assert!(rows.len() < given, "not all at once");
+        found.extend(rows.iter().map(|row| row.standing.id));
+        pages += 1;
+        let Some(next) = next else { break };
+        after = Some(next);
+    }
+    found.dedup();
+    assert_eq!((found.len(), pages), (given, 3));
+}
+
+#[tokio::test]
+async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
+    let given = r#"{"v":0}"#.len();
+    for (standing_active, standing_bytes, most) in [(100, 2 * given, 2), (100, 2 * given - 1, 1), (3, 1 << 20, 3)] {
+        let rules = Rules { standing_active, standing_bytes, ..Rules::default() };
+        let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+        let mut asked = Vec::new();
+        for n in 0..6 {
+            asked.push(world.asks(&format!("c{n}"), "tool_0").await.1);
+        }
+        // All of them have been looked at before the first is committed.
+        let gates: Vec<_> = asked.iter().map(|_| world.store.hold()).collect();
+        let mut answers = Vec::new();
+        for suspension in asked {
+            answers.push(world.begin("ann", standing(suspension)).await);
+        }
+        gates.iter().for_each(|gate| gate.add_permits(1));
+        let mut stood = 0;
+        for answer in answers {
+            match answer.await.unwrap() {
+                Ok(_) => stood += 1,
+                Err(refused) => assert!(refused.to_string().contains("approve without one"), "{refused}"),
+            }
+        }
+        assert_eq!(stood, most, "{standing_active} {standing_bytes}");
+    }
+}
+
+#[tokio::test]
+async fn what_stands_counts_as_it_was_asked_where_an_edit_changes_nothing_but_its_writing() {
+    let padded = format!(r#"{{"v":0{}}}"#, " ".repeat(500));
+    let rules = Rules { standing_bytes: 600, ..Rules::default() };
+    let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let (_, first) = world.asks_with("a", "tool_0", &padded).await;
+    let (_, second) = world.asks_with("b", "tool_0", &padded).await;
+    // Both have been looked at before the first is committed.
+    let gates = [world.store.hold(), world.store.hold()];
+    let mut answers = Vec::new();
+    for suspension in [first, second] {
+        let short = Answer { arguments: Some(Json::new(r#"{"v":0}"#)), ..standing(suspension) };
+        answers.push(world.begin("ann", short).await);
+    }
+    gates.iter().for_each(|gate| gate.add_permits(1));
+    let mut stood = 0;
+    for answer in answers {
+        stood += usize::from(answer.await.unwrap().is_ok());
+    }
+    assert_eq!(stood, 1);
+}
