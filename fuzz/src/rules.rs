@@ -29,7 +29,9 @@ pub fn rules(bytes: &[u8]) {
     let named = named(written);
     assert_eq!(pattern.trim_start_matches("*."), named.to_string(), "{written:?} names this host");
 
-    let Some(url) = Url::parse(requested.trim()).ok().filter(Url::has_host) else { return };
+    // No rule allows another scheme, and the host of such a URL is read otherwise: an address there is a name.
+    let asked = Url::parse(requested.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let Some(url) = asked else { return };
     let (Some(host), Some(text)) = (url.host(), url.host_str()) else { return };
     if rule.host.matches(text) {
         let is_named = host.to_owned() == named;

@@ -147,6 +147,7 @@ fn a_host_fits_as_a_whole() {
 fn scheme_port_and_method_fit_exactly() {
     assert_eq!(allowed("https://example.com", "http://example.com/"), Err(Misfit::Scheme));
     assert_eq!(allowed("https://example.com", "http://example.com:443/"), Err(Misfit::Scheme));
+    assert_eq!(allowed("http://127.0.0.1:8080", "httpp://127.0.0.1:8080/"), Err(Misfit::Scheme));
     assert_eq!(allowed("https://example.com", "https://example.com:80/"), Err(Misfit::Port));
     assert_eq!(allowed("https://example.com:8443", "https://example.com/"), Err(Misfit::Port));
     let reads = rule("https://example.com").expect("a rule");
