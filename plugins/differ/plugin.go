@@ -11,7 +11,7 @@ import (
 type texts struct {
 	Before  string `json:"before" description:"The older text."`
 	After   string `json:"after" description:"The newer text."`
-	Context *int   `json:"context,omitempty" description:"How many unchanged lines are shown around a change." minimum:"0" maximum:"100" default:"3"`
+	Context int    `json:"context" description:"How many unchanged lines are shown around a change." minimum:"0" maximum:"100" default:"3"`
 	Name    string `json:"name,omitempty" description:"What the head of the diff calls the document." maxLength:"200" pattern:"^[^\\r\\n]*$"`
 }
 
@@ -57,15 +57,11 @@ func diffText(call *toolgate.Call, args texts) (textDiff, error) {
 	if err != nil {
 		return textDiff{}, err
 	}
-	around := 3
-	if args.Context != nil {
-		around = *args.Context
-	}
 	name := args.Name
 	if name == "" {
 		name = "document"
 	}
-	diff := textDiff{Minimal: minimal, Unified: unified(name, before, after, changed, around)}
+	diff := textDiff{Minimal: minimal, Unified: unified(name, before, after, changed, args.Context)}
 	for _, change := range changed {
 		diff.Removed += change.a1 - change.a0
 		diff.Added += change.b1 - change.b0

@@ -22,6 +22,17 @@ func TestASmallDiffReportsProgressToo(t *testing.T) {
 	}
 }
 
+func TestThreeLinesAreShownAroundAChange(t *testing.T) {
+	run := toolgatetest.Run(t, "diff_text", map[string]any{"before": "1\n2\n3\n4\n5\n", "after": "1\n2\n3\n4\n"})
+	var diff textDiff
+	run.Decode(t, &diff)
+	if want := "@@ -2,4 +2,3 @@\n 2\n 3\n 4\n-5\n"; !strings.HasSuffix(diff.Unified, want) {
+		t.Error(diff.Unified)
+	}
+	run = toolgatetest.Run(t, "diff_text", json.RawMessage(`{"before":"a","after":"b","Context":100000}`))
+	run.WantFailure(t, toolgate.KindInvalidArguments)
+}
+
 func TestUnifiedDiffs(t *testing.T) {
 	ten := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 	for _, row := range []struct {
@@ -39,7 +50,7 @@ func TestUnifiedDiffs(t *testing.T) {
 			"@@ -1,3 +1,3 @@\n 1\n-2\n+x\n 3\n@@ -8,3 +8,3 @@\n 8\n-9\n+y\n 10\n"},
 		{ten, strings.Replace(strings.Replace(ten, "4\n", "", 1), "7\n", "7\n+\n", 1), 0, "@@ -4 +3,0 @@\n-4\n@@ -7,0 +7 @@\n++\n"},
 	} {
-		run := toolgatetest.Run(t, "diff_text", texts{Before: row.before, After: row.after, Context: &row.context, Name: "f"})
+		run := toolgatetest.Run(t, "diff_text", texts{Before: row.before, After: row.after, Context: row.context, Name: "f"})
 		var diff textDiff
 		run.Decode(t, &diff)
 		if want := "--- a/f\n+++ b/f\n" + row.want; diff.Unified != want {

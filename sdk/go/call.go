@@ -81,7 +81,7 @@ func (c *Call) Report(message string, fraction float64, data any) {
 	}
 	var text *string
 	if data != nil {
-		if encoded, err := json.Marshal(data); err == nil {
+		if encoded, err := encode(data); err == nil {
 			encoded := valid(string(encoded))
 			text = &encoded
 		}

@@ -1,12 +1,10 @@
 package toolgate
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
-	"strings"
 
 	"toolgate/internal/host"
 )
@@ -32,7 +30,7 @@ func run(outside host.Host, request host.Call) (result string, failure *host.Fai
 		if err != nil {
 			return "", failureOf(err)
 		}
-		text, err := json.Marshal(value)
+		text, err := encode(value)
 		if err != nil {
 			call.Logf(Error, "the result has no JSON form: %v", err)
 			return "", failureOf(fmt.Errorf("the result has no JSON form: %w", err))
@@ -42,34 +40,13 @@ func run(outside host.Host, request host.Call) (result string, failure *host.Fai
 	return "", failureOf(InvalidArguments("this plugin has no server tool %q", request.Tool))
 }
 
-// decode reads the arguments. The host has checked them against the schema; what the schema cannot say is refused here.
-func decode[A any](text string) (arguments A, err error) {
-	if err := json.Unmarshal([]byte(text), &arguments); err != nil {
-		return arguments, InvalidArguments("%s", explain(err))
-	}
-	if checked, ok := any(&arguments).(interface{ Validate() error }); ok {
-		if err := checked.Validate(); err != nil {
-			var failure *Failure
-			if errors.As(err, &failure) {
-				return arguments, err
-			}
-			return arguments, InvalidArguments("%w", err)
-		}
-	}
-	return arguments, nil
-}
-
-// explain says where in the arguments the decoder stopped, and why, without words of Go.
-func explain(err error) string {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		place := "/" + strings.ReplaceAll(mismatch.Field, ".", "/")
-		return fmt.Sprintf("%s: %s does not fit %s", place, mismatch.Value, mismatch.Type)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the arguments end in the middle"
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
+// encode writes a value as JSON. Nothing of it goes into a page of HTML, so `<`, `>` and `&` stay as they are.
+func encode(value any) (json.RawMessage, error) {
+	text := &bytes.Buffer{}
+	encoder := json.NewEncoder(text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // declarations lists what goes over the interface.

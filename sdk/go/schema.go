@@ -12,12 +12,16 @@ import (
 // Schemer is for types that say their own JSON Schema, a draft 2020-12 one without remote references.
 type Schemer interface{ JSONSchema() json.RawMessage }
 
-// direction says which way values go. What Go writes may be null where what it reads need not be.
-type direction bool
+// direction says which way values go.
+type direction uint8
 
 const (
-	input  direction = false
-	output direction = true
+	// input is arguments: what the type does not have is refused, since whoever is shown it would think that it counts.
+	input direction = iota
+	// answer is what a client or a person gives.
+	answer
+	// output is what Go writes: it may be null where what it reads need not be.
+	output
 )
 
 var (
@@ -140,7 +144,7 @@ func integer(t reflect.Type) map[string]any {
 
 // nullable lets a result be null where Go writes null.
 func (d *deriver) nullable(schema map[string]any) map[string]any {
-	if d.direction == input || len(schema) == 0 {
+	if d.direction != output || len(schema) == 0 {
 		return schema
 	}
 	if kind, ok := schema["type"].(string); ok {
@@ -186,6 +190,9 @@ func (d *deriver) structure(t reflect.Type) (map[string]any, error) {
 		return nil, err
 	}
 	schema := map[string]any{"type": "object", "properties": properties}
+	if d.direction == input {
+		schema["additionalProperties"] = false
+	}
 	if len(required) > 0 {
 		schema["required"] = required
 	}
@@ -216,54 +223,31 @@ func (d *deriver) name(t reflect.Type) string {
 }
 
 func (d *deriver) fields(t reflect.Type, properties map[string]any, required *[]string) error {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		name, optional, skip := jsonName(field)
-		if skip {
-			continue
-		}
-		if field.Anonymous && field.Tag.Get("json") == "" {
-			inner := field.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			if inner.Kind() == reflect.Struct {
-				if err := d.fields(inner, properties, required); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		if !field.IsExported() {
-			continue
-		}
-		schema, err := d.schema(field.Type)
+	known, err := members(t)
+	if err != nil {
+		return err
+	}
+	for _, one := range known {
+		schema, err := d.schema(one.field.Type)
 		if err == nil {
-			schema, err = annotate(schema, field)
+			schema, err = annotate(schema, one.field)
 		}
 		if err != nil {
-			return fmt.Errorf("field %s: %w", field.Name, err)
+			return fmt.Errorf("field %s: %w", one.field.Name, err)
 		}
-		properties[name] = schema
-		if !optional && (d.direction == output || field.Type.Kind() != reflect.Pointer) {
-			*required = append(*required, name)
+		properties[one.name] = schema
+		if d.required(one) {
+			*required = append(*required, one.name)
 		}
 	}
 	return nil
 }
 
-// jsonName gives what encoding/json calls a field, and whether it leaves it out when it is empty.
-func jsonName(field reflect.StructField) (name string, optional, skip bool) {
-	tag := field.Tag.Get("json")
-	if tag == "-" {
-		return "", false, true
+// required says whether a member is always written, or has to be there to be read.
+func (d *deriver) required(one member) bool {
+	if d.direction == output {
+		return !one.optional && !one.within
 	}
-	name, rest, _ := strings.Cut(tag, ",")
-	if name == "" {
-		name = field.Name
-	}
-	for _, option := range strings.Split(rest, ",") {
-		optional = optional || option == "omitempty" || option == "omitzero"
-	}
-	return name, optional, false
+	_, filled := one.field.Tag.Lookup("default")
+	return !one.optional && !filled && one.field.Type.Kind() != reflect.Pointer
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,9 @@ func annotate(schema map[string]any, field reflect.StructField) (map[string]any,
 			}
 			choices = append(choices, value)
 		}
+		if allows(each, "null") {
+			choices = append(choices, nil)
+		}
 		each["enum"] = choices
 	}
 	for _, tag := range []string{"default", "example"} {
@@ -103,7 +107,7 @@ func value(field reflect.StructField, tag string, into map[string]any, keyword s
 
 // literal reads a value as a tag writes it: a string as it is, anything else as JSON.
 func literal(text string, schema map[string]any) (any, error) {
-	if schema["type"] == "string" {
+	if allows(schema, "string") {
 		return text, nil
 	}
 	var value any
@@ -113,4 +117,17 @@ func literal(text string, schema map[string]any) (any, error) {
 		return nil, fmt.Errorf("%q is no JSON", text)
 	}
 	return value, nil
+}
+
+// allows says whether the type of a schema is this one, or this one among others.
+func allows(schema map[string]any, kind string) bool {
+	switch kinds := schema["type"].(type) {
+	case string:
+		return kinds == kind
+	case []string:
+		return slices.Contains(kinds, kind)
+	case []any:
+		return slices.Contains(kinds, any(kind))
+	}
+	return false
 }

@@ -17,6 +17,12 @@ type base struct {
 	ID string `json:"id"`
 }
 
+type other struct{ ID int }
+
+type another struct{ ID int }
+
+type Aside struct{ Note string }
+
 type color string
 
 func (color) JSONSchema() json.RawMessage {
@@ -58,7 +64,7 @@ func TestSchemasOfTypes(t *testing.T) {
 			e string         //lint:ignore U1000 what is not exported is not in the schema
 			F map[string]any `json:",omitempty"`
 		}{}, input, `{"type":"object","properties":{"id":{"type":"string"},"a":{"type":"integer"},"b":{"type":"string"},"c":{},
-			"F":{"type":"object","additionalProperties":{}}},"required":["id","c"]}`},
+			"F":{"type":"object","additionalProperties":{}}},"required":["id","c"],"additionalProperties":false}`},
 		{struct {
 			A *int `json:"a"`
 		}{}, output, `{"type":"object","properties":{"a":{"type":["integer","null"]}},"required":["a"]}`},
@@ -74,15 +80,35 @@ func TestSchemasOfTypes(t *testing.T) {
 			"c":{"type":"number","exclusiveMinimum":0,"multipleOf":0.5,"examples":[1.5]},
 			"d":{"type":"string","pattern":"^a,b$","minLength":1,"format":"email"},
 			"e":{"type":"array","items":{"type":"string"},"uniqueItems":true,"default":["q"]}},
-			"required":["a","b","c","d","e"]}`},
-		{tree{}, input, `{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","description":"Below it.",
+			"required":["b","c","d"],"additionalProperties":false}`},
+		{tree{}, answer, `{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","description":"Below it.",
 			"items":{"$ref":"#/$defs/tree"}}},"required":["name"],"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},
 			"children":{"type":"array","description":"Below it.","items":{"$ref":"#/$defs/tree"}}},"required":["name"]}}}`},
 		{struct {
 			Root tree `json:"root" description:"The root."`
 		}{}, input, `{"type":"object","properties":{"root":{"$ref":"#/$defs/tree","description":"The root."}},"required":["root"],
-			"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},
-			"children":{"type":"array","description":"Below it.","items":{"$ref":"#/$defs/tree"}}},"required":["name"]}}}`},
+			"additionalProperties":false,"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},
+			"children":{"type":"array","description":"Below it.","items":{"$ref":"#/$defs/tree"}}},"required":["name"],
+			"additionalProperties":false}}}`},
+		{struct {
+			other
+			*Aside
+			ID  string `description:"It hides what is embedded."`
+			Two int    `json:"two"`
+		}{}, output, `{"type":"object","properties":{"ID":{"type":"string","description":"It hides what is embedded."},
+			"two":{"type":"integer"},"Note":{"type":"string"}},"required":["ID","two"]}`},
+		{struct {
+			other
+			another
+		}{}, input, `{"type":"object","properties":{},"additionalProperties":false}`},
+		{struct {
+			A *string   `json:"a" enum:"x,y" default:"x" example:"y"`
+			B *int      `json:"b" enum:"1,2"`
+			C []*string `json:"c" enum:"x"`
+		}{}, output, `{"type":"object","properties":{
+			"a":{"type":["string","null"],"enum":["x","y",null],"default":"x","examples":["y"]},
+			"b":{"type":["integer","null"],"enum":[1,2,null]},
+			"c":{"type":["array","null"],"items":{"type":["string","null"],"enum":["x",null]}}},"required":["a","b","c"]}`},
 	} {
 		schema, err := schemaOf(reflect.TypeOf(row.value), row.direction)
 		if err != nil {
@@ -112,6 +138,9 @@ func TestTypesWithoutSchemaAreNamed(t *testing.T) {
 		{struct {
 			A int `minimum:"one"`
 		}{}, `field A: tag minimum: "one" is no number`},
+		{struct {
+			A int `json:"a,string"`
+		}{}, "field A: its tag json says string"},
 		{struct {
 			A int `enum:"1,x"`
 		}{}, `field A: tag enum: "x" is no JSON`},

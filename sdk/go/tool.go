@@ -79,7 +79,7 @@ func Server[A, R any](name, description string, run func(*Call, A) (R, error), o
 // schema of R.
 func Client[A, R any](name, description string, options ...ClientOption) *Tool {
 	tool := declare[A](name, description, executorClient)
-	tool.schema("result", reflect.TypeFor[R](), input)
+	tool.schema("result", reflect.TypeFor[R](), answer)
 	for _, option := range options {
 		option.forClient(tool)
 	}
@@ -89,7 +89,7 @@ func Client[A, R any](name, description string, options ...ClientOption) *Tool {
 // Human is a question to a person: the answer, which fits the schema of R, is the result.
 func Human[A, R any](name, description string, options ...HumanOption) *Tool {
 	tool := declare[A](name, description, executorHuman)
-	tool.schema("response", reflect.TypeFor[R](), input)
+	tool.schema("response", reflect.TypeFor[R](), answer)
 	for _, option := range options {
 		option.forHuman(tool)
 	}
@@ -151,7 +151,7 @@ func (t *Tool) within(key string) map[string]any {
 }
 
 func mustEncode(value any) json.RawMessage {
-	text, err := json.Marshal(value)
+	text, err := encode(value)
 	if err != nil {
 		panic(fmt.Sprintf("toolgate: a declaration has no JSON form: %v", err))
 	}

@@ -32,6 +32,9 @@ func place(call *toolgate.Call, args order) (map[string]any, error) {
 		panic("out of cups")
 	case "gone":
 		return nil, fmt.Errorf("while ordering: %w", toolgate.Unavailable("the kitchen is closed"))
+	case "html":
+		call.Report("writing", 0, "<&>")
+		return map[string]any{"page": "<b>&</b>"}, nil
 	case "plain":
 		return nil, errors.New("it broke \xff")
 	case "unwritable":
@@ -96,6 +99,7 @@ func TestFailuresSayWhoseFaultItIs(t *testing.T) {
 		{`{"item":"tea","quantity":6}`, toolgate.KindInvalidArguments, "there are only five cups for tea"},
 		{`{"item":"tea","quantity":"x"}`, toolgate.KindInvalidArguments, "/quantity: string does not fit int32"},
 		{`{"item":"tea","quantity":3000000000}`, toolgate.KindInvalidArguments, "/quantity: number 3000000000 does not fit int32"},
+		{`{"item":"tea","quantity":1,"Quantity":9}`, toolgate.KindInvalidArguments, "/Quantity: there is no such argument; did you mean `quantity`?"},
 		{`{"item":"gone","quantity":1}`, toolgate.KindUnavailable, "while ordering: the kitchen is closed"},
 		{`{"item":"plain","quantity":1}`, toolgate.KindFailed, "it broke \uFFFD"},
 		{`{"item":"panic","quantity":1}`, toolgate.KindFailed, "the tool panicked: out of cups"},
@@ -109,6 +113,13 @@ func TestFailuresSayWhoseFaultItIs(t *testing.T) {
 	}
 	toolgatetest.Run(t, "sure", nil).WantFailure(t, toolgate.KindInvalidArguments)
 	toolgatetest.Run(t, "nothing", nil).WantFailure(t, toolgate.KindInvalidArguments)
+}
+
+func TestWhatIsWrittenIsNotEscapedForHTML(t *testing.T) {
+	run := toolgatetest.Run(t, "order", map[string]any{"item": "html", "quantity": 1})
+	if want := "{\"page\":\"<b>&</b>\"}"; run.Text != want || len(run.Updates) != 1 || run.Updates[0].Data != `"<&>"` {
+		t.Errorf("%s after %v", run.Text, run.Updates)
+	}
 }
 
 func TestAPanicLeavesItsStackInTheLog(t *testing.T) {
