@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use domain::{Principal, PrincipalId, SuspensionId, Timestamp, Turn};
+use domain::{ClosedAs, LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -31,7 +31,7 @@ pub(crate) struct Move {
 enum How {
     Opened,
     Changed,
-    Closed(PrincipalId, Timestamp),
+    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp },
 }
 
 /// What a follower is told.
@@ -47,6 +47,8 @@ pub enum Waiting {
         row: SuspensionRow,
         /// By whose doing.
         by: PrincipalId,
+        /// The link that they came by, if they did.
+        link: Option<LinkId>,
         /// When.
         at: Timestamp,
     },
@@ -82,7 +84,11 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
             let (suspension, closed) = now;
             let how = match (was, closed) {
                 (was, Some(closed)) if was.is_none_or(|(_, closed)| closed.is_none()) => {
-                    How::Closed(closed.by.clone(), closed.at)
+                    let link = match &closed.how {
+                        ClosedAs::Resolved(answer) => answer.link,
+                        ClosedAs::Expired | ClosedAs::Withdrawn => None,
+                    };
+                    How::Closed { by: closed.by.clone(), link, at: closed.at }
                 }
                 (None, None) => How::Opened,
                 (Some(was), None) if was != now => How::Changed,
@@ -138,8 +144,8 @@ impl InboxFollower {
         if self.only.is_some_and(|only| only != row.id) || !Handle::lists(&self.by, row) {
             return Ok(None);
         }
-        if let How::Closed(by, at) = &moved.how {
-            return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), at: *at }));
+        if let How::Closed { by, link, at } = &moved.how {
+            return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), link: *link, at: *at }));
         }
         let item = self.handle.suspension(&self.by, row.id).await?;
         // What has ended since is told of as ended, and that comes next.

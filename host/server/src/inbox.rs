@@ -73,7 +73,9 @@ impl Inbox {
         match follower.next().await? {
             Waiting::Opened(item) => named("pending.opened", &suspensions::listed(&item, by, app)),
             Waiting::Changed(item) => named("pending.changed", &suspensions::listed(&item, by, app)),
-            Waiting::Closed { row, by, at } => named("pending.closed", &wire::PendingClosed::new(&row, &by, at)),
+            Waiting::Closed { row, by, link, at } => {
+                named("pending.closed", &wire::PendingClosed::new(&row, (&by, link), at))
+            }
             Waiting::Missed => named("pending.reset", &wire::Nothing {}),
         }
     }

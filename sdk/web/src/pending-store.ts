@@ -253,6 +253,7 @@ export function endOf(suspension: Suspension): PendingClosed | undefined {
     conversation,
     state: closed.state,
     by: closed.by,
+    via: closed.via ?? null,
     at: closed.at,
   };
 }

@@ -240,5 +240,7 @@ export interface PendingClosed {
   conversation: string;
   state: string;
   by: string;
+  /** `link`, where a one-time link was used. */
+  via?: string | null;
   at: string;
 }

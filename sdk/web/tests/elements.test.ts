@@ -122,6 +122,22 @@ describe("an approval", () => {
     expect(text(card, "status")).toBe("Approved by eve.");
   });
 
+  it("says where it was a link that answered, however it hears that it is over", async () => {
+    const [heard, gone] = [await approval(), await approval()];
+    host.end(heard.suspension?.suspension ?? "", "approve", "oncall", "link\u202e");
+    await until(() => heard.hasAttribute("closed"));
+    expect(text(heard, "status")).toBe("Approved by oncall (by a link\\u{202e}).");
+    // A refusal does not say so; the suspension does.
+    const id = gone.suspension?.suspension ?? "";
+    host.ended.set(id, {
+      ...gone.suspension,
+      closed: { state: "deny", by: "eve", at: "", via: "link" },
+    } as Suspension);
+    host.open.delete(id);
+    button(gone, "deny")?.click();
+    await until(() => text(gone, "status") === "Denied by eve (by a link).");
+  });
+
   it("says who won where that was heard before the answer was refused", async () => {
     const card = await approval();
     const resolve = toolgate.resolve.bind(toolgate);

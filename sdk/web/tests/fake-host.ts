@@ -65,13 +65,14 @@ export class FakeHost {
   }
 
   /** Somebody else answers, or time does. */
-  end(id: string, state: string, by: string): void {
+  end(id: string, state: string, by: string, via?: string): void {
     const suspension = this.open.get(id);
     if (suspension === undefined) return;
     const at = "2026-01-01T00:00:00Z";
     this.open.delete(id);
-    this.ended.set(id, { ...suspension, state, closed: { state, by, at } });
-    const closed: PendingClosed = { suspension: id, conversation: suspension.conversation, state, by, at };
+    this.ended.set(id, { ...suspension, state, closed: { state, by, at, ...(via && { via }) } });
+    const { conversation } = suspension;
+    const closed: PendingClosed = { suspension: id, conversation, state, by, at, ...(via && { via }) };
     this.tell("/v1/pending/events", "pending.closed", closed);
   }
 

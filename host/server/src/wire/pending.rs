@@ -1,7 +1,7 @@
 //! What waits: in numbers, live, and answered several at a time.
 
 use dispatch::ports::SuspensionRow;
-use domain::{PrincipalId, Timestamp};
+use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -40,17 +40,21 @@ pub struct PendingClosed {
     pub state: String,
     /// By whom; `system` for what the host does by itself.
     pub by: String,
+    /// `link`, where whoever answered came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// When.
     pub at: String,
 }
 
 impl PendingClosed {
-    pub(crate) fn new(row: &SuspensionRow, by: &PrincipalId, at: Timestamp) -> Self {
+    pub(crate) fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp) -> Self {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
             state: row.state.clone(),
             by: by.to_string(),
+            via: super::via(link),
             at: rfc3339(at),
         }
     }

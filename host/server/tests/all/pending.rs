@@ -111,6 +111,28 @@ async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
 }
 
 #[tokio::test]
+async fn an_end_says_where_it_came_by_a_link() {
+    let world = World::new();
+    world.submit("", &calls(&["pay", "pay"])).await;
+    let both = waiting(&world).await;
+    let link =
+        world.post("root", &format!("/v1/suspensions/{}/links", both[0]), r#"{"principal":"bob"}"#).await.at("/url");
+    let opened = world.post("", "/v1/session/link", &json!({ "link": link }).to_string()).await;
+    let mut inbox = Inbox::of(&world, "root").await;
+    let answer = Some(r#"{"decision":"approve"}"#);
+    let resolve = |id: &str| format!("/v1/suspensions/{id}/resolve");
+    let given = world.send(Browser::of(&opened).own("POST", &resolve(&both[0]), answer)).await;
+    assert_eq!(given.status, 200, "{}", given.text);
+    world.resolve("bob", &both[1], r#"{"decision":"approve"}"#).await;
+    let mut told = Vec::new();
+    for _ in &both {
+        let (_, end) = inbox.next().await;
+        told.push(json!([end["suspension"], end["by"], end.get("via")]));
+    }
+    assert_eq!(told, [json!([both[0], "bob", "link"]), json!([both[1], "bob", null])]);
+}
+
+#[tokio::test]
 async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
     let world = World::new();
     let mut told = Vec::new();

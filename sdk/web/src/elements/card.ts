@@ -8,6 +8,7 @@ import { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Answered, PendingClosed, Suspension } from "../wire.js";
 import { make, say } from "./dom.js";
+import { through } from "./people.js";
 import { type Sheet, sheets } from "./styles.js";
 import { upgrade } from "./upgrade.js";
 
@@ -234,6 +235,8 @@ export abstract class Card extends HTMLElement {
       const { state, by, at } = error.problem ?? {};
       const told = { state: state ?? "unknown", by: by ?? "", at: at ?? "" };
       this.#end({ ...ended(suspension), ...told });
+      // Whether a link answered, a refusal does not say.
+      void this.#readAnew(suspension.suspension);
       return;
     }
     // The news that it is over can be faster than the refusal of an answer. Then it has said whose answer stands.
@@ -253,8 +256,10 @@ export abstract class Card extends HTMLElement {
     const suspension = this.#suspension;
     if (suspension === undefined) return;
     const isNews = this.closed === undefined;
-    // Who it was is known later than that it is over, where this card itself has answered.
-    if (!isNews && this.closed?.by !== "") return;
+    // Who it was is known later than that it is over, where this card itself has answered; and whether by a link, where its
+    // answer was refused.
+    const isMore = this.closed?.by === "" || (this.closed?.via == null && closed.via != null);
+    if (!isNews && !isMore) return;
     this.closed = closed;
     this.sending = false;
     say(this.problem, "");
@@ -377,10 +382,10 @@ const ENDINGS: Record<string, string> = {
 };
 
 /** How it ended and by whom, in a sentence. */
-function ending({ state, by }: PendingClosed): string {
+function ending({ state, by, via }: PendingClosed): string {
   if (state === "expired") return "Expired: nobody answered in time.";
   if (state === "withdrawn") return "Withdrawn: the call has ended.";
   if (state === "unknown") return "No longer there.";
   const how = ENDINGS[state] ?? `Answered “${line(state)}”`;
-  return by === "" ? `${how}.` : `${how} by ${line(by)}.`;
+  return by === "" ? `${how}.` : `${how} by ${line(by)}${through(via)}.`;
 }

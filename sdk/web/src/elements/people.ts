@@ -141,7 +141,7 @@ function hasEdit({ arguments: edited, display }: Vote): boolean {
 }
 
 /** How somebody came who did not log in. */
-function through(via: string | null | undefined): string {
+export function through(via: string | null | undefined): string {
   return via == null ? "" : ` (by a ${line(via)})`;
 }
 

@@ -1182,6 +1182,8 @@ export interface components {
             state: string;
             /** @description Which. */
             suspension: string;
+            /** @description `link`, where whoever answered came by a link. */
+            via?: string | null;
         };
         /** @description How many suspensions wait. */
         PendingCounts: {
