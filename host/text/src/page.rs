@@ -19,6 +19,9 @@ fn written() -> String {
             scripts.entry(script.full_name()).or_default().extend(c.escape_unicode());
         }
     }
+    let plain = ('\u{80}'..=char::MAX).filter(|c| c.is_alphanumeric() && like_ascii(*c) && !is_styled(*c));
+    let plain = plain.filter(|c| c.script() == Script::Latin && !is_odd_latin(*c));
+    let plain: String = plain.flat_map(char::escape_unicode).collect();
     let viramas = ('\u{80}'..=char::MAX).filter(|c| canonical_combining_class(*c) == crate::unseen::VIRAMA);
     let viramas: String = viramas.flat_map(char::escape_unicode).collect();
     let mut text = "// Written from what host/text goes by; a test of it says what stands here. Do not edit.\n\n\
@@ -30,7 +33,9 @@ fn written() -> String {
     }
     let _ = write!(
         text,
-        "}};\n\n/** Marks behind which a joiner chooses the form of an Indic letter. */\nexport const VIRAMAS = \"{viramas}\";\n"
+        "}};\n\n/** Letters of Latin that languages write their words with, and that one reads as those of ASCII. */\n\
+        export const LATIN_ALIKE = \"{plain}\";\n\n\
+        /** Marks behind which a joiner chooses the form of an Indic letter. */\nexport const VIRAMAS = \"{viramas}\";\n"
     );
     text
 }

@@ -2,13 +2,13 @@
  * Letters that pass for others, by the rules of the host (docs/hostile-text.md, host/text/src/words.rs): for the texts that come
  * without a `display`. Which letters those are is generated from what the host goes by.
  */
-import { ALIKE } from "./generated/alike.js";
+import { ALIKE, LATIN_ALIKE } from "./generated/alike.js";
 
 /** A run of letters, digits and their marks. */
 interface Part {
   at: number;
   text: string;
-  /** Of which script its letters are, where some letters of that script look like ASCII. */
+  /** Of which script the first of its letters is that is of one in which some look like ASCII. Marks say nothing. */
   script: string | undefined;
   isMixed: boolean;
   /** Whether no letter or digit of it is anything but like ASCII, and at least one is foreign. */
@@ -34,7 +34,7 @@ const LOCAL_DIGIT =
 const { Latin = "", Common = "", ...FOREIGN } = ALIKE;
 /** Letters of Latin that no language writes its words with, and symbols like letters. */
 const ODD = new Set(Array.from(Latin + Common).filter((c) => !LOCAL_DIGIT.test(c)));
-const LIKE_ASCII = new Set(Array.from(Object.values(ALIKE).join("")));
+const LIKE_ASCII = new Set(Array.from(Object.values(ALIKE).join("") + LATIN_ALIKE));
 /** Scripts that a browser does not know yet are missing: their letters are always foreign. */
 const SCRIPTS = Object.keys(FOREIGN).flatMap((name) => {
   try {
@@ -78,7 +78,7 @@ export function lookalikes(text: string): Set<number> {
 
 function partOf(text: string, at: number): Part {
   const own = Array.from(text).filter((c) => c > "\x7f" && !/\p{M}/u.test(c));
-  const script = SCRIPTS.find(({ of }) => of.test(text))?.name;
+  const script = own.map(scriptOf).find((name) => name !== undefined);
   const hasAscii = /[\0-\x7f]/.test(text);
   const judged = own.filter((c) => !OF_ALL.test(c));
   if (/[A-Za-z]/.test(text)) judged.push("a");
@@ -93,14 +93,19 @@ function partOf(text: string, at: number): Part {
   };
 }
 
+/** Of which script a letter is, where some letters of that script look like ASCII. */
+function scriptOf(c: string): string | undefined {
+  return SCRIPTS.find(({ of }) => of.test(c))?.name;
+}
+
 function count({ text, isMixed, isAlike }: Part, around: Around): void {
   if (isMixed || isAlike) return;
   const add = (name: string) => around.set(name, (around.get(name) ?? 0) + 1);
   for (const c of text.match(/(?!\p{M})\p{Alphabetic}/gu) ?? []) {
     if (EAST_ASIAN.test(c)) add("East Asia");
     else if (LATIN.test(c)) FULL_WIDTH.test(c) || add("Latin");
-    const script = SCRIPTS.find(({ of }) => of.test(c));
-    if (script !== undefined) add(script.name);
+    const script = scriptOf(c);
+    if (script !== undefined) add(script);
   }
 }
 
@@ -125,7 +130,7 @@ function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, l
     if (FULL_WIDTH.test(c)) return isWideForged;
     if (odd(c)) return part.isMixed || part.hasAscii || styled > 1;
     if (LOCAL_DIGIT.test(c)) return part.hasAscii || isForged;
-    return (part.isMixed || isForged) && LIKE_ASCII.has(c);
+    return (part.isMixed || isForged) && LIKE_ASCII.has(c) && !LATIN.test(c);
   };
   let index = at;
   for (const c of text) {
