@@ -3,7 +3,7 @@
 import { useEffect } from "react";
 import { I18nProvider, RouterProvider } from "react-aria-components";
 import { Inboxed } from "./host/inbox";
-import { LinkPage } from "./pages/link";
+import { LinkOver, LinkPage } from "./pages/link";
 import { Login } from "./pages/login";
 import { Skeleton, Trouble } from "./parts/page";
 import { navigate, ownPath, usePath } from "./router";
@@ -45,6 +45,8 @@ function Entry({ gate }: { gate: Gate }) {
       );
     case "out":
       return path === "/login" ? <Login gate={gate} /> : <ToLogin />;
+    case "over":
+      return <LinkOver link={known.link} other={known.other} goOn={gate.goOn} />;
     case "in": {
       const { principal, only } = known.session;
       return (

@@ -25,14 +25,19 @@ type Known =
   | { state: "asking" }
   | { state: "out" }
   | { state: "unreachable"; why: string }
-  | { state: "in"; session: Session };
+  | { state: "in"; session: Session }
+  /** What a link opened has ended. `other` goes on in this browser, and nothing is read in its name until somebody wants that. */
+  | { state: "over"; link: Session; other: Session | undefined };
 
 export interface Gate {
   host: Host;
   known: Known;
   enter: (session: Session) => void;
   leave: () => void;
+  /** Asks who is here; who was here stays until the host has answered. */
   ask: () => void;
+  /** The same, for whoever is here now. */
+  goOn: () => void;
 }
 
 const Current = createContext<SessionState | undefined>(undefined);
@@ -53,11 +58,13 @@ export function hasRole(session: Session, ...roles: Role[]): boolean {
 export function useGate(): Gate {
   const [host] = useState(() => new Host());
   const [known, setKnown] = useState<Known>({ state: "asking" });
+  const was = useRef<Known>(known);
   const about = match("/suspensions/:s", usePath())?.s;
   const asking = useRef(new AbortController());
   /** What was asked before says nothing any more. */
   const become = useCallback((now: Known) => {
     asking.current.abort();
+    was.current = now;
     setKnown(now);
   }, []);
   const leave = useCallback(() => become({ state: "out" }), [become]);
@@ -67,21 +74,41 @@ export function useGate(): Gate {
     asking.current = new AbortController();
     const { signal } = asking.current;
     host.session(about, signal).then(
-      (session) => signal.aborted || setKnown(session ? { state: "in", session } : { state: "out" }),
+      (session) => {
+        if (signal.aborted) return;
+        const now = after(was.current, session, about);
+        // The word of what is over stays: whatever still asks for something is refused by it.
+        if (now.state !== "over") host.act(session);
+        become(now);
+      },
       (error: Error) => {
         // Who was here stays: each page says by itself what the host does not answer.
-        const otherwise: Known = { state: "unreachable", why: error.message };
-        if (!signal.aborted) setKnown((before) => (before.state === "in" ? before : otherwise));
+        const stays = was.current.state === "in" || was.current.state === "over";
+        if (!signal.aborted && !stays) become({ state: "unreachable", why: error.message });
       },
     );
-  }, [host, about]);
+  }, [host, about, become]);
+  const goOn = useCallback(() => {
+    become({ state: "asking" });
+    ask();
+  }, [become, ask]);
   useEffect(() => {
     // What has ended may have been a link's, beside which a log-in goes on.
     host.onSignedOut = ask;
     ask();
     return () => asking.current.abort();
   }, [host, ask]);
-  return useMemo(() => ({ host, known, enter, leave, ask }), [host, known, enter, leave, ask]);
+  return useMemo(() => ({ host, known, enter, leave, ask, goOn }), [host, known, enter, leave, ask, goOn]);
+}
+
+/** What follows from who is here now. On the page of a link's question nobody takes the link's place by themselves. */
+function after(was: Known, session: Session | undefined, about: string | undefined): Known {
+  const link = was.state === "in" ? was.session : was.state === "over" ? was.link : undefined;
+  if (link?.only != null && link.only === about) {
+    const isSame = session?.only === link.only && session.principal === link.principal;
+    if (!isSame) return { state: "over", link, other: session };
+  }
+  return session ? { state: "in", session } : { state: "out" };
 }
 
 /** What is below has a session. */

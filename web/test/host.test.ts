@@ -38,7 +38,7 @@ describe("the host", () => {
   it("sends the session's word with whatever changes something", async () => {
     const host = new Host();
     answering(200, { principal: "admin", roles: [], groups: [], csrf: "word" });
-    await host.session();
+    host.act(await host.session());
     const asked = answering(200, {});
     await host.post("/v1/policy/explain", { body: { tool: "pay" } });
     expect(asked[0]?.headers.get("x-toolgate-csrf")).toBe("word");
@@ -65,10 +65,15 @@ describe("the host", () => {
       const host = new Host();
       const bob = { ...link, roles: [], groups: [] };
       const names = beside(() => new Response(JSON.stringify(bob)));
-      expect(await host.session("s1")).toMatchObject({ principal: "bob", only: "s1" });
+      const asOncall = await host.session("s1");
+      expect(asOncall).toMatchObject({ principal: "bob", only: "s1" });
+      host.act(asOncall);
       expect(await names(host)).toEqual(["links"]);
       beside(() => new Response(JSON.stringify(bob)));
-      expect(await host.session("s2")).toMatchObject({ principal: "alice" });
+      const asAlice = await host.session("s2");
+      expect(asAlice).toMatchObject({ principal: "alice" });
+      expect(await names(host), "until it is told to act in that name").toEqual(["links"]);
+      host.act(asAlice);
       expect(await names(host)).toEqual(["alices"]);
     });
 
@@ -77,7 +82,7 @@ describe("the host", () => {
       const names = beside(() => {
         throw new TypeError("the network is away");
       });
-      await host.session();
+      host.act(await host.session());
       await expect(host.session("s1")).rejects.toMatchObject({ code: "unreachable" });
       expect(await names(host)).toEqual(["alices"]);
     });
@@ -85,7 +90,9 @@ describe("the host", () => {
     it("is who logged in where the link's session has just ended", async () => {
       const host = new Host();
       const names = beside(() => new Response(JSON.stringify(REFUSED), { status: 401 }));
-      expect(await host.session("s1")).toMatchObject({ principal: "alice" });
+      const session = await host.session("s1");
+      expect(session).toMatchObject({ principal: "alice" });
+      host.act(session);
       expect(await names(host)).toEqual(["alices"]);
     });
   });

@@ -195,21 +195,44 @@ describe("beside a log-in, the session of a one-time link", () => {
     await me("ann");
   });
 
-  it("leaves the log-in where it was when it ends", async () => {
-    let hasEnded = false;
+  /** A host with the sessions of a link and of `log`, until the question is read for the first time: that is too late. */
+  function until(log: object | undefined) {
+    const read: string[] = [];
+    let isOver = false;
     host((what, request) => {
       const isLinks = wordOf(request) === LINK.csrf;
-      if (what !== "GET /v1/session") hasEnded ||= isLinks;
-      if (isLinks && hasEnded) return json(OUT, 401);
-      if (what === "GET /v1/session")
-        return json(isLinks ? { ...SESSION, ...LINK } : { ...SESSION, ...(!hasEnded && { link: LINK }) });
-      return json(asked);
+      if (what !== "GET /v1/session") {
+        isOver = true;
+        read.push(`${what} in ${wordOf(request)}`);
+      }
+      if (isOver && (isLinks || log === undefined)) return json(OUT, 401);
+      if (what !== "GET /v1/session") return json(asked);
+      return json(isLinks || !log ? { ...SESSION, ...LINK } : { ...log, ...(!isOver && { link: LINK }) });
     });
+    return read;
+  }
+
+  it("is over when it ends, and nothing is read in the log-in's name until somebody wants that", async () => {
+    const read = until(SESSION);
     navigate("/suspensions/susp_1");
     const left = vi.spyOn(history, "replaceState");
     await act(async () => root.render(<App />));
-    await vi.waitFor(() => expect(hasEnded).toBe(true));
-    await me("ann");
+    await shown("The link is over");
+    expect(document.activeElement?.textContent).toBe("The link is over");
+    expect(place.querySelector(".me, .frame")).toBeNull();
+    expect(read).toEqual(["GET /v1/suspensions/susp_1 in links"]);
     expect(left).not.toHaveBeenCalled();
+    await act(async () => named("Go on as ann")?.click());
+    await me("ann");
+    await vi.waitFor(() => expect(read.at(-1)).toBe("GET /v1/suspensions/susp_1 in word"));
+  });
+
+  it("is over where nobody is logged in, and the login is a step away", async () => {
+    until(undefined);
+    navigate("/suspensions/susp_1");
+    await act(async () => root.render(<App />));
+    await shown("The link is over");
+    await act(async () => place.querySelector<HTMLElement>("a[href='/login']")?.click());
+    await shown("Token");
   });
 });

@@ -82,15 +82,16 @@ impl Credential {
         self.principal(app).is_some_and(|principal| principal == *by)
     }
 
-    /// Refuses what another site's page could have made a browser send.
+    /// Refuses what another site's page could have made a browser send, and what a page asks whose session is no more: that
+    /// page is not read to in the name of another session.
     fn is_meant(&self, method: &Method, headers: &HeaderMap, app: &State) -> Result<()> {
         let Self::Session(pass) = self else { return Ok(()) };
         is_same_origin(headers)?;
-        if matches!(*method, Method::GET | Method::HEAD) {
-            return Ok(());
-        }
-        if word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key)) {
-            return Ok(());
+        let knows = word(headers).map(|word| pass.is_csrf(word, &app.doors.sessions.key));
+        match (knows, matches!(*method, Method::GET | Method::HEAD)) {
+            (Some(true), _) | (None, true) => return Ok(()),
+            (Some(false), true) => return Err(another()),
+            (Some(false) | None, false) => {}
         }
         let detail = format!("with a session, send the header `{CSRF}` with the `csrf` that `GET /v1/session` gives");
         Err(Error::new(Code::NotAllowed, detail))
@@ -141,17 +142,15 @@ impl Passes {
 
     /// The one that a request means: that whose word it carries. Without a word, what is about a link's suspension means that
     /// link's, and everything else the log-in's, or the link's if it is alone. The word of a session that has ended means that
-    /// one, as long as its cookie is sent: nothing is read or done in the name of another. A word that none of them knows
-    /// changes nothing, and reads as none does.
+    /// one, as long as its cookie is sent. A word that none of them knows is for [`Credential::is_meant`] to refuse: nothing is
+    /// read or done in the name of another.
     fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
         let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
         if let Some(pass) = self.living.iter().find(knows) {
             return Ok(*pass);
         }
         if !self.living.is_empty() && self.dead.iter().any(|pass| knows(&pass)) {
-            let detail =
-                "the session of this page has ended, and another one goes on in this browser: load the page again";
-            return Err(Error::new(Code::Unauthorized, detail));
+            return Err(another());
         }
         let asked = suspension(uri);
         let about_it = |pass: &Pass| pass.only.is_some() && pass.only == asked;
@@ -179,6 +178,11 @@ fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
             Err(Error::new(Code::Unauthorized, detail))
         }
     }
+}
+
+fn another() -> Error {
+    let detail = "the session of this page has ended, and another one goes on in this browser: load the page again";
+    Error::new(Code::Unauthorized, detail)
 }
 
 fn over() -> Error {

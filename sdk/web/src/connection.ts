@@ -63,11 +63,13 @@ export class Connection {
   /** A request with the marks of who asks. Not sent to any other place: redirects are errors. */
   readonly send = async (input: Request | string, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
-    // A session that another tab has renewed has a new word; the request is made again with it, once.
-    const again = this.hasSession && !SAFE.has(request.method) ? request.clone() : undefined;
+    // A session that another tab has renewed has a new word; the request is made again with it, once. Nothing is read with a
+    // word that counts no more (401), and nothing changed (403).
+    const isSafe = SAFE.has(request.method);
     const [word, whose] = [this.#csrf, this.#whose];
+    const again = this.hasSession && !(isSafe && word === undefined) ? request.clone() : undefined;
     const response = await this.#sendOnce(request);
-    if (again === undefined || response.status !== 403) return response;
+    if (again === undefined || response.status !== (isSafe ? 401 : 403)) return response;
     if (this.#whose === whose) await this.#renew();
     // Whoever is meant by now, it was in this name that it was begun.
     const isMeant = this.#whose === whose && word !== this.#csrf;
@@ -97,12 +99,12 @@ export class Connection {
     return response;
   }
 
-  async #sendOnce(request: Request): Promise<Response> {
+  async #sendOnce(request: Request, isWhose = true): Promise<Response> {
     const headers = new Headers(request.headers);
     if (this.#token !== undefined) {
       const token = typeof this.#token === "function" ? await this.#token() : this.#token;
       headers.set("authorization", `Bearer ${token}`);
-    } else {
+    } else if (isWhose) {
       // Only what changes something needs the word. In a browser with a log-in and a link's session it also says which of
       // the two is meant, when reading as well.
       const isSafe = SAFE.has(request.method);
@@ -129,14 +131,20 @@ export class Connection {
     return location !== undefined && new URL(this.url).origin !== location.origin;
   }
 
-  /** Asks for the session's word. Without a session there is none, and the request itself says so. */
+  /**
+   * Asks for the session's word, without the one that counts no more. Without a session there is none, and the request itself
+   * says so.
+   */
   async #renew(): Promise<void> {
-    const response = await this.#sendOnce(new Request(`${this.url}/v1/session`));
+    const response = await this.#sendOnce(new Request(`${this.url}/v1/session`), false);
     if (!response.ok) return;
     const session = (await response.json()) as Session;
-    // Somebody else has logged in with this browser meanwhile. What one person began is not sent in another's name.
-    if (this.#whose !== undefined && this.#whose !== whose(session)) return;
-    this.remember(session);
+    const isSame = (one: Session) => this.#whose === undefined || this.#whose === whose(one);
+    const { link } = session;
+    if (isSame(session)) this.remember(session);
+    else if (link != null && isSame({ ...session, ...link })) this.remember({ ...session, ...link });
+    // Else somebody else has logged in with this browser meanwhile, or what a link opened is over. What was begun in one name
+    // is neither sent nor read in another's.
   }
 }
 

@@ -153,6 +153,53 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/)).toHaveLength(4);
   });
 
+  it("reads again, once, with the word that another tab has renewed, and nothing in another name", async () => {
+    let word = "old";
+    let who = "alice";
+    host.instead = ({ path, headers }) => {
+      const sent = headers["x-toolgate-csrf"];
+      if (sent !== undefined && sent !== word) return problem(401, "unauthorized", "that session has ended");
+      if (path !== "/v1/session") return undefined;
+      return { status: 200, body: { ...session(word).body, principal: who } };
+    };
+    const toolgate = new Toolgate({ url: host.url });
+    await toolgate.session();
+    word = "new";
+    expect((await toolgate.pending()).suspensions).toEqual([]);
+    expect(host.at("GET", /pending/).map(({ headers }) => headers["x-toolgate-csrf"])).toEqual([
+      "old",
+      "new",
+    ]);
+    // Bob has logged in, or the page was a link's and Bob's log-in is what goes on.
+    [word, who] = ["bobs", "bob"];
+    await expect(toolgate.pending()).rejects.toMatchObject({ status: 401 });
+    await expect(toolgate.pending()).rejects.toMatchObject({ status: 401 });
+    expect(
+      host
+        .at("GET", /pending/)
+        .slice(2)
+        .map(({ headers }) => headers["x-toolgate-csrf"]),
+    ).toEqual(["new", "new"]);
+  });
+
+  it("finds the new word of a link's session beside a log-in", async () => {
+    const link = { principal: "oncall", only: "s6", csrf: "links", expires_at: "" };
+    host.instead = ({ path, headers }) => {
+      const sent = headers["x-toolgate-csrf"];
+      if (sent !== undefined && sent !== "links")
+        return problem(401, "unauthorized", "that session has ended");
+      return path === "/v1/session" ? { status: 200, body: { ...session("w6").body, link } } : undefined;
+    };
+    const toolgate = new Toolgate({ url: host.url });
+    toolgate.connection.remember({ ...link, roles: [], groups: [], csrf: "before" });
+    host.add(suspension({ suspension: "s6" }));
+    await toolgate.suspension("s6");
+    expect(host.at("GET", /s6/).map(({ headers }) => headers["x-toolgate-csrf"])).toEqual([
+      "before",
+      "links",
+    ]);
+  });
+
   it("sends nothing again in the name that the page has taken on meanwhile", async () => {
     host.instead = ({ path }) => (path === "/v1/session" ? session("w5") : undefined);
     const toolgate = new Toolgate({ url: host.url });

@@ -1,6 +1,6 @@
 // Who may look: the login, its end, and a link that opens one question once.
 import { suspensionOf } from "../src/client";
-import { approvals, button, expect, test } from "../src/test";
+import { approvals, button, expect, stay, test } from "../src/test";
 
 test("a wrong token is refused, a right one leads where one wanted to go, and logging out ends it", async ({
   start,
@@ -59,7 +59,7 @@ test("a one-time link opens one question, once, and nothing else", async ({ star
   await button(approvals(page), "Approve").click();
   await expect(approvals(page).getByRole("status")).toHaveText("Approved.");
   await page.reload();
-  await expect(approvals(page).getByRole("status")).toHaveText("Approved by oncall.");
+  await expect(approvals(page).getByRole("status")).toHaveText("Approved by oncall (by a link).");
   expect((await agent.ended(turn)).outcome).toBe("ok");
   const second = await visit({ baseURL: host.url });
   await second.goto(url);
@@ -88,9 +88,15 @@ test("beside a log-in, a link's question is answered in the link's name, and all
   await expect(me("oncall")).toBeVisible();
   await page.reload();
   await expect(me("oncall")).toBeVisible();
+  const inbox = await enter(host, host.token("carol", ["approver"]));
+  const seen = approvals(inbox, '"this one"');
+  await expect(seen).toBeVisible();
+  await stay(inbox);
   await button(approvals(page, "this one"), "Approve").click();
   await expect(approvals(page).getByRole("status")).toHaveText("Approved.");
   expect((await agent.ended(linked)).outcome).toBe("ok");
+  // Who sees it end is told that it was a link that answered.
+  await expect(seen.getByRole("status")).toHaveText("Approved by oncall (by a link).");
 
   await page.getByRole("link", { name: "toolgate" }).click();
   await expect(page.getByRole("heading", { name: "Inbox", level: 1 })).toBeVisible();
@@ -100,6 +106,41 @@ test("beside a log-in, a link's question is answered in the link's name, and all
   expect((await agent.ended(own)).outcome).toBe("ok");
   expect(await root.answers("linked")).toEqual([{ by: "oncall", action: "approve", via: "link" }]);
   expect(await root.answers("own")).toEqual([{ by: "alice", action: "approve" }]);
+});
+
+test("a link whose hour is over, beside a log-in, reads nothing more until its reader goes on as who is logged in", async ({
+  start,
+  enter,
+}) => {
+  const host = await start({ plugins: ["lab"] });
+  const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
+  host.token("oncall", ["approver"]);
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const linked = await agent.call("linked", "gated_echo", { value: "this one" });
+  const { url } = await root.send<{ url: string }>("POST", `/v1/suspensions/${suspensionOf(linked)}/links`, {
+    principal: "oncall",
+  });
+  await page.clock.install();
+  await page.goto(url);
+  await page.getByRole("button", { name: "Show the question" }).click();
+  const card = approvals(page, "this one");
+  await expect(button(card, "Approve")).toBeEnabled();
+  // What the browser does by itself after the hour. The card looks again whether anybody has answered.
+  await page.context().clearCookies({ name: "toolgate_link" });
+  const read: string[] = [];
+  page.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    if (pathname.startsWith("/v1/") && pathname !== "/v1/session" && response.ok()) read.push(pathname);
+  });
+  await page.clock.fastForward(3000);
+  await expect(page.getByRole("heading", { name: "The link is over", level: 1 })).toBeFocused();
+  await expect(card).toHaveCount(0);
+  expect(read).toEqual([]);
+  await page.getByRole("button", { name: "Go on as alice" }).click();
+  await expect(page.getByRole("button", { name: /^alice.*theme and log-out/ })).toBeVisible();
+  await button(card, "Approve").click();
+  await expect(card.getByRole("status")).toHaveText("Approved by alice.");
+  expect(await root.answers("linked")).toEqual([{ by: "alice", action: "approve" }]);
 });
 
 test("Enter pressed twice logs in once, and who presses it hears so", async ({ start, visit }) => {

@@ -42,8 +42,8 @@ export class Host {
 
   /**
    * Who is here, or nothing. A browser can have the session of a one-time link beside that of a log-in: on the page about the
-   * link's suspension it is the link's that counts, and everywhere else the log-in's. From then on requests are made in its name,
-   * and not before: where the host does not answer, the page and its requests stay with who was here.
+   * link's suspension it is the link's that counts, and everywhere else the log-in's. Requests are made in its name only once
+   * `act` was told so.
    */
   async session(about?: string, signal?: AbortSignal): Promise<Session | undefined> {
     // By clients of their own: who is here is asked without the word of who was here.
@@ -56,8 +56,12 @@ export class Host {
       session = (await present(byLink, signal)) ?? session;
     }
     signal?.throwIfAborted();
-    this.toolgate.connection.remember(session);
     return session;
+  }
+
+  /** From now on requests are made in this name. */
+  act(session: Session | undefined): void {
+    this.toolgate.connection.remember(session);
   }
 
   async #ask<T>(method: string, path: string, { query, body, signal }: Request): Promise<T> {

@@ -375,8 +375,7 @@ async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() 
     }
 }
 
-/// A page whose session has ended does nothing in the name of the other that the browser has; while the browser sends the
-/// cookie of what has ended, the page is told so, and reads nothing either.
+/// A page whose session has ended does and reads nothing in the name of the other that the browser has.
 #[tokio::test]
 async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
     for end in ["its time", "its token", "a log-out"] {
@@ -416,6 +415,12 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
             {
                 let refused = world.send(dropped.own(method, path, body)).await;
                 assert_eq!(refused.code(), "403 not-allowed", "{end} {link_ends} {method} {path}");
+            }
+            for path in ["/v1/session", &read, "/v1/pending/events"] {
+                let refused = world.send(dropped.own("GET", path, None)).await;
+                assert_eq!(refused.code(), "401 unauthorized", "{end} {link_ends} {path}");
+                assert!(refused.at("/detail").contains("the session of this page has ended"), "{}", refused.text);
+                assert_eq!(world.send(dropped.bare("HEAD", &read, None)).await.status, 200, "without a word");
             }
             assert_eq!(whose(both(living).own("GET", "/v1/session", None)).await, name, "{end}");
             assert_eq!(whose(both(living).bare("GET", "/v1/session", None)).await, name, "{end}");
