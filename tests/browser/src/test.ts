@@ -1,5 +1,12 @@
 // What every test begins with: a host of its own, people who are logged in, and pages that may not complain.
-import { type Browser, type BrowserContextOptions, test as base, expect, type Page } from "@playwright/test";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  test as base,
+  expect,
+  type JSHandle,
+  type Page,
+} from "@playwright/test";
 import type { Client } from "./client";
 import { Host, type Setup } from "./host";
 
@@ -89,6 +96,9 @@ export function questions(page: Page, text: string | RegExp = "") {
   return page.locator("toolgate-elicitation").filter({ hasText: text });
 }
 
+/** So long, in milliseconds, a card that is over is still shown to whoever does not point at it. */
+export const LINGERS = 4000;
+
 /** A card's button. */
 export function button(card: ReturnType<typeof approvals>, name: string) {
   return card.getByRole("button", { name, exact: true });
@@ -97,4 +107,26 @@ export function button(card: ReturnType<typeof approvals>, name: string) {
 /** Keeps what is over on the screen for as long as the test looks at it: nothing moves under a pointer. */
 export async function stay(page: Page): Promise<void> {
   await page.locator("toolgate-inbox [part=list]").hover();
+}
+
+/**
+ * What the cards of this inbox say from now on, each time that it changes. So a test sees what was shown for a moment only, and
+ * what the host does after a while can happen soon.
+ */
+export async function said(page: Page): Promise<JSHandle<string[]>> {
+  return page.locator("toolgate-inbox").evaluateHandle((inbox) => {
+    const told: string[] = [];
+    const root = inbox.shadowRoot as ShadowRoot;
+    const observer = new MutationObserver(look);
+    const watch = (node: Node) =>
+      observer.observe(node, { childList: true, subtree: true, characterData: true });
+    function look(): void {
+      const cards = [...root.querySelectorAll("toolgate-approval")];
+      for (const card of cards) watch(card.shadowRoot as ShadowRoot);
+      const text = cards.map((card) => card.shadowRoot?.textContent).join("\n");
+      if (text !== told.at(-1)) told.push(text);
+    }
+    watch(root);
+    return told;
+  });
 }

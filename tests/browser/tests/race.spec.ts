@@ -1,6 +1,6 @@
 // Two people, one card: one answer stands, and everybody sees whose it was.
 import { suspensionOf } from "../src/client";
-import { approvals, button, expect, stay, test } from "../src/test";
+import { approvals, button, expect, LINGERS, stay, test } from "../src/test";
 
 test.describe("one card in two browsers", () => {
   test("whoever was first has answered, and the other is told who that was", async ({
@@ -57,6 +57,7 @@ test.describe("one card in two browsers", () => {
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));
     const bob = host.token("bob", ["approver"]);
+    await page.clock.install();
     const turn = await agent.call("watch", "gated_echo", { value: 1 });
     const card = approvals(page);
     await stay(page);
@@ -69,6 +70,7 @@ test.describe("one card in two browsers", () => {
     expect((await agent.ended(turn)).outcome).toBe("denied");
     // And nothing stays on a screen that nobody can answer any more.
     await page.mouse.move(0, 0);
+    await page.clock.fastForward(LINGERS);
     await expect(page.getByText("Nothing waits for you.")).toBeVisible();
     await expect(card).toHaveCount(0);
   });

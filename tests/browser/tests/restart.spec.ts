@@ -1,5 +1,5 @@
 // The host is killed while pages are open, and starts again where it was: the pages go on by themselves.
-import { approvals, button, expect, stay, test } from "../src/test";
+import { approvals, button, expect, LINGERS, stay, test } from "../src/test";
 
 const AWAY = "The host does not answer. What is shown may be out of date; trying again …";
 
@@ -40,6 +40,7 @@ test.describe("the host is killed and started again with the page open", () => {
     const host = await start({ plugins: ["lab"] });
     const [agent, bob] = [host.token("agent", ["caller"]), host.token("bob", ["approver"])];
     const page = await enter(host, host.token("alice", ["approver"]));
+    await page.clock.install();
     const turn = await agent.call("gone", "gated_echo", { value: 1 });
     await stay(page);
     await expect(button(approvals(page), "Approve")).toBeEnabled();
@@ -53,6 +54,7 @@ test.describe("the host is killed and started again with the page open", () => {
     await expect(page.getByText(AWAY)).toBeHidden();
     await expect(approvals(page).getByRole("status")).toHaveText("Denied by bob.");
     await page.mouse.move(0, 0);
+    await page.clock.fastForward(LINGERS);
     await expect(page.getByText("Nothing waits for you.")).toBeVisible();
   });
 
