@@ -8,6 +8,24 @@ export class RawJson {
   constructor(readonly text: string) {}
 }
 
+/** Whether a number that is written like this is the same once it was read: 12345678901234567890 and 1e400 are not. */
+export function isExact(text: string): boolean {
+  const written = decimal(text);
+  return written !== undefined && written === decimal(String(Number(text)));
+}
+
+/** A number as its significant digits and the power of ten that they are multiplied by, however it is written. */
+function decimal(text: string): string | undefined {
+  const found = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text.trim());
+  if (found === null) return undefined;
+  const [, sign, whole = "", part = "", power = "0"] = found;
+  const digits = (whole + part).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (significant === "") return "0";
+  const exponent = Number(power) - part.length + digits.length - significant.length;
+  return `${sign === "-" ? "-" : ""}${significant}e${exponent}`;
+}
+
 /** The JSON text of an object some of whose members are `RawJson`. Members that are undefined are left out. */
 export function serialize(body: unknown): string {
   if (body instanceof RawJson) return body.text;

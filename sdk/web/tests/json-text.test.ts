@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { diff } from "../src/diff.js";
-import { members, object, pretty, RawJson, serialize } from "../src/json-text.js";
+import { isExact, members, object, pretty, RawJson, serialize } from "../src/json-text.js";
 import { parts, pointer } from "../src/pointer.js";
 import { json, line, lines, span, who } from "../src/text.js";
 
@@ -100,4 +100,32 @@ describe("text of strangers", () => {
       "0 s",
     ]);
   });
+});
+
+describe("a number as it is written", () => {
+  it.each([
+    "0",
+    "-0",
+    "1",
+    "-17",
+    "1.50",
+    "100",
+    "1e3",
+    "1E+21",
+    "0.1",
+    ".5",
+    "3.",
+    "9007199254740992",
+    "1.7976931348623157e308",
+  ])("is the same once it was read: %s", (text) => expect(isExact(text)).toBe(true));
+  it.each([
+    "12345678901234567890",
+    "9007199254740993",
+    "0.12345678901234567890",
+    "1e400",
+    "5e-400",
+    "abc",
+    "1,5",
+    "0x10",
+  ])("is another one, or none: %s", (text) => expect(isExact(text)).toBe(false));
 });

@@ -8,6 +8,7 @@ import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
 import { Card } from "./card.js";
+import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
 import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
@@ -20,7 +21,7 @@ export class ToolgateApproval extends Card {
   #approve = make("button", { part: "approve", class: "good", attributes: { type: "button" } });
   #deny = make("button", { part: "deny", class: "bad", attributes: { type: "button" } });
   #edit = make("button", { part: "edit", attributes: { type: "button" } });
-  #comment = make("input", { attributes: { type: "text", maxlength: "1000", autocomplete: "off" } });
+  #comment = new CommentField();
   #people = new People((binding) => void this.approveEditOf(binding));
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
@@ -68,7 +69,7 @@ export class ToolgateApproval extends Card {
   /** Approves, with the edited arguments and the standing approval if there are any. Says whether that was taken. */
   async approve(): Promise<boolean> {
     if (this.refuses()) return false;
-    const answer: Answer = { decision: "approve", ...this.#said() };
+    const answer: Answer = { decision: "approve", ...this.#comment.said };
     if (this.#editor?.isOpen) {
       const edited = this.#editor.read();
       if (edited === undefined) {
@@ -95,11 +96,11 @@ export class ToolgateApproval extends Card {
     const text = this.#people.textOf(binding);
     const { you, editable } = this.suspension ?? {};
     if (text === undefined || editable === "none" || you?.binding === binding) return false;
-    return this.send({ decision: "approve", ...this.#said(), arguments: new RawJson(text) });
+    return this.send({ decision: "approve", ...this.#comment.said, arguments: new RawJson(text) });
   }
 
   deny(): Promise<boolean> {
-    return this.send({ decision: "deny", ...this.#said() });
+    return this.send({ decision: "deny", ...this.#comment.said });
   }
 
   protected build(suspension: Suspension): void {
@@ -110,19 +111,8 @@ export class ToolgateApproval extends Card {
     const { standing } = suspension;
     this.#standing =
       standing === null || standing === undefined ? undefined : new StandingControls(suspension, standing);
-    const commentId = freshId();
-    this.#comment.id = commentId;
-    this.#comment.value = "";
-    fill(
-      this.#inputs,
-      this.#standing?.element,
-      make(
-        "div",
-        {},
-        make("label", { class: "label", attributes: { for: commentId } }, "Comment, kept with the answer"),
-        this.#comment,
-      ),
-    );
+    this.#comment.clear();
+    fill(this.#inputs, this.#standing?.element, this.#comment.element);
     this.#delegate.open = false;
     this.#to.value = "";
     const actions = make("div", { part: "actions" }, this.#approve, this.#deny, isEditable && this.#edit);
@@ -197,14 +187,9 @@ export class ToolgateApproval extends Card {
       return false;
     }
     return this.ask(
-      (toolgate, { suspension }) => toolgate.delegate(suspension, name, this.#said().comment),
+      (toolgate, { suspension }) => toolgate.delegate(suspension, name, this.#comment.said.comment),
       () => say(this.status, `Your say is now ${line(name)}’s.`),
     );
-  }
-
-  #said(): { comment?: string } {
-    const comment = this.#comment.value.trim();
-    return comment === "" ? {} : { comment };
   }
 
   #toggleEditor(): void {

@@ -4,17 +4,20 @@
  */
 import type { MountedForm } from "../form/mount.js";
 import { isStrange, type Schema } from "../form/schema.js";
+import { RawJson } from "../json-text.js";
 import { parts } from "../pointer.js";
 import type { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
 import { Card } from "./card.js";
+import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
 import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
 
-/** Decisions that say no: they never need the form. */
-const DECLINES = /^(decline|cancel|deny|reject|no|dismiss|skip)$/i;
+/** Decisions that say no: they are sent without the form, and say so beforehand. */
+const DECLINES =
+  /^(declined?|cancel|cancell?ed|deny|denied|reject|rejected|no|dismiss|dismissed|skip|skipped)$/i;
 
 /** A value that cannot be sent yet; what is wrong is shown already. */
 const INVALID = Symbol("invalid");
@@ -22,6 +25,9 @@ const INVALID = Symbol("invalid");
 export class ToolgateElicitation extends Card {
   #buttons: { decision: string; button: HTMLButtonElement }[] = [];
   #place = make("div", { part: "form", class: "form-root" });
+  /** Which decisions leave out what is entered. */
+  #note = make("p", { part: "note", class: "muted" });
+  #comment = new CommentField();
   #people = new People();
   #expiry = make("p", { part: "expiry", class: "muted" });
   #actions = make("div", { part: "actions" });
@@ -58,7 +64,7 @@ export class ToolgateElicitation extends Card {
       say(this.problem, "The answer does not fit yet; see the fields.");
       return false;
     }
-    const answer: Answer = { decision };
+    const answer: Answer = { decision, ...this.#comment.said };
     if (data !== undefined) answer.data = data;
     return this.send(answer);
   }
@@ -83,6 +89,12 @@ export class ToolgateElicitation extends Card {
       button.addEventListener("click", () => void this.answer(decision));
       return { decision, button };
     });
+    const declines = suspension.allowed.filter((decision) => DECLINES.test(decision));
+    this.#note.hidden =
+      suspension.response_schema == null || this.#buttons.length < 2 || declines.length === 0;
+    const named = declines.map((decision) => `“${line(decision)}”`).join(", ");
+    say(this.#note, `Sent without what is entered here: ${named}.`);
+    this.#comment.clear();
     fill(this.#actions, ...this.#buttons.map(({ button }) => button));
     this.root.replaceChildren(
       make(
@@ -100,6 +112,8 @@ export class ToolgateElicitation extends Card {
         context(suspension),
         this.#people.element,
         this.#place,
+        this.#note,
+        this.#comment.element,
         this.#expiry,
         this.#actions,
         this.problem,
@@ -115,6 +129,7 @@ export class ToolgateElicitation extends Card {
     for (const { button } of this.#buttons) button.setAttribute("aria-disabled", String(!this.isReady));
     this.#form?.disable(!this.isOpen);
     if (this.#text !== undefined) this.#text.input.disabled = !this.isOpen;
+    this.#comment.element.hidden = !this.isOpen;
     this.#expiry.hidden = this.closed !== undefined;
     if (this.closed === undefined && you?.may_answer === false) {
       say(this.status, line(you.why_not ?? "You may not answer this."));
@@ -207,10 +222,17 @@ export class ToolgateElicitation extends Card {
 
   /** What is sent as data with a decision. */
   #value(decision: string): unknown {
-    const isNeeded = this.suspension?.allowed.length === 1 || decision === "answer";
-    const isTouched = this.#form?.isTouched ?? this.#text?.input.value.trim() !== "";
-    if (this.#form === undefined && this.#text === undefined) return undefined;
-    if (!isNeeded && (!isTouched || DECLINES.test(decision))) return undefined;
+    const { allowed = [], response_schema: schema } = this.suspension ?? {};
+    if (allowed.length > 1 && DECLINES.test(decision)) return undefined;
+    // A form that is still to come is not an empty one.
+    if (this.#form === undefined && this.#text === undefined) return schema == null ? undefined : INVALID;
+    // The first answer is what the form is for. With another one, a form in which there is nothing is none.
+    const isNeeded = decision === allowed[0] || decision === "answer";
+    const hasValue =
+      this.#form === undefined
+        ? this.#text?.input.value.trim() !== ""
+        : this.#form.isTouched || !this.#form.isEmpty;
+    if (!isNeeded && !hasValue) return undefined;
     if (this.#form !== undefined) {
       const read = this.#form.read();
       return read === undefined ? INVALID : read.data;
@@ -224,7 +246,9 @@ export class ToolgateElicitation extends Card {
     this.#complain("");
     if (isJson !== true) return text.trim() === "" ? undefined : text;
     try {
-      return JSON.parse(text);
+      JSON.parse(text);
+      // As it is written: a number of many digits would be another one.
+      return new RawJson(text);
     } catch (error) {
       this.#complain(`This is no JSON: ${error instanceof Error ? line(error.message) : ""}`);
       return INVALID;

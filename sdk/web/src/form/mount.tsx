@@ -5,7 +5,7 @@ import type { ErrorSchema, RJSFSchema } from "@rjsf/utils";
 import { Component, createRef, type ReactNode } from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
-import { templates, widgets } from "./parts.js";
+import { fields, templates, widgets } from "./parts.js";
 import { forPeople, type Schema } from "./schema.js";
 import { errorSchema, type Finding, validator } from "./validator.js";
 
@@ -20,6 +20,8 @@ export interface FormOptions {
 export interface MountedForm {
   /** Whether anything was entered. */
   readonly isTouched: boolean;
+  /** Whether there is nothing in it, not even a default. */
+  readonly isEmpty: boolean;
   /** The value, if it fits; otherwise its errors are shown, and the first one gets the focus. */
   read(): { data: unknown } | undefined;
   /** Shows what the host found wrong. */
@@ -54,6 +56,7 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
             showErrorList={false}
             noHtml5Validate
             idPrefix={idPrefix}
+            fields={fields}
             widgets={widgets}
             templates={templates}
             onChange={(event, id) => {
@@ -77,6 +80,9 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
   return {
     get isTouched() {
       return isTouched;
+    },
+    get isEmpty() {
+      return isEmpty(form.current?.state.formData);
     },
     read() {
       isLive = true;
@@ -108,6 +114,13 @@ function mark(element: HTMLElement): void {
     if (described.some(hasErrors)) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
   }
+}
+
+/** Whether a value has nothing that somebody entered or was shown: objects, however deep, are made by the form itself. */
+function isEmpty(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (typeof value !== "object" || value === null) return value === undefined;
+  return Object.values(value).every(isEmpty);
 }
 
 class Boundary extends Component<{ children: ReactNode }, { isBroken: boolean }> {

@@ -3,21 +3,53 @@
 import getDefaultRegistry from "@rjsf/core/lib/getDefaultRegistry.js";
 import type {
   BaseInputTemplateProps,
+  Field,
+  FieldPathList,
+  FieldProps,
   IconButtonProps,
   MultiSchemaFieldTemplateProps,
+  RegistryFieldsType,
   RegistryWidgetsType,
   TemplatesType,
   WidgetProps,
 } from "@rjsf/utils";
-import type { ChangeEvent } from "react";
+import { getDecimalSeparator } from "@rjsf/utils";
+import { type ChangeEvent, useState } from "react";
+import { isExact } from "../json-text.js";
 import { line } from "../text.js";
 
-const { templates: usual } = getDefaultRegistry();
+const { templates: usual, fields: usualFields } = getDefaultRegistry();
 const UsualInput = usual.BaseInputTemplate;
 
 function Input(props: BaseInputTemplateProps) {
   const isWrong = (props.rawErrors?.length ?? 0) > 0;
   return <UsualInput {...props} {...(isWrong && { "aria-invalid": true })} />;
+}
+
+/**
+ * A number. One that would be another number once it was read stays the text that was typed, which fits no schema of numbers: then
+ * the validator says so, where the usual field changes the digits without a word.
+ */
+function NumberField(props: FieldProps) {
+  const { registry, schema, formData, onChange } = props;
+  const [typed, setTyped] = useState<unknown>();
+  const { StringField = usualFields.StringField as Field } = registry.fields;
+  const change = (value: unknown, path: FieldPathList, errors?: FieldProps["errorSchema"], id?: string) => {
+    setTyped(value);
+    onChange(numberOf(value), path, errors, id);
+  };
+  // “1.50” is not to become “1.5” while somebody types.
+  const isSame = typeof typed === "string" && numberOf(typed) === formData;
+  const isWritten = typeof formData === "number" && schema.enum === undefined && schema.oneOf === undefined;
+  const shown = isWritten ? String(formData).replace(".", getDecimalSeparator()) : formData;
+  return <StringField {...props} formData={isSame ? typed : shown} onChange={change} />;
+}
+
+function numberOf(typed: unknown): unknown {
+  if (typeof typed !== "string") return typed;
+  if (typed === "") return undefined;
+  const text = typed.replace(getDecimalSeparator(), ".");
+  return isExact(text) ? Number(text) : text;
 }
 
 /** A button with a word on it. */
@@ -72,6 +104,8 @@ function Alternatives({ selector, optionSchemaField }: MultiSchemaFieldTemplateP
 function Unsupported({ reason }: { reason?: string }) {
   return <p className="error">This part of the form cannot be shown{reason ? `: ${line(reason)}` : ""}.</p>;
 }
+
+export const fields: RegistryFieldsType = { NumberField };
 
 export const widgets: RegistryWidgetsType = { FileWidget: FileInput };
 

@@ -10,6 +10,7 @@ import type {
   ValidationData,
   ValidatorType,
 } from "@rjsf/utils";
+import { isExact } from "../json-text.js";
 import { parts } from "../pointer.js";
 
 /** Where the whole schema is known as, so that a part of it can refer to it. */
@@ -130,6 +131,17 @@ function same(a: Finding, b: Finding): boolean {
   return a.message === b.message && a.path.join("/") === b.path.join("/");
 }
 
+/** Whether a number's field left what was typed as text, since as a number it would be another one. */
+function isLong({ path, keyword }: Finding, data: unknown): boolean {
+  if (keyword !== "type") return false;
+  let at = data;
+  for (const part of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return false;
+    at = (at as Record<string, unknown>)[part];
+  }
+  return typeof at === "string" && !Number.isNaN(Number(at)) && !isExact(at);
+}
+
 /** Findings as RJSF hangs them under its fields. */
 export function errorSchema(found: readonly Finding[]): ErrorSchema {
   const root: ErrorSchema = {};
@@ -150,6 +162,8 @@ export function errorSchema(found: readonly Finding[]): ErrorSchema {
 class Validator implements ValidatorType {
   validateFormData(data: unknown, schema: RJSFSchema): ValidationData<unknown> {
     const found = findings(schema, data);
+    for (const one of found)
+      if (isLong(one, data)) one.message = "This number has too many digits to arrive as it is.";
     const errors = found.map(
       ({ path, keyword, message }): RJSFValidationError => ({
         name: keyword,

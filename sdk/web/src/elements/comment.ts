@@ -1,0 +1,29 @@
+/** What somebody says beside an answer. The host keeps it with the answer. */
+import { freshId, make } from "./dom.js";
+
+export class CommentField {
+  readonly element: HTMLElement;
+  readonly #input = make("input", {
+    attributes: { type: "text", id: freshId(), maxlength: "1000", autocomplete: "off" },
+  });
+
+  constructor() {
+    const words = "Comment, kept with the answer";
+    this.element = make(
+      "div",
+      { part: "comment" },
+      make("label", { class: "label", attributes: { for: this.#input.id } }, words),
+      this.#input,
+    );
+  }
+
+  /** As a member of an answer, if anything was said. */
+  get said(): { comment?: string } {
+    const comment = this.#input.value.trim();
+    return comment === "" ? {} : { comment };
+  }
+
+  clear(): void {
+    this.#input.value = "";
+  }
+}
