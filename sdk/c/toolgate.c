@@ -193,6 +193,46 @@ bool tg_stop_requested(tg_call *call) {
 
 /* ---- From and to the interface ---- */
 
+static tg_text printed(const char *text, ...) {
+    va_list arguments;
+    va_start(arguments, text);
+    tg_text made = format(text, arguments);
+    va_end(arguments);
+    return made;
+}
+
+static int by_name(const void *one, const void *other) {
+    yyjson_val *const *a = one, *const *b = other;
+    size_t a_len = yyjson_get_len(*a), b_len = yyjson_get_len(*b);
+    if (a_len != b_len) return a_len < b_len ? -1 : 1;
+    return memcmp(yyjson_get_str(*a), yyjson_get_str(*b), a_len);
+}
+
+/* The place of a member that is there twice, or no text. yyjson takes the first of them, and the host and whoever approves a call
+ * the last: no tool may run with what nobody was shown. */
+static tg_text doubled(yyjson_val *value) {
+    size_t index, count;
+    yyjson_val *key, *inner;
+    if (yyjson_is_arr(value)) {
+        yyjson_arr_foreach(value, index, count, inner) {
+            tg_text place = doubled(inner);
+            if (place.ptr) return printed("/%zu%s", index, place.ptr);
+        }
+    }
+    if (!yyjson_is_obj(value)) return (tg_text){0};
+    yyjson_val **names = tg_alloc(yyjson_obj_size(value) * sizeof *names);
+    yyjson_obj_foreach(value, index, count, key, inner) {
+        tg_text place = doubled(inner);
+        if (place.ptr) return printed("/%s%s", yyjson_get_str(key), place.ptr);
+        names[index] = key;
+    }
+    qsort(names, count, sizeof *names, by_name);
+    for (index = 1; index < count; index++)
+        if (!by_name(&names[index - 1], &names[index])) return printed("/%s", yyjson_get_str(names[index]));
+    free(names);
+    return (tg_text){0};
+}
+
 static tg_outcome failed(tg_kind kind, tg_text why) { return (tg_outcome){.kind = kind, .text = why}; }
 
 tg_outcome tg_carry_out(const tg_wire_call *wire) {
@@ -207,6 +247,8 @@ tg_outcome tg_carry_out(const tg_wire_call *wire) {
     yyjson_read_err error;
     yyjson_doc *arguments = yyjson_read_opts((char *)(uintptr_t)wire->arguments.ptr, wire->arguments.len, 0, NULL, &error);
     if (!arguments) return failed(TG_INVALID_ARGUMENTS, tg_copy(error.msg, strlen(error.msg)));
+    tg_text twice = doubled(yyjson_doc_get_root(arguments));
+    if (twice.ptr) return failed(TG_INVALID_ARGUMENTS, printed("%s: is there twice", twice.ptr));
     tg_call call = {.wire = wire, .arguments = yyjson_doc_get_root(arguments), .doc = yyjson_mut_doc_new(NULL)};
     if (!call.doc) abort();
     yyjson_mut_val *result = tool->run(&call);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bindings/tools.h"
 #include "toolgate_host.h"
@@ -135,10 +136,13 @@ static void read_headers(wasi_http_types_own_incoming_response_t response, tg_re
 /* What is opened here goes with the instance: a call sends few requests, and the host counts its handles. */
 tg_host_answer tg_host_http(const tg_request *request, tg_response *response) {
     wasi_http_types_own_fields_t fields = wasi_http_types_constructor_fields();
-    for (const tg_header *header = request->headers; header && header->name; header++)
+    bool measured = false; /* the author says how long the body is */
+    for (const tg_header *header = request->headers; header && header->name; header++) {
         if (!append(wasi_http_types_borrow_fields(fields), header->name, header->value))
             return answer(TG_HOST_INVALID, "a header is none");
-    if (request->body.len) {
+        measured = measured || !strcasecmp(header->name, "content-length");
+    }
+    if (request->body.len && !measured) {
         /* Without its length a body is sent in chunks, which not every server reads. */
         char length[24];
         snprintf(length, sizeof length, "%zu", request->body.len);

@@ -348,6 +348,16 @@ class Outside(unittest.TestCase):
         run = testing.run(fetch, {"url": "https://h"}, config={"token": "a\r\nb: c"})
         self.assertIsInstance(run.failure, http.RequestInvalid)
 
+    def test_a_header_is_a_text(self) -> None:
+        def send(header: Any) -> None:
+            """Sends."""
+            http.get("https://h", headers={"content-length": header})
+
+        toolgate.tool(send)
+        run = testing.run(send, {"header": 3}, answers=lambda request: http.Response(200))
+        self.assertIsInstance(run.failure, http.RequestInvalid)
+        self.assertIn("'content-length' is 3", str(run.failure))
+
     def test_what_is_required_and_not_configured_is_named(self) -> None:
         run = testing.run(fetch, {"url": "https://h"}, answers=lambda request: http.Response(200, (), b"1"))
         self.assertEqual(str(run.failure), "the operator has not configured `must` for this plugin")

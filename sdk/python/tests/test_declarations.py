@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import textwrap
 import unittest
-from typing import Annotated, Any, Callable
+from typing import Annotated, Any, Callable, TypedDict
 
 import toolgate
 from toolgate import Call, DeclarationError, Field, testing
@@ -224,6 +225,50 @@ class Declarations(unittest.TestCase):
         self.assertEqual(tool.parameters["properties"]["limit"], {"type": "integer", "default": 3})
         self.assertNotIn("default", tool.parameters["properties"]["colour"])
 
+    def test_names_that_python_has_not(self) -> None:
+        @dataclasses.dataclass
+        class Header:
+            content_type: Annotated[str, Field(alias="content-type")]
+            size: int = 0
+
+        def send(from_: Annotated[str, Field("Who.", alias="from")], header: Header, to: str = "") -> Header:
+            """Sends.
+
+            Args:
+                from_: Who sends it.
+            """
+            return Header(f"{from_}/{header.content_type}", 1)
+
+        send.__annotations__.update(header=Header, **{"return": Header})
+        tool = declared(toolgate.tool(requires_approval=True, prompt="From {from}?", editable=["from"]), send)
+        self.assertEqual(tool.findings(), [])
+        self.assertEqual(list(tool.parameters["properties"]), ["from", "header", "to"])
+        self.assertEqual(tool.parameters["required"], ["from", "header"])
+        self.assertEqual(list(tool.result["properties"]), ["content-type", "size"])
+        run = testing.run(send, {"from": "a", "header": {"content-type": "b"}})
+        self.assertEqual(run.result, {"content-type": "a/b", "size": 1})
+        for wrong in ({"from_": "a"}, {"from": "a", "from_": "b"}):
+            run = testing.run(send, {**wrong, "header": {"content-type": "b"}})
+            self.assertIn("/from_: is not known here", str(run.failure))
+
+    def test_aliases_that_mean_nothing(self) -> None:
+        class Open(TypedDict):
+            a: Annotated[int, Field(alias="b")]
+
+        def within(a: list[Annotated[int, Field(alias="b")]]) -> None:
+            """Works."""
+
+        def twice(a: int, b: Annotated[int, Field(alias="a")]) -> None:
+            """Works."""
+
+        def opened(a: int) -> None:
+            """Works."""
+
+        opened.__annotations__["a"] = Open
+        for function, part in ((within, "is said of a value within one"), (twice, "`a` is the name of two"), (opened, "a TypedDict's keys")):
+            findings = declared(toolgate.tool, function).findings()
+            self.assertTrue(any(part in line for line in findings), findings)
+
     def test_all_mistakes_are_told_at_once_with_their_places(self) -> None:
         before = dict(tools._registered)
         tools._registered.clear()
@@ -277,8 +322,19 @@ class Docstrings(unittest.TestCase):
             (None, "", {}),
             ("Does.\n\nArgs:\n    a: It.", "Does.", {"a": "It."}),
             ("Does.\n\nArgs:\n    a: It.\n\nReturns:\n    c: No parameter.", "Does.", {"a": "It."}),
-            ("Does.\n\nParameters\n----------\na : int\n    It.\n\nNotes\n-----\nb : no parameter", "Does.", {"a": "It."}),
-            ("Does.\n\nExample:\n    >>> x\n\nMore", "Does.", {}),
+            ("Does.\n\nParameters\n----------\na : int\n    It.\n\nNotes\n-----\nb : no parameter",
+             "Does.\n\nNotes\n-----\nb : no parameter", {"a": "It."}),
+            ("Does.\n\nExample:\n    >>> x\n\nMore", "Does.\n\nExample:\n    >>> x\n\nMore", {}),
+            ("Adds.\n\nNote:\n  Deletes everything afterwards.\n\nArgs:\n  a: It.\n\nMore text",
+             "Adds.\n\nNote:\n  Deletes everything afterwards.\n\nMore text", {"a": "It."}),
+            ("Adds.\n\nWarning:\n  Costs money.\n\nReturns:\n  A sum.\n\n  Exact.\n\nNot twice.\nNever.",
+             "Adds.\n\nWarning:\n  Costs money.\n\nNot twice.\nNever.", {}),
+            ("Adds.\n\nDanger zone\n-----------\nDeletes.\n\nRaises\n------\nValueError\n    Where.\nOSError\n\nLast words.",
+             "Adds.\n\nDanger zone\n-----------\nDeletes.\n\nLast words.", {}),
+            ("Adds.\n\nParameters\n----------\na : int\n    It.\n\nb : int\n    Another.\n\nDangerous",
+             "Adds.\n\nDangerous", {"a": "It.", "b": "Another."}),
+            ("Adds.\n\nReturns\n-------\nint\n    A sum.\nWarnings\n--------\nCosts.", "Adds.\n\nWarnings\n--------\nCosts.", {}),
+            ("Adds.\n\n:param a: It.\n:returns: A sum,\n    exact.\n:raises X: Y.\n\nDeletes.", "Adds.\n\nDeletes.", {"a": "It."}),
         ]:
             doc = _docstring.parse(textwrap.dedent(text) if text else text)
             with self.subTest(text=text):

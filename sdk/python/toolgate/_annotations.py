@@ -161,10 +161,12 @@ class Reader:
         try:
             for name, annotation, required, default in members(cls):
                 try:
-                    inner = self.shape(annotation)
+                    if is_open and alias_of(annotation):
+                        raise Misfit("a TypedDict's keys are the names in JSON: `alias` is for parameters and dataclasses")
+                    member = Member(self.member(annotation), required, doc.parameters.get(name), default)
+                    put(shape, name, annotation, member)
                 except Misfit as misfit:
                     raise Misfit(f"{cls.__name__}.{name}: {misfit}") from None
-                shape.members[name] = Member(inner, required, doc.parameters.get(name), default)
         finally:
             self.open.pop()
         return shape
@@ -180,14 +182,39 @@ class Reader:
         self.names[name] = cls
         return name
 
-    def _annotated(self, annotation: Any, metadata: tuple[Any, ...]) -> Shape:
+    def member(self, annotation: Any) -> Shape:
+        """The shape of a parameter or a field, which alone may have an alias."""
+        if typing.get_origin(annotation) is typing.Annotated:
+            return self._annotated(typing.get_args(annotation)[0], annotation.__metadata__, named=True)
+        return self.shape(annotation)
+
+    def _annotated(self, annotation: Any, metadata: tuple[Any, ...], named: bool = False) -> Shape:
         shape = self.shape(annotation)
         for note in metadata:
+            if isinstance(note, Field) and note.alias is not None and not named:
+                raise Misfit(f"`alias` names a parameter or a field, and `{note.alias}` is said of a value within one")
             if isinstance(note, str):
                 shape = _bounded(shape, Field(note))
             elif isinstance(note, Field):
                 shape = _bounded(shape, note)
         return shape
+
+
+def alias_of(annotation: Any) -> str | None:
+    """The name in JSON that the annotation of a parameter or of a field says."""
+    notes = getattr(annotation, "__metadata__", ()) if typing.get_origin(annotation) is typing.Annotated else ()
+    return next((note.alias for note in notes if isinstance(note, Field) and note.alias is not None), None)
+
+
+def put(into: Object, name: str, annotation: Any, member: Member) -> None:
+    """Adds a member under its name in JSON; ``name`` is Python's."""
+    alias = alias_of(annotation)
+    if alias is not None:
+        member.name = name
+    try:
+        into.add(name if alias is None else alias, member)
+    except ValueError as error:
+        raise Misfit(str(error)) from None
 
 
 def _bounded(shape: Shape, field: Field) -> Shape:

@@ -93,10 +93,11 @@ class Mapping(Shape):
 
 
 class Member:
-    """One named member of an object."""
+    """One member of an object. ``name`` is what Python calls it, where its name in JSON is an alias."""
 
-    def __init__(self, shape: Shape, required: bool, description: str | None = None, default: Any = BAD):
-        self.shape, self.required, self.description, self.default = shape, required, description, default
+    def __init__(self, shape: Shape, required: bool, description: str | None = None, default: Any = BAD,
+                 name: str | None = None):
+        self.shape, self.required, self.description, self.default, self.name = shape, required, description, default, name
 
     def schema(self, defs: dict[str, Any]) -> dict[str, Any]:
         schema = self.shape.schema(defs)
@@ -121,6 +122,12 @@ class Object(Shape):
         self.build, self.is_open = build, is_open
         self.name: str | None = None
         self.description: str | None = None
+
+    def add(self, name: str, member: Member) -> None:
+        """Adds a member by its name in JSON."""
+        if name in self.members:
+            raise ValueError(f"`{name}` is the name of two members")
+        self.members[name] = member
 
     def schema(self, defs: dict[str, Any]) -> dict[str, Any]:
         if self.name is None:
@@ -150,7 +157,7 @@ class Object(Shape):
         for name, member in value.items():
             known = self.members.get(name)
             if known is not None:
-                given[name] = known.shape.decode(member, step(at, name), problems)
+                given[known.name or name] = known.shape.decode(member, step(at, name), problems)
             elif self.is_open:
                 given[name] = member
             else:

@@ -10,7 +10,7 @@ import typing
 from typing import Any, Callable
 
 from . import _docstring
-from ._annotations import Misfit, Reader, plain
+from ._annotations import Misfit, Reader, plain, put
 from ._containers import Member, Object
 from ._options import to_options
 from ._shape import BAD, Anything, Problems, Shape
@@ -67,13 +67,14 @@ class Tool:
                 takes_call = name
                 continue
             try:
-                root.members[name] = self._member(reader, parameter, annotation)
+                put(root, name, annotation, self._member(reader, parameter, annotation))
             except Misfit as misfit:
                 found.append(f"parameter `{name}`: {misfit}")
+        names = {member.name or name for name, member in root.members.items()}
         found += [
             f"the docstring describes `{name}`, which is no parameter"
             for name in self._doc.parameters
-            if name not in root.members and name != takes_call and not found
+            if name not in names and name != takes_call and not found
         ]
         result = None
         if "return" in hints:
@@ -90,7 +91,7 @@ class Tool:
             raise Misfit("arguments come by name: no `/`")
         required = parameter.default is parameter.empty
         default = BAD if required else plain(parameter.default)
-        return Member(reader.shape(annotation), required, self._doc.parameters.get(parameter.name), default)
+        return Member(reader.member(annotation), required, self._doc.parameters.get(parameter.name), default)
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:

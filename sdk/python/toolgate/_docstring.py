@@ -6,17 +6,16 @@ import inspect
 import re
 from typing import NamedTuple
 
-_GOOGLE = re.compile(
-    r"^(Args|Arguments|Parameters|Params|Attributes|Fields|Keyword Args|Keyword Arguments|Other Parameters"
-    r"|Returns|Return|Yields|Raises|Examples?|Notes?|Warnings?|See Also|References|Todo):\s*$"
-)
+_NAMED = {"Args", "Arguments", "Parameters", "Params", "Attributes", "Fields"}
+_NAMED |= {"Keyword Args", "Keyword Arguments", "Other Parameters"}
+_DROPPED = {"Returns", "Return", "Yields", "Yield", "Receives", "Raises"}
+"""Sections that no model needs: the schemas say what is returned. Any other, a warning for instance, is description."""
+_GOOGLE = re.compile(r"^([A-Z][A-Za-z ]*):\s*$")
 _UNDERLINE = re.compile(r"^-{3,}\s*$")
 _SPHINX = re.compile(r"^:(?:param|parameter|arg|argument|key|keyword|attribute)\s+(?:[^:]+\s)?\*{0,2}(\w+):\s*(.*)$")
 _SPHINX_OTHER = re.compile(r"^:(?:returns?|rtype|raises?|type|yields?)\b[^:]*:")
 _ENTRY = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
-_NAMED = {"Args", "Arguments", "Parameters", "Params", "Attributes", "Fields"}
-_NAMED |= {"Keyword Args", "Keyword Arguments", "Other Parameters"}
 
 
 class Doc(NamedTuple):
@@ -31,38 +30,50 @@ def parse(text: str | None) -> Doc:
     lines = inspect.cleandoc(text or "").splitlines()
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
-    section: str | None = None
     at = 0
     while at < len(lines):
-        heading, skip = _heading(lines, at)
-        if heading:
-            section, at = heading, at + skip
-            if section in _NAMED:
-                at = _entries(lines, at, parameters, numpy=skip == 2)
-            continue
-        line = lines[at]
-        sphinx = _SPHINX.match(line)
-        if sphinx:
+        section, skip = _heading(lines, at)
+        sphinx = _SPHINX.match(lines[at])
+        if section in _NAMED:
+            at = _entries(lines, at + skip, parameters, numpy=skip == 2)
+        elif section:
+            at = _dropped(lines, at + skip, numpy=skip == 2)
+        elif sphinx:
             at = _block(lines, at + 1, 0, into := [sphinx[2]])
             parameters[sphinx[1]] = into
-            continue
-        if _SPHINX_OTHER.match(line):
-            section = "Returns"
-        elif section is None:
-            description.append(line)
-        at += 1
+        elif _SPHINX_OTHER.match(lines[at]):
+            at = _block(lines, at + 1, 0, [])
+        else:
+            description.append(lines[at])
+            at += 1
     named = {name: text for name, words in parameters.items() if (text := _joined(words))}
-    return Doc("\n".join(description).strip(), named)
+    return Doc(re.sub(r"\n{3,}", "\n\n", "\n".join(description)).strip(), named)
 
 
 def _heading(lines: list[str], at: int) -> tuple[str | None, int]:
-    """The section that begins here, and how many lines its heading has."""
+    """The section of parameters or results that begins here, and how many lines its heading has."""
     google = _GOOGLE.match(lines[at])
-    if google:
+    if google and google[1] in _NAMED | _DROPPED:
         return google[1], 1
-    if at + 1 < len(lines) and lines[at].strip() and not lines[at][0].isspace() and _UNDERLINE.match(lines[at + 1]):
-        return lines[at].strip(), 2
+    if at + 1 < len(lines) and lines[at].rstrip() in _NAMED | _DROPPED and _UNDERLINE.match(lines[at + 1]):
+        return lines[at].rstrip(), 2
     return None, 0
+
+
+def _ends(lines: list[str], at: int) -> bool:
+    """Whether a section in NumPy's style, whose entries are not indented, ends before this line: at prose, or at another."""
+    line, after = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
+    if not line.strip() or line[0].isspace():
+        return False
+    return bool(_UNDERLINE.match(after)) or (not lines[at - 1].strip() and not after[:1].isspace())
+
+
+def _dropped(lines: list[str], at: int, numpy: bool) -> int:
+    """Skips a section and gives the line after it."""
+    at = _block(lines, at, 0, [])
+    while numpy and at < len(lines) and not _heading(lines, at)[0] and not _ends(lines, at):
+        at = _block(lines, at + 1, 0, [])
+    return at
 
 
 def _entries(lines: list[str], at: int, parameters: dict[str, list[str]], numpy: bool) -> int:
@@ -76,7 +87,7 @@ def _entries(lines: list[str], at: int, parameters: dict[str, list[str]], numpy:
         indent = len(line) - len(line.lstrip())
         if base is None:
             base = indent
-        if _heading(lines, at)[0] or indent < base or (indent == 0 and not numpy):
+        if _heading(lines, at)[0] or indent < base or (_ends(lines, at) if numpy else indent == 0):
             return at
         entry = (_NUMPY_ENTRY if numpy else _ENTRY).match(line.strip()) if indent == base else None
         if entry is None:

@@ -6,11 +6,14 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import json
 import math
+import typing
 import uuid
 from typing import Any
 
+from ._annotations import alias_of
 from ._shape import step
 from .failure import Failed
 
@@ -56,13 +59,24 @@ def encode(value: Any, at: str = "", depth: int = 0) -> Any:
     if isinstance(value, (set, frozenset)):
         return [encode(item, step(at, index), depth) for index, item in enumerate(_ordered(value))]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {field.name: encode(getattr(value, field.name), step(at, field.name), depth) for field in fields}
+        names = _names(type(value))
+        return {to: encode(getattr(value, name), step(at, to), depth) for name, to in names.items()}
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, (decimal.Decimal, uuid.UUID)):
         return str(value)
     raise NoJson(f"{at or '/'}: {type(value).__name__} has no form in JSON")
+
+
+@functools.cache
+def _names(cls: type) -> dict[str, str]:
+    """What the fields of a dataclass are called in JSON."""
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:  # types that cannot be found are told of where a tool is declared with them
+        hints = {}
+    fields = dataclasses.fields(cls)
+    return {field.name: alias_of(hints.get(field.name)) or field.name for field in fields}
 
 
 def _key(name: Any, at: str) -> str:

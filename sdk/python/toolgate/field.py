@@ -15,13 +15,15 @@ class Field:
 
     ``min_length`` and ``max_length`` bound a string's characters, a list's items or a dict's members. ``pattern`` is
     searched, not matched whole: anchor it with ``^`` and ``$``. ``unique_items`` is for lists; ``extra`` is merged into the
-    JSON Schema as it is, and nothing of it is checked by the SDK (the host checks it).
+    JSON Schema as it is, and nothing of it is checked by the SDK (the host checks it). ``alias`` is the name in JSON of a
+    parameter or of a dataclass's field, the only one that it then has: for ``from``, which no parameter may be called.
     """
 
     def __init__(
         self,
         description: str | None = None,
         *,
+        alias: str | None = None,
         title: str | None = None,
         examples: list[Any] | None = None,
         minimum: float | None = None,
@@ -48,10 +50,11 @@ class Field:
                 given[long] = given.pop(short)
         self.notes = {name: given[name] for name in ("title", "description", "examples") if name in given}
         self.extra = given.get("extra", {})
+        self.alias: str | None = given.get("alias")
         self.bounds = {
             name: given[name] for name in (*_NUMBERS, *_SIZES, *_TEXTS, "unique_items") if name in given
         }
 
     def __repr__(self) -> str:
-        shown = {**self.notes, **self.bounds, **({"extra": self.extra} if self.extra else {})}
+        shown = {**({"alias": self.alias} if self.alias else {}), **self.notes, **self.bounds, **({"extra": self.extra} if self.extra else {})}
         return "Field(" + ", ".join(f"{name}={value!r}" for name, value in shown.items()) + ")"

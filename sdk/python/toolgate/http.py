@@ -119,6 +119,8 @@ def request(
     if params:
         url += ("&" if "?" in url else "?") + urlencode(params, doseq=True)
     for name, value in fields.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise RequestInvalid(f"the header {name!r} is {value!r}: names and values are texts")
         if any(sign in f"{name}{value}" for sign in "\r\n\0"):
             raise RequestInvalid(f"the header {name!r} has a line break")
     content = body.encode() if isinstance(body, str) else body
