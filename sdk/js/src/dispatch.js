@@ -2,7 +2,7 @@
 
 import { Failed, Failure, failureOf, InvalidArguments } from "./failure.js";
 import { explain } from "./schema.js";
-import { describe } from "./text.js";
+import { describe, isWellFormed, wellFormed } from "./text.js";
 
 /**
  * @typedef {object} Request A call as the interface hands it over.
@@ -45,9 +45,9 @@ class OpenCall {
    */
   progress(message, fraction, data) {
     this.#host.progress({
-      message: String(message),
+      message: wellFormed(String(message)),
       fraction,
-      data: data === undefined ? undefined : JSON.stringify(data),
+      data: data === undefined ? undefined : json(data),
     });
   }
 
@@ -56,7 +56,7 @@ class OpenCall {
    * @param {string} message
    */
   log(level, message) {
-    this.#host.log(level, String(message));
+    this.#host.log(level, wellFormed(String(message)));
   }
 
   stopRequested() {
@@ -110,9 +110,52 @@ function checked(schema, args) {
 
 /** @param {unknown} result */
 function written(result) {
-  const text = JSON.stringify(result ?? null);
+  const text = json(result ?? null);
   if (text === undefined) throw new Failed(`the tool returned a ${typeof result}, which has no JSON form`);
   return text;
+}
+
+/**
+ * The JSON text of a value, or `undefined` for a function and its like.
+ * @param {unknown} value
+ * @throws With the place of what JSON.stringify would write as something else: NaN as null, half of a character as no text.
+ */
+function json(value) {
+  /** @type {Map<unknown, [unknown, string]>} */
+  const outer = new Map();
+  return JSON.stringify(value, function (key, part) {
+    const wrong = misfit(key, part);
+    if (wrong) throw new Failed(`${place(outer, this, key)}: ${wrong}`);
+    if (typeof part === "object" && part !== null) outer.set(part, [this, key]);
+    return part;
+  });
+}
+
+/**
+ * @param {string} key
+ * @param {unknown} part
+ */
+function misfit(key, part) {
+  if (typeof part === "number" && !Number.isFinite(part))
+    return `${part} has no form in JSON; give null where there is no number`;
+  if (!isWellFormed(key) || (typeof part === "string" && !isWellFormed(part)))
+    return "a text has a lone surrogate, which is no Unicode";
+  return undefined;
+}
+
+/**
+ * The place of a member, as a JSON Pointer.
+ * @param {Map<unknown, [unknown, string]>} outer What each object is in, and under which name; the whole is in none of them.
+ * @param {unknown} holder
+ * @param {string} key
+ */
+function place(outer, holder, key) {
+  const steps = [];
+  for (let at = outer.get(holder); at; at = outer.get(holder)) {
+    steps.unshift(wellFormed(key).replaceAll("~", "~0").replaceAll("/", "~1"));
+    [holder, key] = at;
+  }
+  return `/${steps.join("/")}`;
 }
 
 /**
@@ -124,7 +167,7 @@ function fail(error, host) {
   const failure = failureOf(error);
   // What the author did not throw on purpose is theirs to mend, and the place of it helps.
   if (!(error instanceof Failure)) logLines(host, "error", describe(error));
-  throw failure;
+  throw { ...failure, val: wellFormed(failure.val) };
 }
 
 /**
@@ -134,7 +177,7 @@ function fail(error, host) {
  * @param {string} text
  */
 export function logLines(host, level, text) {
-  for (const line of text.split("\n")) host.log(level, line);
+  for (const line of wellFormed(text).split("\n")) host.log(level, line);
 }
 
 /**

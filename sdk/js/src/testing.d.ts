@@ -39,8 +39,8 @@ export type Outcome = (
 };
 
 /**
- * Runs a server tool natively, without a host. Arguments and result go through JSON as they do in a component, and the plugin's own
- * schemas look at them; a plain JSON Schema is checked by hosts only.
+ * Runs a server tool natively, without a host. Arguments and result go through JSON as they do in a component. As on a host, arguments
+ * that do not fit the declared JSON Schema never reach the tool, and a result that does not fit its own is a failure.
  * @throws When the plugin runs no tool of this name: that is the test's fault, and no outcome.
  */
 export function run(plugin: Plugin, tool: string, args?: unknown, attempt?: Attempt): Promise<Outcome>;

@@ -1,6 +1,7 @@
 // Tests of a plugin under Node.js, without a host and without WebAssembly.
 
 import { dispatch, logLines } from "./dispatch.js";
+import { misfits } from "./native/json-schema.js";
 import { worlds } from "./native/world.js";
 import { DeclaredPlugin } from "./plugin.js";
 import { format } from "./text.js";
@@ -58,10 +59,28 @@ export async function run(plugin, tool, args = {}, attempt = {}) {
       ...attempt.scope,
     }),
   };
+  const said = declared.declarations.find(({ name }) => name === tool);
+  const { parameters = "{}", options = "{}" } = said ?? {};
+  /** @type {(what: string, failure: "invalid-arguments" | "failed", wrong: string[]) => Outcome | undefined} */
+  const refused = (what, failure, wrong) =>
+    wrong.length > 0
+      ? {
+          ok: false,
+          failure,
+          message: `${what} not fit the tool's schema: ${wrong.join("; ")}`,
+          progress,
+          log,
+        }
+      : undefined;
   const surroundings = { keyvalue, config, http: attempt.http ?? nobody, log: host.log };
   return worlds.run(surroundings, async () => {
     try {
-      return { ok: true, result: JSON.parse(await dispatch(declared, request, host)), progress, log };
+      const unfit = misfits(JSON.parse(parameters), JSON.parse(request.arguments));
+      const never = refused("the arguments do", "invalid-arguments", unfit);
+      if (never) return never;
+      const result = JSON.parse(await dispatch(declared, request, host));
+      const broken = misfits(JSON.parse(options).result ?? true, result);
+      return refused("the result does", "failed", broken) ?? { ok: true, result, progress, log };
     } catch (failure) {
       const { tag, val } = /** @type {{ tag?: "failed", val: string }} */ (failure);
       if (!tag) throw failure;

@@ -35,13 +35,25 @@ function stackOf(error) {
   return error.cause === undefined ? text : `${text}\ncaused by: ${describe(error.cause)}`;
 }
 
+/** Half of a character without its other half: JavaScript has such texts, and UTF-8 has not. */
+const LONE = /\p{Surrogate}/u;
+
+/** @param {string} text */
+export const isWellFormed = (text) => !LONE.test(text);
+
+/**
+ * A text that can be handed to the host.
+ * @param {string} text
+ */
+export const wellFormed = (text) => (LONE.test(text) ? text.replace(/\p{Surrogate}/gu, "\uFFFD") : text);
+
 /**
  * @param {string} text
  * @returns {Uint8Array}
  */
 export function toUtf8(text) {
   if (typeof TextEncoder === "function") return new TextEncoder().encode(text);
-  const binary = unescape(encodeURIComponent(text.toWellFormed?.() ?? text));
+  const binary = unescape(encodeURIComponent(wellFormed(text)));
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 

@@ -75,6 +75,37 @@ const ENDS = [
     () => () => 1,
     { failure: "failed", message: "the tool returned a function, which has no JSON form" },
   ],
+  ...[Number.NaN, Number.NEGATIVE_INFINITY].map(
+    (number) =>
+      /** @type {[string, () => unknown, object]} */ ([
+        `${number} within`,
+        () => ({ list: [1, { "a/b": { "": number } }], same: [] }),
+        {
+          failure: "failed",
+          message: `/list/1/a~1b/: ${number} has no form in JSON; give null where there is no number`,
+        },
+      ]),
+  ),
+  [
+    "NaN itself",
+    () => Number.NaN,
+    { failure: "failed", message: "/: NaN has no form in JSON; give null where there is no number" },
+  ],
+  [
+    "half of a character",
+    () => ["😀", "\ud83d"],
+    { failure: "failed", message: "/1: a text has a lone surrogate, which is no Unicode" },
+  ],
+  [
+    "half of a character in a name",
+    () => ({ "\ude00": 1 }),
+    { failure: "failed", message: "/\ufffd: a text has a lone surrogate, which is no Unicode" },
+  ],
+  [
+    "half of a character in what is said",
+    () => fail(new Failed("😀 \ud83d!")),
+    { failure: "failed", message: "😀 \ufffd!", log: [] },
+  ],
   [
     "a failure of arguments",
     () => fail(new InvalidArguments("no")),
@@ -150,6 +181,63 @@ test("the console writes to the log of its own call", async () => {
   const [a, b] = await Promise.all(["a", "b"].map((name) => run(tools, "t", { name })));
   assert.deepEqual(a?.log, [{ level: "debug", message: 'a {"n":1} undefined' }]);
   assert.deepEqual(b?.log, [{ level: "debug", message: 'b {"n":1} undefined' }]);
+});
+
+test("half of a character is replaced in what is reported", async () => {
+  const body = (/** @type {any} */ _, /** @type {import("../src/index.js").Call} */ call) => {
+    call.progress("\ud83d 1");
+    call.log("info", "2 \ude00");
+    console.info("3 \ud83d\ud83d\ude00");
+    throw new Error("4 \ud83d");
+  };
+  const { progress, log, message } = await run(one(body), "t");
+  assert.deepEqual(progress, [{ message: "\ufffd 1", fraction: undefined, data: undefined }]);
+  assert.deepEqual(
+    log.slice(0, 3).map(({ message }) => message),
+    ["2 \ufffd", "3 \ufffd😀", "Error: 4 \ufffd"],
+  );
+  assert.equal(message, "Error: 4 \ufffd");
+});
+
+test("arguments and results are held to their schemas, as a host does", async () => {
+  const parameters = {
+    type: "object",
+    properties: { n: { type: "integer", maximum: 100 } },
+    required: ["n"],
+    additionalProperties: false,
+  };
+  let ran = 0;
+  const tools = plugin([
+    tool({
+      name: "t",
+      description: "Does it.",
+      parameters,
+      result: z.object({ n: z.int().max(50) }),
+      run: ({ n }) => {
+        ran += 1;
+        return { n: Number(n) };
+      },
+    }),
+  ]);
+  for (const [args, wrong] of /** @type {[object, string][]} */ ([
+    [{ n: 101 }, "/n: must be at most 100"],
+    [{ n: 1.5 }, "/n: must be of type integer"],
+    [{}, "/n: is missing"],
+    [{ n: 1, N: 2 }, "/N: is not allowed"],
+  ])) {
+    const { failure, message } = await run(tools, "t", args);
+    assert.deepEqual(
+      [failure, message],
+      ["invalid-arguments", `the arguments do not fit the tool's schema: ${wrong}`],
+    );
+  }
+  assert.equal(ran, 0);
+  assert.deepEqual((await run(tools, "t", { n: 50 })).result, { n: 50 });
+  const { failure, message } = await run(tools, "t", { n: 51 });
+  assert.deepEqual(
+    [failure, message],
+    ["failed", "the result does not fit the tool's schema: /n: must be at most 50"],
+  );
 });
 
 test("a test that asks for what is not there is told so", async () => {
