@@ -82,7 +82,7 @@ impl Tools for WordTools {
         self.tools.iter().find(|live| live.tool.name.as_str() == name).cloned().ok_or(None)
     }
 
-    fn pinned(&self, _component: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
         self.find(name).ok().filter(|_| self.known.load(Ordering::Relaxed) == KNOWN)
     }
 

@@ -122,7 +122,8 @@ impl Inner {
 
     /// A call as it is now, for the policy. `None`: its component is gone.
     pub(crate) fn question(&self, turn: &Turn, call: &Call) -> Option<Question> {
-        let live = self.parts.tools.pinned(call.pinned.as_ref()?.component, &call.tool)?;
+        let pinned = call.pinned.as_ref()?;
+        let live = self.parts.tools.pinned(&pinned.plugin, pinned.component, &call.tool)?;
         let (caller, conversation) = (&turn.caller, &turn.conversation);
         Some(Asker { caller, conversation, context: turn.context.as_ref() }.question(&live, &call.arguments))
     }

@@ -15,7 +15,8 @@ pub(crate) struct Catalog {
     plugins: BTreeMap<PluginName, Arc<Component>>,
     tools: HashMap<String, Arc<LiveTool>>,
     sorted: Vec<Arc<LiveTool>>,
-    components: HashMap<Digest, Arc<Component>>,
+    /// By plugin as well: the same bytes under another name have other grants, limits and data.
+    components: HashMap<(PluginName, Digest), Arc<Component>>,
 }
 
 impl Catalog {
@@ -39,9 +40,9 @@ impl Catalog {
         &self.sorted
     }
 
-    /// A component, live or not.
-    pub(crate) fn component(&self, digest: Digest) -> Option<&Arc<Component>> {
-        self.components.get(&digest)
+    /// A component as this plugin, live or not.
+    pub(crate) fn component(&self, plugin: &PluginName, digest: Digest) -> Option<&Arc<Component>> {
+        self.components.get(&(plugin.clone(), digest))
     }
 
     /// With this component live in the place of whatever was under its name.
@@ -49,14 +50,15 @@ impl Catalog {
         let mut plugins = self.plugins.clone();
         plugins.insert(component.plugin.clone(), component.clone());
         let mut components = self.components.clone();
-        components.insert(component.digest, component.clone());
+        components.insert((component.plugin.clone(), component.digest), component.clone());
         Self::index(plugins, components)
     }
 
     /// With this component known and not live. A known one stays: it may have its guest already.
     pub(crate) fn knowing(&self, component: &Arc<Component>) -> Self {
         let mut catalog = self.clone();
-        catalog.components.entry(component.digest).or_insert_with(|| component.clone());
+        let key = (component.plugin.clone(), component.digest);
+        catalog.components.entry(key).or_insert_with(|| component.clone());
         catalog
     }
 
@@ -70,11 +72,14 @@ impl Catalog {
     /// Without the components that are not in the set.
     pub(crate) fn retaining(&self, kept: &HashSet<Digest>) -> Self {
         let mut catalog = self.clone();
-        catalog.components.retain(|digest, _| kept.contains(digest));
+        catalog.components.retain(|(_, digest), _| kept.contains(digest));
         catalog
     }
 
-    fn index(plugins: BTreeMap<PluginName, Arc<Component>>, components: HashMap<Digest, Arc<Component>>) -> Self {
+    fn index(
+        plugins: BTreeMap<PluginName, Arc<Component>>,
+        components: HashMap<(PluginName, Digest), Arc<Component>>,
+    ) -> Self {
         let mut sorted: Vec<_> = plugins.values().flat_map(|component| component.tools.iter().cloned()).collect();
         sorted.sort_unstable_by(|a, b| a.tool.name.cmp(&b.tool.name));
         let tools = sorted.iter().map(|tool| (tool.tool.name.as_str().to_owned(), tool.clone())).collect();

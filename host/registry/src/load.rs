@@ -118,7 +118,8 @@ impl Shared {
         };
         keep().map_err(NotLoaded::Fault)?;
         // A component that was live before and is again may have its guest still.
-        let guest = examined.guest.or_else(|| catalog.component(digest).and_then(|known| known.guest.get().cloned()));
+        let guest =
+            examined.guest.or_else(|| catalog.component(plugin, digest).and_then(|known| known.guest.get().cloned()));
         let places = self.places(plugin);
         let mut component =
             Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
@@ -186,16 +187,17 @@ impl Shared {
         self.components.retain(&kept)
     }
 
-    /// A component by its digest, from the catalog or from what was kept of it. Reads one small file where it is neither
-    /// live nor was asked for before, and takes no lock: a load that is going on keeps nobody waiting.
-    pub(crate) fn component(&self, digest: Digest) -> Option<Arc<Component>> {
-        if let Some(component) = self.catalog.load().component(digest) {
+    /// A component by its digest as a plugin's, from the catalog or from what was kept of it: whatever else its bytes were
+    /// loaded as since, a call runs with what is granted to the plugin that it is pinned to. Reads one small file where it is
+    /// neither live nor was asked for before, and takes no lock: a load that is going on keeps nobody waiting.
+    pub(crate) fn component(&self, plugin: &PluginName, digest: Digest) -> Option<Arc<Component>> {
+        if let Some(component) = self.catalog.load().component(plugin, digest) {
             return Some(component.clone());
         }
         if !self.components.has(digest) {
             return None;
         }
-        Some(self.knowing(digest, self.components.known(digest)?, None))
+        Some(self.knowing(plugin, digest, self.components.known(digest)?, None))
     }
 
     /// A component whose bytes are kept and of which nothing is known any more: a record can be lost, or be of another host's
@@ -212,21 +214,27 @@ impl Shared {
             return Ok(Some(Arc::new(component)));
         };
         self.components.describe(digest, &known)?;
-        Ok(Some(self.knowing(digest, known, guest)))
+        Ok(Some(self.knowing(plugin, digest, known, guest)))
     }
 
     /// Puts a component that is not live into the catalog.
-    fn knowing(&self, digest: Digest, known: Known, guest: Option<Arc<dyn Guest>>) -> Arc<Component> {
-        let Known { plugin, has_server, declared, wants, .. } = known;
-        let subject = Subject { plugin: &plugin, component: digest, has_server, declared: &declared };
+    fn knowing(
+        &self,
+        plugin: &PluginName,
+        digest: Digest,
+        known: Known,
+        guest: Option<Arc<dyn Guest>>,
+    ) -> Arc<Component> {
+        let Known { has_server, declared, wants, .. } = known;
+        let subject = Subject { plugin, component: digest, has_server, declared: &declared };
         // It was judged when it was loaded. Should the rules be stricter by now, its waiting calls are served all the same;
         // what it may use is what it is granted now.
         let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
-        let access = Access::of(&self.settings, &plugin, digest, wants);
-        let places = self.places(&plugin);
-        let component = Arc::new(Component::new(&plugin, access, digest, tools, &self.settings, places, guest));
+        let access = Access::of(&self.settings, plugin, digest, wants);
+        let places = self.places(plugin);
+        let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, places, guest));
         self.catalog.rcu(|catalog| catalog.knowing(&component));
-        self.catalog.load().component(digest).cloned().unwrap_or(component)
+        self.catalog.load().component(plugin, digest).cloned().unwrap_or(component)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
-use domain::{Digest, Failure, FailureCode, Limits, Outcome, Pinned, Receipt, Span, ToolName};
+use domain::{Digest, Failure, FailureCode, Limits, Outcome, Pinned, PluginName, Receipt, Span, ToolName};
 use sandbox::{Job, Level, Sink, Spent, Update};
 
 use crate::Registry;
@@ -24,8 +24,8 @@ impl Tools for Registry {
         Err(near.and_then(|name| catalog.tool(name)).map(|tool| tool.tool.name.clone()))
     }
 
-    fn pinned(&self, component: Digest, name: &str) -> Option<Arc<LiveTool>> {
-        self.shared.component(component)?.tool(name).cloned()
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<LiveTool>> {
+        self.shared.component(plugin, component)?.tool(name).cloned()
     }
 
     fn list(&self) -> Vec<Arc<LiveTool>> {
@@ -33,11 +33,11 @@ impl Tools for Registry {
     }
 
     async fn recall(&self, pinned: &Pinned) -> Result<(), Outcome> {
-        if self.shared.component(pinned.component).is_some() {
+        if self.shared.component(&pinned.plugin, pinned.component).is_some() {
             return Ok(());
         }
         let component = recalled(&self.shared, pinned).await?;
-        if self.shared.component(pinned.component).is_none() {
+        if self.shared.component(&pinned.plugin, pinned.component).is_none() {
             // Whoever makes its guest can say why nothing more is known of it.
             guest(&self.shared, &component).await?;
             let message =
@@ -57,7 +57,7 @@ impl Tools for Registry {
 
 /// Runs a guest. The error is the outcome of a call whose guest never ran.
 async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
-    let component = match shared.component(run.pinned.component) {
+    let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
         Some(component) => component,
         None => recalled(shared, &run.pinned).await?,
     };

@@ -146,10 +146,15 @@ impl Schema {
 
     /// How a value breaks the schema.
     fn violations(&self, value: &Json) -> Vec<Violation> {
-        let value: Value = match serde_json::from_str(value.as_str()) {
-            Ok(value) => value,
+        let (value, twice) = match json::read(value.as_str()) {
+            Ok(read) => read,
             Err(error) => return vec![whole(format!("not valid JSON: {error}"))],
         };
+        if !twice.is_empty() {
+            let message = "the member is there twice, and readers differ in which of the two they take";
+            let violation = |pointer| Violation { pointer, message: message.to_owned() };
+            return twice.into_iter().take(MAX_VIOLATIONS).map(violation).collect();
+        }
         match self.compiled() {
             Some(compiled) => compiled.violations(&value),
             None => vec![whole("the tool's schema cannot be used, so nothing fits it")],

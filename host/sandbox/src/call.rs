@@ -103,8 +103,12 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     store.data_mut().finish();
     let vault = store.data().vault.clone();
     let outcome = match answer {
-        Ok(Ok(text)) => result(vault.masked(text), limits),
-        Ok(Err(failure)) => Outcome::Failed(Failure { message: cut(vault.masked(failure.message)), ..failure }),
+        Ok(Ok(text)) if text.len() <= limits.result => result(vault.masked_in_steps(text).await, limits),
+        Ok(Ok(text)) => Outcome::Failed(too_long(text.len(), limits)),
+        Ok(Err(failure)) => {
+            let (beginning, rest) = vault.masked_beginning(failure.message, MAX_FAILURE);
+            Outcome::Failed(Failure { message: cut(beginning, rest), ..failure })
+        }
         Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
     };
     let guest = store.data();
@@ -176,9 +180,7 @@ pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits) -
 /// What the guest returned as a result.
 fn result(text: String, limits: &Limits) -> Outcome {
     if text.len() > limits.result {
-        let (size, most) = (text.len(), limits.result);
-        let message = format!("the tool's result has {size} bytes, at most {most} are allowed (limit `result`)");
-        return Outcome::Failed(ending::exceeded(message));
+        return Outcome::Failed(too_long(text.len(), limits));
     }
     match json::check(&text) {
         Ok(()) => Outcome::Ok { value: Json::new(text), trusted: true },
@@ -189,11 +191,19 @@ fn result(text: String, limits: &Limits) -> Outcome {
     }
 }
 
-fn cut(mut message: String) -> String {
+fn too_long(size: usize, limits: &Limits) -> Failure {
+    let most = limits.result;
+    ending::exceeded(format!("the tool's result has {size} bytes, at most {most} are allowed (limit `result`)"))
+}
+
+/// The beginning of a text that has so many bytes more, and says so if it is not the whole.
+fn cut(mut message: String, mut rest: usize) -> String {
     if message.len() > MAX_FAILURE {
         let kept = message.floor_char_boundary(MAX_FAILURE);
-        let rest = message.len() - kept;
+        rest += message.len() - kept;
         message.truncate(kept);
+    }
+    if rest > 0 {
         message.push_str(&format!(" … and {rest} bytes more"));
     }
     message

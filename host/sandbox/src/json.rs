@@ -1,6 +1,10 @@
-//! Whether a text of a guest is JSON that others can read.
+//! Reading JSON of guests and models: whether others can read it, and whether they read the same in it.
 
-use serde::de::IgnoredAny;
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
 
 /// Values nested deeper than this are refused: parsers of callers stop here or sooner, or overflow their stack.
 const DEPTH: usize = 100;
@@ -33,9 +37,124 @@ fn depth(text: &str) -> usize {
     most
 }
 
+/// A JSON text as a value, with the JSON Pointers of members that are there twice. RFC 8259 leaves open which of them
+/// counts, so two readers may see two different documents.
+///
+/// # Errors
+/// What `serde_json` says of a text that is no JSON, or nested deeper than it reads.
+pub fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
+    let twice = RefCell::new(Vec::new());
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Strict { above: None, twice: &twice }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok((value, twice.into_inner()))
+}
+
+/// A step of a JSON Pointer (RFC 6901).
+#[must_use]
+pub fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
+/// Builds a value and notes each member that is there twice.
+struct Strict<'a> {
+    /// Where this is within what.
+    above: Option<(&'a Strict<'a>, Step<'a>)>,
+    twice: &'a RefCell<Vec<String>>,
+}
+
+enum Step<'a> {
+    Item(usize),
+    Member(&'a str),
+}
+
+impl Strict<'_> {
+    fn child<'a>(&'a self, step: Step<'a>) -> Strict<'a> {
+        Strict { above: Some((self, step)), twice: self.twice }
+    }
+
+    fn pointer(&self) -> String {
+        match &self.above {
+            None => String::new(),
+            Some((above, Step::Item(index))) => format!("{}/{index}", above.pointer()),
+            Some((above, Step::Member(name))) => format!("{}/{}", above.pointer(), escaped(name)),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element_seed(self.child(Step::Item(all.len())))? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let child = self.child(Step::Member(&name));
+            if all.contains_key(&name) {
+                self.twice.borrow_mut().push(child.pointer());
+            }
+            let value = members.next_value_seed(child)?;
+            all.insert(name, value);
+        }
+        Ok(Value::Object(all))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_that_are_there_twice_are_named() {
+        let text = r#"{"a":{"x/y":1,"x/y":2},"b":[{"c":1,"\u0063":1},{"c":1}],"b":0}"#;
+        let (value, twice) = read(text).expect("JSON");
+        assert_eq!(value["a"]["x/y"], 2);
+        assert_eq!(twice, ["/a/x~1y", "/b/0/c", "/b"]);
+        assert!(read("{} {}").is_err());
+    }
 
     #[test]
     fn one_value_and_nothing_around_it() {

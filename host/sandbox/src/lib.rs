@@ -27,7 +27,7 @@ mod features;
 mod guest;
 mod handles;
 mod inspect;
-mod json;
+pub mod json;
 mod limits;
 mod load;
 mod plugin;

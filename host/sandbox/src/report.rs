@@ -89,13 +89,14 @@ impl Progress {
     /// Hands one update on, or drops it.
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
         let bytes = message.len() + data.as_ref().map_or(0, String::len);
-        let well_formed = data.as_deref().is_none_or(|text| json::check(text).is_ok());
-        let (Some(updates), Some(left), true) =
-            (self.updates_left.checked_sub(1), self.bytes_left.checked_sub(bytes), well_formed)
-        else {
+        let (Some(updates), Some(left)) = (self.updates_left.checked_sub(1), self.bytes_left.checked_sub(bytes)) else {
             self.dropped += 1;
             return;
         };
+        if data.as_deref().is_some_and(|text| json::check(text).is_err()) {
+            self.dropped += 1;
+            return;
+        }
         self.updates_left = updates;
         self.bytes_left = left;
         let fraction = fraction.filter(|fraction| (0.0..=1.0).contains(fraction));

@@ -205,7 +205,8 @@ impl Handle {
     }
 
     fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {
-        self.inner.parts.tools.pinned(call.pinned.as_ref()?.component, &call.tool)
+        let pinned = call.pinned.as_ref()?;
+        self.inner.parts.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
     }
 }
 

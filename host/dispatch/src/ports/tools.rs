@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{CallId, Digest, Json, Outcome, Pinned, Receipt, Rule, Span, Tool, ToolName, Violation, Wait};
+use domain::{CallId, Digest, Json, Outcome, Pinned, PluginName, Receipt, Rule, Span, Tool, ToolName, Violation, Wait};
 
 /// The tools of all loaded plugins.
 #[async_trait]
@@ -16,7 +16,7 @@ pub trait Tools: Send + Sync {
 
     /// The tool of a component that may no longer be live: a waiting call stays pinned to what it was submitted to.
     /// `None` once the component's bytes are gone.
-    fn pinned(&self, component: Digest, name: &str) -> Option<Arc<LiveTool>>;
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<LiveTool>>;
 
     /// Makes known again what [`Tools::pinned`] does not know any more of a component whose bytes are still there. Tools of which
     /// nothing can be lost have nothing to do.

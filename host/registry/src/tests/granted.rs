@@ -74,7 +74,7 @@ fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
     // One that needs nothing of it is not kept out, and gets nothing of it.
     let plain = component("keep", &[], None);
     world.load("ledger", &plain).expect("loads");
-    let component = world.registry.shared.component(Digest::of(&plain)).expect("is live");
+    let component = world.registry.shared.component(&plugin("ledger"), Digest::of(&plain)).expect("is live");
     assert_eq!(*component.grants, Grants::default());
 }
 
@@ -111,7 +111,7 @@ fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
     let wants = |wants: Value| component("keep", &[STORE], Some(wants));
     let grants = |bytes: &[u8]| {
         let loaded = world.load("ledger", bytes).expect("loads");
-        (*world.registry.shared.component(loaded.component).expect("is live").grants).clone()
+        (*world.registry.shared.component(&plugin("ledger"), loaded.component).expect("is live").grants).clone()
     };
     let quota = |bytes, keys| Grants { keyvalue: Some(Quota { bytes, keys }), ..Grants::default() };
     assert_eq!(grants(&wants(json!({"keyvalue": {"bytes": 7, "why": "to keep"}}))), quota(7, 10));
@@ -166,11 +166,36 @@ fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
         move |settings: &mut crate::Settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder)))
     };
     let restarted = World::on(world.data, again(only(&bytes)));
-    assert!(restarted.registry.pinned(digest, "keep").is_some());
-    let pinned = restarted.registry.shared.component(digest).expect("is known");
+    assert!(restarted.registry.pinned(&plugin("ledger"), digest, "keep").is_some());
+    let pinned = restarted.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(pinned.grants.keyvalue, Some(Quota { bytes: 7, keys: 10 }));
     // An operator who takes the grant back takes it from the calls that wait, too.
     let revoked = World::on(restarted.data, again(Holder::default()));
-    let pinned = revoked.registry.shared.component(digest).expect("is known");
+    let pinned = revoked.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(*pinned.grants, Grants::default());
+}
+
+#[test]
+fn a_waiting_call_never_gets_what_its_bytes_are_granted_under_another_name() {
+    let bytes = component("keep", &[STORE], None);
+    let world = world(Holder::AnyComponent);
+    let digest = world.load("ledger", &bytes).expect("loads").component;
+    let wide = Grants { keyvalue: Some(Quota { bytes: 1_000_000, keys: 1_000 }), ..Grants::default() };
+    let twice = move |settings: &mut crate::Settings| {
+        drop(settings.plugins.insert(plugin("ledger"), granting(Holder::AnyComponent)));
+        let wide = PluginSettings { grants: wide.clone().into(), holder: Holder::AnyComponent, limits: None };
+        drop(settings.plugins.insert(plugin("archive"), wide));
+    };
+    let quota = |world: &World, name: &str| {
+        let component = world.registry.shared.component(&plugin(name), digest).expect("is known");
+        assert_eq!(component.plugin, plugin(name));
+        component.grants.keyvalue.map(|quota| quota.bytes)
+    };
+    let again = World::on(world.data, twice.clone());
+    // The name is free for another plugin's tools now, and these are the same.
+    again.load("archive", &bytes).expect("loads");
+    assert_eq!((quota(&again, "archive"), quota(&again, "ledger")), (Some(1_000_000), Some(100)));
+    // Nor after a restart: the record on disk names who was loaded last.
+    let restarted = World::on(again.data, twice);
+    assert_eq!((quota(&restarted, "ledger"), quota(&restarted, "archive")), (Some(100), Some(1_000_000)));
 }

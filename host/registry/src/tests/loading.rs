@@ -137,10 +137,10 @@ fn components_are_kept_for_as_long_as_somebody_needs_them() {
     };
     assert_eq!(collect(&[]), 0, "it was live since the last time");
     assert_eq!(collect(&[old_digest]), 0, "a call is pinned to it");
-    assert!(world.registry.pinned(old_digest, "old").is_some());
+    assert!(world.registry.pinned(&plugin("tool"), old_digest, "old").is_some());
     assert_eq!(collect(&[]), 1);
-    assert!(world.registry.pinned(old_digest, "old").is_none());
-    assert!(world.registry.pinned(new_digest, "new").is_some());
+    assert!(world.registry.pinned(&plugin("tool"), old_digest, "old").is_none());
+    assert!(world.registry.pinned(&plugin("tool"), new_digest, "new").is_some());
     let kept = world.paper.kept.lock().expect("unpoisoned").clone();
     assert_eq!(kept, HashSet::from([new_digest]), "compiled code goes with its component");
 }
@@ -161,11 +161,11 @@ fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
     let digest = world.load("pay", &component(&[json!({"name": "pay", "gated": true})])).expect("loads").component;
     let again = World::on(world.data, |_| {});
     assert!(again.tools().is_empty());
-    let tool = again.registry.pinned(digest, "pay").expect("is kept");
+    let tool = again.registry.pinned(&plugin("pay"), digest, "pay").expect("is kept");
     assert_eq!(tool.tool.plugin, plugin("pay"));
     assert_eq!(tool.pinned.component, digest);
-    assert!(again.registry.pinned(digest, "other").is_none());
-    assert!(again.registry.pinned(Digest::of("unknown"), "pay").is_none());
+    assert!(again.registry.pinned(&plugin("pay"), digest, "other").is_none());
+    assert!(again.registry.pinned(&plugin("pay"), Digest::of("unknown"), "pay").is_none());
     assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
 }
 

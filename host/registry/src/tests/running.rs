@@ -179,9 +179,9 @@ async fn what_is_known_of_a_component_is_recalled_without_a_run() {
     std::fs::write(&record, "{}").expect("writes");
 
     let again = World::on(world.data, |_| {});
-    assert!(again.registry.pinned(digest, "echo").is_none());
+    assert!(again.registry.pinned(&run.pinned.plugin, digest, "echo").is_none());
     assert_eq!(again.registry.recall(&run.pinned).await, Ok(()));
-    assert!(again.registry.pinned(digest, "echo").is_some());
+    assert!(again.registry.pinned(&run.pinned.plugin, digest, "echo").is_some());
     let unknown = world_with_unknown_component(&again);
     assert_eq!(again.registry.recall(&unknown.pinned).await, Err(Outcome::Invalidated));
 }

@@ -25,6 +25,9 @@ pub const LEAST_SECRET: usize = 8;
 /// The most bytes of a secret's value: keys and tokens are shorter, and each answer is searched for it.
 pub const MOST_SECRET: usize = 8 << 10;
 
+/// Bytes that are searched at once: a millisecond or a few in the worst case.
+const STEP: usize = 16 << 10;
+
 /// A secret that a plugin may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
@@ -148,6 +151,37 @@ impl Vault {
             Some(entries) => entries.mask.text(text),
             None => text,
         }
+    }
+
+    /// The beginning of a text with every value of a secret masked, and how many bytes of the text come after it. Of a text
+    /// of more than so many bytes at least that many are looked at.
+    pub(crate) fn masked_beginning(&self, mut text: String, most: usize) -> (String, usize) {
+        let Some(entries) = &self.0 else { return (text, 0) };
+        let (size, seen) = (text.len(), text.floor_char_boundary(most.saturating_add(entries.mask.longest())));
+        if seen == size {
+            return (entries.mask.text(text), 0);
+        }
+        text.truncate(seen);
+        let mut masker = entries.mask.stream();
+        let masked = masker.push(text.as_bytes());
+        (mask::whole(masked), size - seen + masker.held())
+    }
+
+    /// A text with every value of a secret masked, in steps between which others get on.
+    pub(crate) async fn masked_in_steps(&self, text: String) -> String {
+        let Some(mut masker) = self.masker() else { return text };
+        let mut masked = Vec::with_capacity(text.len());
+        for step in text.as_bytes().chunks(STEP) {
+            masked.extend(masker.push(step));
+            tokio::task::yield_now().await;
+        }
+        masked.extend(masker.finish());
+        mask::whole(masked)
+    }
+
+    /// The bytes that a [`Masker`] holds back at most, besides the last piece.
+    pub(crate) fn held_back(&self) -> usize {
+        self.0.as_ref().map_or(0, |entries| entries.mask.longest())
     }
 
     /// Masks what comes in pieces. `None` where there is nothing to look for.

@@ -70,7 +70,7 @@ impl Tools for Shelf {
         found.cloned().ok_or_else(|| ToolName::new("echo").ok())
     }
 
-    fn pinned(&self, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
         self.find(name).ok()
     }
 

@@ -221,7 +221,8 @@ impl Requests {
         let reach = allowing.iter().map(|rule| rule.reach).find(|reach| *reach == Reach::Private).unwrap_or_default();
         let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
         // Kept until the guest has taken or thrown away the last of the answer's body.
-        let Ok(charge) = self.held.charge(HELD + if reads_body { MAX_FILLED } else { 0 }) else {
+        let held = HELD + open.shared.vault.held_back() + if reads_body { MAX_FILLED } else { 0 };
+        let Ok(charge) = self.held.charge(held) else {
             self.log.line(Level::Warn, "http: no room for one more request at once (limit `host_bytes`)");
             return Err(Error::ConnectionLimitReached);
         };

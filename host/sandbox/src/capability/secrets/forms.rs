@@ -11,100 +11,105 @@ const LEAST_FORM: usize = 6;
 /// How often a text may have been escaped over again, each time with what the time before has written.
 const MOST_LAYERS: usize = 4;
 
-/// What stands at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum At {
-    /// No form of the value.
-    No,
-    /// The beginning of one, with so many of its characters; what follows has to be seen.
-    Begun(usize),
-    /// A whole one, of so many bytes.
-    Whole(usize),
+/// Digits of a character's number in HTML, leading zeros included: more than any serializer writes.
+const MOST_DIGITS: usize = 8;
+
+/// The most bytes in which one character is written: the longest of what `unit` knows, which is a reference of HTML, or a
+/// percent sign and its number for each of its bytes.
+const fn longest_unit(c: char) -> usize {
+    let entity = "&#x;".len() + MOST_DIGITS + "amp;".len() * (MOST_LAYERS - 1);
+    let percent = c.len_utf8() * ("%25".len() + "25".len() * (MOST_LAYERS - 1) + "2f".len());
+    if entity > percent { entity } else { percent }
 }
 
 /// Every form of one value.
 pub(super) struct Forms {
-    /// Matched character by character, each as it is or escaped in any of the ways that `escapes` knows.
-    value: Vec<char>,
+    /// Matched character by character, each as it is or escaped in any of the ways that `unit` knows: the value, and base64 of
+    /// it at its three offsets in two alphabets.
+    spelled: Vec<Vec<char>>,
     /// Matched as they are, without regard to case: hexadecimal digits.
     hex: Vec<u8>,
-    /// Matched as they are: base64 at its three offsets in two alphabets, and UTF-16 in both orders.
-    literals: Vec<Vec<u8>>,
+    /// Matched as they are: UTF-16 in both orders.
+    literals: [Vec<u8>; 2],
+}
+
+/// What matching needs again and again: where the characters that were matched so far end.
+#[derive(Default)]
+pub(super) struct Scratch {
+    ends: Vec<usize>,
+    next: Vec<usize>,
 }
 
 impl Forms {
     pub(super) fn of(value: &str) -> Self {
-        let mut literals: Vec<Vec<u8>> = Vec::new();
+        let mut encoded: Vec<Vec<char>> = Vec::new();
         for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            literals.extend((0..3).map(|offset| base64(&alphabet, value, offset)));
+            encoded.extend((0..3).map(|offset| base64(&alphabet, value, offset).chars().collect()));
         }
-        literals.push(value.encode_utf16().flat_map(u16::to_le_bytes).collect());
-        literals.push(value.encode_utf16().flat_map(u16::to_be_bytes).collect());
-        literals.retain(|form| form.len() >= LEAST_FORM);
-        literals.sort_unstable();
-        literals.dedup();
+        encoded.retain(|form| form.len() >= LEAST_FORM);
+        encoded.sort_unstable();
+        encoded.dedup();
+        encoded.insert(0, value.chars().collect());
+        let utf16 = |bytes: fn(u16) -> [u8; 2]| value.encode_utf16().flat_map(bytes).collect();
         let hex = value.bytes().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
-        Self { value: value.chars().collect(), hex, literals }
+        Self { spelled: encoded, hex, literals: [utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] }
     }
 
     /// The bytes that a form can begin with.
     pub(super) fn first(&self) -> impl Iterator<Item = u8> {
         let mut utf8 = [0; 4];
-        let plain = self.value.first().map(|c| c.encode_utf8(&mut utf8).as_bytes()[0]);
+        let spelled = self.spelled.iter().filter_map(|form| form.first());
+        let spelled: Vec<u8> = spelled.map(|c| c.encode_utf8(&mut utf8).as_bytes()[0]).collect();
         let hex = self.hex.first().map_or([0; 2], |digit| [*digit, digit.to_ascii_uppercase()]);
         let literals: Vec<u8> = self.literals.iter().filter_map(|form| form.first().copied()).collect();
-        plain.into_iter().chain(hex).chain(literals).chain(*b"%\\&+")
+        spelled.into_iter().chain(hex).chain(literals).chain(*b"%\\&+")
     }
 
-    /// What stands at the beginning of these bytes: the longest whole form, unless a longer one has begun.
-    pub(super) fn at(&self, bytes: &[u8]) -> At {
-        let literals = self.literals.iter().map(|form| prefix(bytes, form, |a, b| a == b));
-        let hex = prefix(bytes, &self.hex, |a, b| a.eq_ignore_ascii_case(&b));
-        let all = literals.chain([hex, spelled(&self.value, bytes)]);
-        all.fold(At::No, |best, found| match (best, found) {
-            (At::No, found) | (found, At::No) => found,
-            (At::Whole(one), At::Whole(other)) => At::Whole(one.max(other)),
-            (At::Begun(one), At::Begun(other)) => At::Begun(one.max(other)),
-            // What has begun might be longer, and is waited for; at the end of everything it counts as not there.
-            (At::Whole(whole), At::Begun(_)) | (At::Begun(_), At::Whole(whole)) => At::Whole(whole),
-        })
+    /// The most bytes that a form has.
+    pub(super) fn longest(&self) -> usize {
+        let spelled = self.spelled.iter().map(|form| form.iter().map(|c| longest_unit(*c)).sum());
+        spelled.chain(self.literals.iter().map(Vec::len)).chain([self.hex.len()]).max().unwrap_or_default()
     }
-}
 
-fn prefix(bytes: &[u8], form: &[u8], same: impl Fn(u8, u8) -> bool) -> At {
-    let shared = bytes.iter().zip(form).take_while(|(a, b)| same(**a, **b)).count();
-    match shared {
-        shared if shared == form.len() && shared > 0 => At::Whole(shared),
-        shared if shared == bytes.len() => At::Begun(0),
-        _ => At::No,
+    /// Whether this byte is in a form. One that is in none divides a text.
+    pub(super) fn has_byte(&self, byte: u8) -> bool {
+        // No value has control characters, so only UTF-16 can hold one.
+        !byte.is_ascii_control() || self.literals.iter().any(|form| form.contains(&byte))
+    }
+
+    /// The length of the longest form that these bytes begin with.
+    pub(super) fn at(&self, bytes: &[u8], scratch: &mut Scratch) -> Option<usize> {
+        let literal = |form: &Vec<u8>| bytes.starts_with(form).then_some(form.len());
+        let head = bytes.get(..self.hex.len());
+        let hex = head.filter(|head| head.eq_ignore_ascii_case(&self.hex)).map(<[u8]>::len);
+        let spelled = self.spelled.iter().filter_map(|form| spelled(form, bytes, scratch)).max();
+        self.literals.iter().filter_map(literal).chain(hex).chain(spelled).max()
     }
 }
 
-/// The value, character by character. Where a character can be read in two ways, both are followed.
-fn spelled(value: &[char], bytes: &[u8]) -> At {
-    let mut ends = vec![0];
-    let mut begun = None;
-    for (count, c) in value.iter().enumerate() {
-        let mut next = Vec::new();
-        for end in ends {
-            if !unit(*c, &bytes[end..], &mut |length| next.push(end + length)) {
-                continue;
-            }
-            begun = Some(count);
+/// The end of these characters, each read as it is or escaped. Where one can be read in two ways, both are followed.
+fn spelled(form: &[char], bytes: &[u8], scratch: &mut Scratch) -> Option<usize> {
+    let Scratch { ends, next } = scratch;
+    ends.clear();
+    ends.push(0);
+    for c in form {
+        next.clear();
+        for end in ends.iter() {
+            unit(*c, bytes.get(*end..).unwrap_or_default(), &mut |length| next.push(end + length));
+        }
+        if next.is_empty() {
+            return None;
         }
         next.sort_unstable();
         next.dedup();
-        if next.is_empty() {
-            return begun.map_or(At::No, At::Begun);
-        }
-        ends = next;
+        std::mem::swap(ends, next);
     }
-    At::Whole(ends.last().copied().unwrap_or_default())
+    ends.last().copied()
 }
 
-/// Tells the lengths of every spelling of a character that these bytes begin with, and whether they end within one.
-fn unit(c: char, bytes: &[u8], found: &mut dyn FnMut(usize)) -> bool {
-    let mut reader = Reader { bytes, ended: false };
+/// Tells the lengths of every spelling of a character that these bytes begin with.
+fn unit(c: char, bytes: &[u8], found: &mut dyn FnMut(usize)) {
+    let reader = Reader(bytes);
     let mut utf8 = [0; 4];
     let utf8 = c.encode_utf8(&mut utf8).as_bytes();
     found_if(reader.text(0, utf8), found);
@@ -112,13 +117,11 @@ fn unit(c: char, bytes: &[u8], found: &mut dyn FnMut(usize)) -> bool {
         found_if(reader.text(0, b"+"), found);
     }
     match bytes.first() {
-        None => {}
-        Some(b'%') => found_if(percent(&mut reader, utf8), found),
-        Some(b'\\') => backslash(&mut reader, c, found),
-        Some(b'&') => entity(&mut reader, c, found),
-        Some(_) => {}
+        Some(b'%') => found_if(percent(&reader, utf8), found),
+        Some(b'\\') => backslash(&reader, c, found),
+        Some(b'&') => entity(&reader, c, found),
+        _ => {}
     }
-    reader.ended
 }
 
 fn found_if(end: Option<usize>, found: &mut dyn FnMut(usize)) {
@@ -127,37 +130,28 @@ fn found_if(end: Option<usize>, found: &mut dyn FnMut(usize)) {
     }
 }
 
-/// Reads on, and remembers whether the end came in between.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    ended: bool,
-}
+/// Reads on.
+struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    fn byte(&mut self, at: usize) -> Option<u8> {
-        let byte = self.bytes.get(at).copied();
-        self.ended |= byte.is_none();
-        byte
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.0.get(at).copied()
     }
 
-    /// The end of this text, if it stands here; letters without regard to case.
-    fn text(&mut self, at: usize, text: &[u8]) -> Option<usize> {
-        for (n, expected) in text.iter().enumerate() {
-            if self.byte(at + n)? != *expected {
-                return None;
-            }
-        }
-        Some(at + text.len())
+    /// The end of this text, if it stands here.
+    fn text(&self, at: usize, text: &[u8]) -> Option<usize> {
+        let end = at + text.len();
+        (self.0.get(at..end)? == text).then_some(end)
     }
 
     /// The number that so many hexadecimal digits stand for.
-    fn hex(&mut self, at: usize, digits: usize) -> Option<u32> {
+    fn hex(&self, at: usize, digits: usize) -> Option<u32> {
         (at..at + digits).try_fold(0, |number, at| Some(number * 16 + char::from(self.byte(at)?).to_digit(16)?))
     }
 }
 
 /// `%XX` for each byte, the percent sign itself encoded as often as may be.
-fn percent(reader: &mut Reader<'_>, utf8: &[u8]) -> Option<usize> {
+fn percent(reader: &Reader<'_>, utf8: &[u8]) -> Option<usize> {
     let mut at = 0;
     for byte in utf8 {
         at = reader.text(at, b"%")?;
@@ -177,7 +171,7 @@ fn percent(reader: &mut Reader<'_>, utf8: &[u8]) -> Option<usize> {
 }
 
 /// Backslashes, and then the character, or its number as JSON and JavaScript write it.
-fn backslash(reader: &mut Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
+fn backslash(reader: &Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
     let mut units = [0; 2];
     let units = c.encode_utf16(&mut units);
     for slashes in 1..=MOST_LAYERS {
@@ -209,7 +203,7 @@ fn backslash(reader: &mut Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
 }
 
 /// A reference of HTML, its ampersand itself encoded as often as may be.
-fn entity(reader: &mut Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
+fn entity(reader: &Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
     const NAMED: [(char, &[u8]); 5] = [('&', b"amp;"), ('<', b"lt;"), ('>', b"gt;"), ('"', b"quot;"), ('\'', b"apos;")];
     let mut at = 1;
     for _ in 0..MOST_LAYERS {
@@ -219,7 +213,9 @@ fn entity(reader: &mut Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
             let is_hex = matches!(reader.byte(digits), Some(b'x' | b'X'));
             let (from, radix) = if is_hex { (digits + 1, 16) } else { (digits, 10) };
             let (mut end, mut number) = (from, 0_u32);
-            while let Some(digit) = reader.byte(end).and_then(|byte| char::from(byte).to_digit(radix)) {
+            while end - from < MOST_DIGITS
+                && let Some(digit) = reader.byte(end).and_then(|byte| char::from(byte).to_digit(radix))
+            {
                 number = number.saturating_mul(radix).saturating_add(digit);
                 end += 1;
             }
@@ -236,11 +232,11 @@ fn entity(reader: &mut Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
 
 /// What base64 makes of the value within a longer text, such as `user:value`: the digits that depend on the value alone,
 /// for each of the three ways in which groups of three bytes can fall.
-fn base64(alphabet: &impl Engine, value: &str, offset: usize) -> Vec<u8> {
+fn base64(alphabet: &impl Engine, value: &str, offset: usize) -> String {
     let padded = [&vec![0; offset], value.as_bytes()].concat();
     let digits = alphabet.encode(&padded);
     // The first digits hold bits of what stands before, the last one may hold bits of what follows.
     let first = [0, 2, 3][offset];
     let last = padded.len() / 3 * 4 + [0, 1, 2][padded.len() % 3];
-    digits.get(first..last).unwrap_or_default().as_bytes().to_vec()
+    digits.get(first..last).unwrap_or_default().to_owned()
 }

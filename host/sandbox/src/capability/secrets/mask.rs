@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::{Json, Span};
 
-use super::forms::{At, Forms};
-use super::{LEAST_SECRET, Vault};
+use super::Vault;
+use super::forms::{Forms, Scratch};
 use crate::report::{Level, Sink, Update};
 
 /// What is looked for, and what stands there afterwards. Cheap to clone.
@@ -17,6 +17,10 @@ struct Secrets {
     all: Vec<(Forms, String)>,
     /// Which bytes a form can begin with, so that most places cost one look.
     first: [bool; 256],
+    /// The most bytes that a form has.
+    longest: usize,
+    /// Whether no form goes over the end of a line.
+    by_line: bool,
 }
 
 impl Mask {
@@ -28,7 +32,9 @@ impl Mask {
         for byte in all.iter().flat_map(|(forms, _)| forms.first()) {
             first[usize::from(byte)] = true;
         }
-        Self(Arc::new(Secrets { all, first }))
+        let longest = all.iter().map(|(forms, _)| forms.longest()).max().unwrap_or_default();
+        let by_line = !all.iter().any(|(forms, _)| forms.has_byte(b'\n'));
+        Self(Arc::new(Secrets { all, first, longest, by_line }))
     }
 
     /// A text with the secrets masked.
@@ -36,79 +42,80 @@ impl Mask {
         let mut masker = self.stream();
         let mut masked = masker.push(text.as_bytes());
         masked.extend(masker.finish());
-        // What is taken out begins and ends where a character does, save in a text that was made to end otherwise.
-        String::from_utf8(masked).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        whole(masked)
+    }
+
+    /// The most bytes that a secret takes in any form.
+    pub(super) fn longest(&self) -> usize {
+        self.0.longest
     }
 
     /// A mask for bytes that come in pieces.
     pub(super) fn stream(&self) -> Masker {
-        Masker { mask: self.clone(), held: Vec::new() }
-    }
-
-    /// What is at a place: how long the secret is that stands there, and what is written for it.
-    fn at(&self, bytes: &[u8], is_last: bool) -> Found<'_> {
-        let mut longest = Found::Nothing;
-        for (forms, name) in &self.0.all {
-            let length = match forms.at(bytes) {
-                At::No => continue,
-                At::Whole(length) => length,
-                At::Begun(_) if !is_last => return Found::Undecided,
-                // Something was cut off in the middle of a secret. Its beginning is not told either.
-                At::Begun(known) if known >= LEAST_SECRET => bytes.len(),
-                At::Begun(_) => continue,
-            };
-            if !matches!(longest, Found::Secret(other, _) if other >= length) {
-                longest = Found::Secret(length, name);
-            }
-        }
-        longest
+        Masker { mask: self.clone(), held: Vec::new(), scratch: Scratch::default() }
     }
 }
 
-/// What stands at a place.
-enum Found<'a> {
-    Nothing,
-    /// What follows decides.
-    Undecided,
-    /// A secret of so many bytes, and its name.
-    Secret(usize, &'a str),
+/// A masked text. What is taken out begins and ends where a character does, save in a text that was made to end otherwise.
+pub(super) fn whole(masked: Vec<u8>) -> String {
+    String::from_utf8(masked).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Masks what comes in pieces. It holds back what may be the beginning of a secret.
+/// Masks what comes in pieces. It holds back the end of what came, since a secret may begin in it.
+///
+/// How much it holds back depends on nothing but how long the secrets are and where lines end. If it depended on whether the
+/// end looks like the beginning of a secret, a server of a guest's choice could send beginnings and hang up, and what is
+/// missing at the guest would tell which of them was right: a secret would be found out character by character. For the same
+/// reason a text that ends with the beginning of a secret is left as it is.
 pub(crate) struct Masker {
     mask: Mask,
     held: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl Masker {
     /// Takes a piece and gives out what is certain.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        let Secrets { longest, by_line, .. } = *self.mask.0;
+        let before = self.held.len();
         self.held.extend_from_slice(piece);
-        self.release(false)
+        // A secret that begins here may end after what came; one that begins further ahead, or in a line that is whole, is seen
+        // as a whole.
+        let certain = self.held.len().saturating_sub(longest.saturating_sub(1));
+        let line = piece.iter().rposition(|byte| *byte == b'\n').filter(|_| by_line);
+        self.release(certain.max(line.map_or(0, |at| before + at + 1)))
+    }
+
+    /// How many bytes it holds back now.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
     }
 
     /// Gives out the rest.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        self.release(true)
+        self.release(self.held.len())
     }
 
-    fn release(&mut self, is_last: bool) -> Vec<u8> {
-        let (mut out, mut told, mut at) = (Vec::with_capacity(self.held.len()), 0, 0);
-        while let Some(byte) = self.held.get(at) {
-            if !self.mask.0.first[usize::from(*byte)] {
+    /// Gives out what begins before this place.
+    fn release(&mut self, until: usize) -> Vec<u8> {
+        let secrets = &*self.mask.0;
+        let (mut out, mut told, mut at) = (Vec::with_capacity(until), 0, 0);
+        while at < until {
+            let rest = &self.held[at..];
+            let found = if secrets.first[usize::from(rest[0])] {
+                let lengths = secrets.all.iter().map(|(forms, name)| (forms.at(rest, &mut self.scratch), name));
+                lengths.filter_map(|(length, name)| Some((length?, name))).max_by_key(|(length, _)| *length)
+            } else {
+                None
+            };
+            let Some((length, name)) = found else {
                 at += 1;
                 continue;
-            }
-            match self.mask.at(&self.held[at..], is_last) {
-                Found::Nothing => at += 1,
-                Found::Undecided => break,
-                Found::Secret(length, name) => {
-                    out.extend_from_slice(&self.held[told..at]);
-                    out.extend_from_slice(name.as_bytes());
-                    at += length;
-                    told = at;
-                }
-            }
+            };
+            out.extend_from_slice(&self.held[told..at]);
+            out.extend_from_slice(name.as_bytes());
+            at += length;
+            told = at;
         }
         out.extend_from_slice(&self.held[told..at]);
         self.held.drain(..at);

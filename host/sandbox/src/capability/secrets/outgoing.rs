@@ -8,6 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use serde_json::Value;
 
 use super::{Entry, PREFIX, SecretPlace, Vault};
+use crate::json;
 
 /// Where a request goes, as far as secrets are concerned.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,12 @@ pub(crate) enum Misplaced {
         /// Where its placeholder was found.
         place: String,
     },
+    /// It stands more than once where it may stand, and servers differ in which one they read.
+    #[error("{place} is there more than once in this request; a secret has its place for itself")]
+    Twice {
+        /// Where its placeholder was found.
+        place: String,
+    },
     /// The request is not what its headers say, so no secret can be put into it.
     #[error("no secret can be put into {0}")]
     Malformed(&'static str),
@@ -65,9 +72,15 @@ impl Vault {
         uri: &mut Uri,
         headers: &mut HeaderMap,
     ) -> Result<(), Misplaced> {
-        for (name, value) in headers.iter_mut() {
-            if let Some(filled) = self.header(to, name, value)? {
-                *value = filled;
+        let lines: Vec<_> = headers.keys().map(|name| (name.clone(), headers.get_all(name).iter().count())).collect();
+        for (name, lines) in lines {
+            let filled = headers.get_all(&name).iter().map(|value| self.header(to, &name, value));
+            let filled = filled.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().next();
+            if let Some(filled) = filled {
+                if lines > 1 {
+                    return Err(Misplaced::Twice { place: SecretPlace::Header(name.as_str().to_owned()).to_string() });
+                }
+                headers.insert(name, filled);
             }
         }
         if !mentions(&percent_decode_str(&uri.to_string()).decode_utf8_lossy()) {
@@ -103,7 +116,11 @@ impl Vault {
         if !mentions(&String::from_utf8_lossy(&body)) {
             return Ok(body);
         }
-        let kind = headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let mut kinds = headers.get_all(http::header::CONTENT_TYPE).iter();
+        let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+            return Err(Misplaced::Malformed("a body of no type, or of several"));
+        };
+        let kind = kind.to_str().unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let malformed = || Misplaced::Malformed("a body that is not what its content-type says");
         if kind == "application/x-www-form-urlencoded" {
@@ -112,7 +129,10 @@ impl Vault {
         }
         if kind == "application/json" || kind.ends_with("+json") {
             let text = String::from_utf8(body).map_err(|_| malformed())?;
-            let value: Value = serde_json::from_str(&text).map_err(|_| malformed())?;
+            let (value, twice) = json::read(&text).map_err(|_| malformed())?;
+            if !twice.is_empty() {
+                return Err(Misplaced::Malformed("a body that has a member twice"));
+            }
             let mut found = Vec::new();
             self.json(to, &value, &mut String::new(), &mut found)?;
             return put(text, &found).map(String::into_bytes).ok_or_else(malformed);
@@ -148,6 +168,7 @@ impl Vault {
         place: &dyn Fn(String) -> SecretPlace,
     ) -> Result<String, Misplaced> {
         let decoded = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let named = |pair: &str| decoded(pair.split_once('=').map_or(pair, |(name, _)| name));
         let pair = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (plain, place) = (decoded(value), place(decoded(name)));
@@ -158,6 +179,9 @@ impl Vault {
                 return Ok(pair.to_owned());
             }
             let filled = self.fill(to, &place, &plain)?;
+            if text.split('&').filter(|other| named(other) == decoded(name)).count() > 1 {
+                return Err(Misplaced::Twice { place: place.to_string() });
+            }
             Ok(format!("{name}={}", utf8_percent_encode(&filled, NON_ALPHANUMERIC)))
         };
         text.split('&').map(pair).collect::<Result<Vec<_>, _>>().map(|pairs| pairs.join("&"))
@@ -243,7 +267,7 @@ impl Entry {
 const MOST_SCHEME: usize = 64;
 
 /// A JSON text with each of these strings replaced where it stands, and everything else as the guest wrote it. `None` where
-/// the text holds them in another form or more often than was found: as a member that is given twice, for instance.
+/// the text holds one of them in another form: with an escape that it does not need, for instance.
 fn put(mut text: String, found: &[(String, String)]) -> Option<String> {
     if text.matches(PREFIX).count() != found.len() {
         return None;
