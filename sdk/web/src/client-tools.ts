@@ -45,6 +45,9 @@ export interface ClientTools {
 /** The longest comment that is sent as the reason of a failure, in characters. */
 const LONGEST_REASON = 1000;
 
+/** After so many milliseconds it is asked again whether a call still waits, where the host did not say. */
+const LOOK = 1000;
+
 export function clientTools(toolgate: Toolgate, options: ClientToolsOptions): ClientTools {
   const stopping = new AbortController();
   options.signal?.addEventListener("abort", () => stopping.abort(), { once: true });
@@ -72,7 +75,12 @@ class Attached {
     const stream = follow(this.toolgate.connection, path`/v1/conversations/${conversation}/events`, {
       signal: this.signal,
       query: { client: Object.keys(tools).join(",") },
-      ...(onStatus && { onStatus }),
+      // A page that is not seen is the client all the same.
+      whileHidden: true,
+      onStatus: (status) => {
+        if (status.state === "open") for (const id of this.#running.keys()) void this.#look(id);
+        onStatus?.(status);
+      },
     });
     try {
       for await (const message of stream) this.#hear(JSON.parse(message.data) as FeedEvent);
@@ -96,6 +104,24 @@ class Attached {
           if (suspension.turn === event.turn && suspension.call === event.call) controller.abort();
         }
         break;
+    }
+  }
+
+  /** Ends what is carried out for nobody: no stream tells of an end that came before it was opened. */
+  async #look(id: string): Promise<void> {
+    const { clock } = this.toolgate;
+    const stopped = this.#running.get(id)?.controller.signal;
+    while (stopped !== undefined && this.#running.has(id)) {
+      try {
+        const { closed } = await this.toolgate.suspension(id, stopped);
+        if (closed != null) this.#running.get(id)?.controller.abort();
+        return;
+      } catch (error) {
+        if (!(error instanceof ToolgateError)) return;
+        // There is no such thing any more, or it is not for this page.
+        if (!error.isTransient) this.#running.get(id)?.controller.abort();
+        if (!(await pause(clock, Math.max(LOOK, error.retryAfter ?? 0), stopped))) return;
+      }
     }
   }
 

@@ -25,7 +25,8 @@ import type {
 export type ToolgateOptions = ConnectionOptions;
 
 /** How to follow events. */
-export interface FollowOptions extends Pick<StreamOptions, "lastEventId" | "onStatus" | "silenceMs"> {
+export interface FollowOptions
+  extends Pick<StreamOptions, "lastEventId" | "onStatus" | "silenceMs" | "whileHidden"> {
   signal: AbortSignal;
   /** `now`: nothing of what happened before. */
   after?: string;

@@ -10,6 +10,8 @@ import type { PendingClosed, PendingFilter, Suspension } from "./wire.js";
 export interface PendingStoreOptions {
   /** Only these. */
   filter?: PendingFilter;
+  /** Whether it goes on while nobody sees the page: for whoever counts in the title, for instance. It costs a connection. */
+  whileHidden?: boolean;
 }
 
 /** How current the store is. After `failed`, nothing changes any more until it is started again. */
@@ -32,6 +34,7 @@ const ASKED_FOR = 50;
 export class PendingStore {
   readonly filter: PendingFilter;
   readonly #toolgate: Toolgate;
+  readonly #whileHidden: boolean;
   readonly #listeners = new Set<(change: PendingChange) => void>();
   #open = new Map<string, Suspension>();
   #status: PendingStatus = { state: "idle" };
@@ -39,10 +42,13 @@ export class PendingStore {
   /** What the stream said while a list was under way: that counts for more than the list. */
   #told: Map<string, Suspension | PendingClosed> | undefined;
   #listing: AbortController | undefined;
+  /** Of what is gone, that of which nobody was told yet how it ended. */
+  readonly #gone = new Map<string, Suspension>();
 
   constructor(toolgate: Toolgate, options: PendingStoreOptions = {}) {
     this.#toolgate = toolgate;
     this.filter = options.filter ?? {};
+    this.#whileHidden = options.whileHidden ?? false;
   }
 
   get status(): PendingStatus {
@@ -99,9 +105,12 @@ export class PendingStore {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const onStatus = (status: StreamStatus) => {
+      // What is known grows old, and is listed again when somebody sees the page.
+      if (status.state === "hidden") this.#setStatus({ state: "loading" });
       if (status.state === "waiting") this.#setStatus({ state: "away", error: status.error });
     };
-    const stream = follow(this.#toolgate.connection, "/v1/pending/events", { signal, onStatus });
+    const options = { signal, onStatus, whileHidden: this.#whileHidden };
+    const stream = follow(this.#toolgate.connection, "/v1/pending/events", options);
     for await (const message of stream) {
       switch (message.event) {
         case "pending.ready":
@@ -172,12 +181,12 @@ export class PendingStore {
         listed.delete(id);
       }
     }
-    const before = this.#open;
+    for (const [id, last] of this.#open) this.#gone.set(id, last);
+    for (const id of listed.keys()) this.#gone.delete(id);
     this.#open = listed;
     this.#setStatus({ state: "live" });
     this.#emit({ type: "listed" });
-    const gone = [...before.values()].filter((suspension) => !listed.has(suspension.suspension));
-    gone.forEach((last, index) => {
+    [...this.#gone.values()].forEach((last, index) => {
       const end = told.get(last.suspension);
       if (end !== undefined && !isOpen(end)) this.#ended(last, end);
       else if (index < ASKED_FOR) void this.#howEnded(last, signal);
@@ -188,7 +197,8 @@ export class PendingStore {
   /** Asks how something ended that ended while nobody listened. */
   async #howEnded(last: Suspension, signal: AbortSignal): Promise<void> {
     const now = await this.#toolgate.suspension(last.suspension, signal).catch(() => undefined);
-    if (signal.aborted || this.#open.has(last.suspension)) return;
+    // Who follows anew asks again, and what was told meanwhile is not told twice.
+    if (signal.aborted || !this.#gone.has(last.suspension)) return;
     this.#ended(last, now && endOf(now));
   }
 
@@ -201,6 +211,7 @@ export class PendingStore {
       return;
     }
     this.#open.set(id, suspension);
+    this.#gone.delete(id);
     this.#emit({ type: last === undefined ? "opened" : "changed", suspension });
   }
 
@@ -208,11 +219,13 @@ export class PendingStore {
     this.#told?.set(closed.suspension, closed);
     const last = this.#open.get(closed.suspension);
     this.#open.delete(closed.suspension);
+    this.#gone.delete(closed.suspension);
     // Told even if it was not known here: a card may have it from elsewhere.
     this.#emit({ type: "closed", id: closed.suspension, last, closed });
   }
 
   #ended(last: Suspension, closed: PendingClosed | undefined): void {
+    this.#gone.delete(last.suspension);
     this.#emit({ type: "closed", id: last.suspension, last, closed });
   }
 

@@ -6,6 +6,7 @@ import { createParser } from "eventsource-parser";
 import { pause } from "./clock.js";
 import type { Connection } from "./connection.js";
 import { ToolgateError } from "./problem.js";
+import { isSeen, onSeen, seen } from "./visibility.js";
 
 /** One event as it was sent. */
 export interface StreamMessage {
@@ -15,10 +16,11 @@ export interface StreamMessage {
   data: string;
 }
 
-/** How a stream stands. `waiting` is between two attempts. */
+/** How a stream stands. `waiting` is between two attempts; `hidden` is until somebody sees the page again. */
 export type StreamStatus =
   | { state: "connecting" }
   | { state: "open" }
+  | { state: "hidden" }
   | { state: "waiting"; error: ToolgateError | undefined; retryIn: number };
 
 export interface StreamOptions {
@@ -29,6 +31,11 @@ export interface StreamOptions {
   /** The id of the event after which to begin. */
   lastEventId?: string;
   onStatus?: (status: StreamStatus) => void;
+  /**
+   * Whether the stream goes on while nobody sees the page. Without it, the connection is closed then, since a browser has few, and
+   * opened again when somebody does.
+   */
+  whileHidden?: boolean;
   /** After so many milliseconds in which nothing came, not even a sign of life, the connection is given up. */
   silenceMs?: number;
 }
@@ -53,16 +60,25 @@ export async function* follow(
   let last = options.lastEventId;
   let failures = 0;
   while (!signal.aborted) {
+    if (options.whileHidden !== true && !isSeen()) {
+      options.onStatus?.({ state: "hidden" });
+      if (!(await seen(signal))) return;
+    }
     let failed: ToolgateError | undefined;
+    let wasHidden = false;
+    const hidden = () => {
+      wasHidden = true;
+    };
     options.onStatus?.({ state: "connecting" });
     try {
-      for await (const message of once(connection, path, last, options)) {
+      for await (const message of once(connection, path, last, options, hidden)) {
         failures = 0;
         if (options.resume === true && message.id !== undefined) last = message.id;
         yield message;
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (wasHidden) continue;
       if (!(error instanceof ToolgateError) || !error.isTransient) throw error;
       failed = error;
     }
@@ -76,16 +92,22 @@ export async function* follow(
   }
 }
 
-/** One connection, until it ends. */
+/** One connection, until it ends. If that is because nobody sees the page any more, `hidden` is called first. */
 async function* once(
   connection: Connection,
   path: string,
   last: string | undefined,
   options: StreamOptions,
+  hidden: () => void,
 ): AsyncGenerator<StreamMessage, void, undefined> {
   const attempt = new AbortController();
   const stop = () => attempt.abort();
   options.signal.addEventListener("abort", stop, { once: true });
+  const leave = onSeen((isSeen) => {
+    if (isSeen || options.whileHidden === true) return;
+    hidden();
+    stop();
+  });
   let wake = () => {};
   const watch = () => {
     wake();
@@ -115,6 +137,7 @@ async function* once(
     throw options.signal.aborted || error instanceof ToolgateError ? error : broken(error);
   } finally {
     wake();
+    leave();
     options.signal.removeEventListener("abort", stop);
     attempt.abort();
   }

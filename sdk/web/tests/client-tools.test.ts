@@ -159,6 +159,35 @@ describe("tools of this page", () => {
     expect([answers(), c.kind]).toEqual([[], "client_exec"]);
   });
 
+  it("are told after a break what ended meanwhile, and only that", async () => {
+    const signals: AbortSignal[] = [];
+    await attach({
+      pick: (_args, { signal }) => {
+        signals.push(signal);
+        return new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    const [over, gone, waiting] = [call("pick"), call("pick"), call("pick")];
+    await until(() => signals.length === 3);
+    host.cut();
+    host.end(over.suspension, "expired", "system");
+    host.open.delete(gone.suspension);
+    let failures = 1;
+    host.instead = ({ path }) => {
+      if (!path.endsWith(over.suspension) || failures === 0) return undefined;
+      failures -= 1;
+      return problem(500, "fault", "down");
+    };
+    await until(() => clock.waits.includes(375));
+    clock.advance(375);
+    await until(() => signals[1]?.aborted && clock.waits.includes(1000));
+    clock.advance(1000);
+    await until(() => signals[0]?.aborted);
+    await until(() => host.at("GET", /suspensions/).some(({ path }) => path.endsWith(waiting.suspension)));
+    expect(signals[2]?.aborted).toBe(false);
+    expect(answers()).toEqual([]);
+  });
+
   it("say so where the page may not attach", async () => {
     host.instead = () => problem(403, "not-allowed", "no client");
     const toolgate = new Toolgate({ url: host.url, token: "t", clock });

@@ -94,6 +94,33 @@ describe("what waits", () => {
     expect(closed()[0]).toMatchObject({ id: a.suspension, closed: { state: "approve", by: "carol" } });
   });
 
+  it("tells how something ended though it was started anew while it asked", async () => {
+    const a = suspension();
+    host.add(a);
+    const { store, closed } = await started();
+    host.cut();
+    host.end(a.suspension, "approve", "carol");
+    let asked = 0;
+    let release = () => {};
+    const ask = host.instead;
+    host.instead = (seen) => {
+      if (!seen.path.startsWith("/v1/suspensions/")) return ask?.(seen);
+      asked += 1;
+      if (asked === 1) release();
+      return undefined;
+    };
+    const isAsked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await until(() => clock.waits.includes(375));
+    clock.advance(375);
+    await isAsked;
+    store.restart();
+    await until(() => closed().length === 1);
+    expect(closed()[0]).toMatchObject({ id: a.suspension, closed: { state: "approve", by: "carol" } });
+    expect(asked).toBe(2);
+  });
+
   it("lists again when the host says that it lost count", async () => {
     const a = suspension();
     const { ids } = await started();

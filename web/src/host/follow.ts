@@ -46,9 +46,17 @@ export function useHostEvents(): number {
   const [count, setCount] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
-    const stream = host.toolgate.hostEvents({ signal: abort.signal, after: "now" });
+    const more = () => setCount((before) => before + 1);
+    let opened = 0;
+    const onStatus = ({ state }: StreamStatus) => {
+      if (state !== "open") return;
+      // What happened while the stream was away is not told.
+      opened += 1;
+      if (opened > 1) more();
+    };
+    const stream = host.toolgate.hostEvents({ signal: abort.signal, after: "now", onStatus });
     // A page of plugins that does not follow is still a page of plugins.
-    follow(stream, () => setCount((before) => before + 1)).catch(() => {});
+    follow(stream, more).catch(() => {});
     return () => abort.abort();
   }, [host]);
   return count;

@@ -1,15 +1,7 @@
 // What waits, for the whole console: one stream of it, whichever page is open.
 
 import type { PendingStatus, PendingStore } from "@toolgate/web";
-import {
-  createContext,
-  type ReactNode,
-  useContext,
-  useEffect,
-  useMemo,
-  useState,
-  useSyncExternalStore,
-} from "react";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { useSession } from "../session";
 
 interface Waiting {
@@ -27,17 +19,15 @@ export function useInbox(): Waiting {
   return waiting;
 }
 
-/** Follows what waits while the page is looked at: browsers allow few streams at once to one host, over all their tabs. */
+/** Follows what waits: while the page is seen, as every stream does. */
 export function Inboxed({ children }: { children: ReactNode }) {
   const { host } = useSession();
   const store = useMemo(() => host.toolgate.pendingStore(), [host]);
-  const isVisible = useSyncExternalStore(onVisibility, () => document.visibilityState === "visible");
   const [seen, setSeen] = useState<{ open: number; status: PendingStatus }>({
     open: 0,
     status: { state: "idle" },
   });
   useEffect(() => {
-    if (!isVisible) return undefined;
     const look = () => {
       const open = store.all.filter(({ kind }) => kind !== "client_exec").length;
       setSeen((before) =>
@@ -47,12 +37,7 @@ export function Inboxed({ children }: { children: ReactNode }) {
     const stop = store.subscribe(look);
     look();
     return stop;
-  }, [store, isVisible]);
+  }, [store]);
   const value = useMemo(() => ({ store, ...seen }), [store, seen]);
   return <Context value={value}>{children}</Context>;
-}
-
-function onVisibility(changed: () => void): () => void {
-  document.addEventListener("visibilitychange", changed);
-  return () => document.removeEventListener("visibilitychange", changed);
 }

@@ -1,6 +1,7 @@
 // The inbox: everything that waits for a person, as it comes and goes.
 
 import { ToggleButton, ToggleButtonGroup } from "react-aria-components";
+import { useInbox } from "../host/inbox";
 import { Filters } from "../parts/filters";
 import { Page } from "../parts/page";
 import "../parts/elements";
@@ -22,6 +23,7 @@ const KINDS = [
 
 export function Inbox() {
   const { host } = useSession();
+  const { store } = useInbox();
   const [query, change] = useQuery();
   const kind = query.get("kind") ?? (query.get("mine") === "true" ? "mine" : "all");
   const choose = (chosen: string) =>
@@ -35,6 +37,8 @@ export function Inbox() {
       return value ? [[name, name === "mine" ? "" : value]] : [];
     }),
   );
+  // Unfiltered, it is what the whole console follows: a stream of its own would be one more of the few that a browser has.
+  const isAll = Object.keys(filter).length === 0;
   return (
     <Page
       title="Inbox"
@@ -59,7 +63,12 @@ export function Inbox() {
         <summary>Filter</summary>
         <Filters filters={FILTERS} />
       </details>
-      <toolgate-inbox key={JSON.stringify(filter)} toolgate={host.toolgate} heading-level="2" {...filter} />
+      <toolgate-inbox
+        key={JSON.stringify(filter)}
+        toolgate={host.toolgate}
+        heading-level="2"
+        {...(isAll ? { store } : filter)}
+      />
     </Page>
   );
 }

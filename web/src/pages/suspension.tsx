@@ -60,8 +60,16 @@ function useNews(id: string, asked: Asked | undefined, reload: () => void) {
 }
 
 function Card({ asked }: { asked: Asked }) {
-  const { host } = useSession();
-  const rights = { toolgate: host.toolgate, "suspension-id": asked.suspension, "heading-level": "2" };
+  const { host, session } = useSession();
+  const { store } = useInbox();
+  // A one-time link's session gets no stream of what waits: the card then looks by itself.
+  const news = session.only == null ? { store } : {};
+  const rights = {
+    ...news,
+    toolgate: host.toolgate,
+    "suspension-id": asked.suspension,
+    "heading-level": "2",
+  };
   if (asked.kind === "approval") return <toolgate-approval {...rights} />;
   if (asked.kind === "elicitation") return <toolgate-elicitation {...rights} />;
   return (

@@ -13,6 +13,7 @@ interface Card extends HTMLAttributes<HTMLElement> {
 
 interface Inbox extends HTMLAttributes<HTMLElement> {
   toolgate?: Toolgate;
+  store?: PendingStore;
   conversation?: string;
   caller?: string;
   tool?: string;

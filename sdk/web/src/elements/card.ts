@@ -6,6 +6,7 @@ import type { Toolgate } from "../client.js";
 import { endOf, type PendingChange, type PendingStore } from "../pending-store.js";
 import { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
+import { isSeen } from "../visibility.js";
 import type { Answer, Answered, PendingClosed, Suspension } from "../wire.js";
 import { make, say } from "./dom.js";
 import { through } from "./people.js";
@@ -262,6 +263,8 @@ export abstract class Card extends HTMLElement {
     if (!isNews && !isMore) return;
     this.closed = closed;
     this.sending = false;
+    // Nothing comes after it, and a browser has few connections.
+    if (this.#isKnown) this.#unfollow();
     say(this.problem, "");
     say(this.status, ending(closed));
     this.#refresh();
@@ -305,14 +308,27 @@ export abstract class Card extends HTMLElement {
     }
     if (this.#unguard === undefined) this.guard();
     const { conversation } = this.#suspension;
+    if (this.#isKnown) return;
     const store = this.#store ?? toolgate.pendingStore({ filter: { conversation } });
     this.#leave = store.subscribe((change) => this.#hear(change, store));
+    // One that is up to date already tells nothing of what happened before.
+    if (store.status.state === "live") this.#hear({ type: "listed" }, store);
+  }
+
+  /** Whether it is known that it is over, and by whom. */
+  get #isKnown(): boolean {
+    const { closed } = this;
+    return closed !== undefined && (closed.by !== "" || closed.state === "unknown");
+  }
+
+  #unfollow(): void {
+    this.#leave?.();
+    this.#leave = undefined;
   }
 
   #disconnect(): void {
     this.#waiting.abort();
-    this.#leave?.();
-    this.#leave = undefined;
+    this.#unfollow();
     this.#tick?.();
     this.#tick = undefined;
   }
@@ -352,7 +368,8 @@ export abstract class Card extends HTMLElement {
     this.#toolgate?.clock.after(POLL, () => {
       const id = this.#suspension?.suspension;
       if (signal.aborted || this.closed !== undefined || id === undefined) return;
-      void this.#readAnew(id).then(() => signal.aborted || this.#poll(signal));
+      const read = isSeen() ? this.#readAnew(id) : Promise.resolve();
+      void read.then(() => signal.aborted || this.#poll(signal));
     });
   }
 
