@@ -35,8 +35,11 @@ function stackOf(error) {
   return error.cause === undefined ? text : `${text}\ncaused by: ${describe(error.cause)}`;
 }
 
-/** Half of a character without its other half: JavaScript has such texts, and UTF-8 has not. */
-const LONE = /\p{Surrogate}/u;
+/**
+ * Half of a character without its other half: JavaScript has such texts, and UTF-8 has not. Under `u`, two halves are one character,
+ * which is not of these; StarlingMonkey knows no `\p{…}`.
+ */
+const LONE = /[\ud800-\udfff]/u;
 
 /** @param {string} text */
 export const isWellFormed = (text) => !LONE.test(text);
@@ -45,7 +48,7 @@ export const isWellFormed = (text) => !LONE.test(text);
  * A text that can be handed to the host.
  * @param {string} text
  */
-export const wellFormed = (text) => (LONE.test(text) ? text.replace(/\p{Surrogate}/gu, "\uFFFD") : text);
+export const wellFormed = (text) => (LONE.test(text) ? text.replace(/[\ud800-\udfff]/gu, "\uFFFD") : text);
 
 /**
  * @param {string} text
