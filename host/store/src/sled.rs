@@ -14,7 +14,6 @@ mod plan;
 mod reader;
 mod verify;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -36,7 +35,7 @@ pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
-use self::folder::Folder;
+use self::folder::{Folder, Held};
 use self::plan::{Entries, Plan};
 use self::reader::Reader;
 use crate::fault::fault;
@@ -62,8 +61,8 @@ impl SledStore {
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
-        let Folder { db, file, blobs, lock } = Folder::open(path, settings)?;
-        let lock = Arc::new(lock);
+        // Dropped in the reverse order where anything fails.
+        let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
         let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = (*db).clone();
@@ -82,7 +81,7 @@ impl SledStore {
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let values = KeyValueTree { tree: values, durable, _lock: lock };
+        let values = KeyValueTree { tree: values, durable, _held: held };
         let key_value = KeyValue::on(values.clone());
         Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
     }
@@ -266,7 +265,7 @@ pub(crate) struct KeyValueTree {
     tree: sled::Tree,
     durable: watch::Receiver<Durable>,
     /// The folder is in use for as long as there is a handle. Declared last, so that it is released last.
-    _lock: Arc<File>,
+    _held: Arc<Held>,
 }
 
 impl KeyValueTree {

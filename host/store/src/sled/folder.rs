@@ -9,6 +9,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -19,17 +20,40 @@ use crate::{OpenError, Settings};
 /// The version of the keys.
 const FORMAT: u8 = 2;
 
-/// How often opening sled is tried. It gives its file back on threads of its own, some time after a store was closed.
-const ATTEMPTS: u32 = 100;
+/// How long sled's file is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long until it is looked at again.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// An opened folder.
 pub(super) struct Folder {
+    /// Whoever keeps a handle of the database keeps this as well, and drops it last.
+    pub(super) held: Arc<Held>,
     pub(super) db: sled::Db,
     /// Our own handle of sled's file.
     pub(super) file: File,
     pub(super) blobs: Blobs,
-    /// Released when everything that uses the folder is gone.
-    pub(super) lock: File,
+}
+
+/// The folder is this process's. Dropped, it can be opened again at once.
+pub(super) struct Held {
+    lock: File,
+    /// sled's file.
+    file: PathBuf,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !is_given_back(&self.file) {
+            tracing::error!(file = %self.file.display(), "sled keeps its file though the store is closed");
+        }
+        // Said and not left to the last handle: a child that is being forked has one of everything, until it becomes another
+        // program.
+        if let Err(error) = self.lock.unlock() {
+            tracing::error!(%error, "the folder's lock could not be released");
+        }
+    }
 }
 
 impl Folder {
@@ -39,16 +63,20 @@ impl Folder {
         let database = path.join("sled");
         let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
-        let lock = lock(path)?;
+        // Before the database, so that an error on the way drops it after that.
+        let held = Arc::new(Held { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
         let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
+        if !is_given_back(&held.file) {
+            return Err(OpenError::InUse { path: path.to_owned() });
+        }
         let db = open_sled(&database, settings)
             .map_err(|source| OpenError::Damaged { path: path.to_owned(), reason: source.to_string() })?;
         check_format(path, &db)?;
-        let file = File::open(database.join("db")).map_err(at)?;
+        let file = File::open(&held.file).map_err(at)?;
         sync_all(path, &database).map_err(at)?;
         above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
-        Ok(Self { db, file, blobs, lock })
+        Ok(Self { held, db, file, blobs })
     }
 }
 
@@ -92,23 +120,25 @@ fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn open_sled(database: &Path, settings: &Settings) -> sled::Result<sled::Db> {
-    let config = sled::Config::new()
-        .path(database)
-        .segment_size(blobs::SEGMENT)
-        .cache_capacity(settings.cache_bytes)
-        // The committing thread flushes; a second one in the background would only disturb it.
-        .flush_every_ms(None);
-    let mut attempt = 0;
-    loop {
-        match config.open() {
-            Err(sled::Error::Io(error)) if attempt < ATTEMPTS && error.to_string().contains("acquire lock") => {
-                attempt += 1;
-                thread::sleep(Duration::from_millis(20));
-            }
-            opened => return opened,
+/// Waits until nobody has sled's file. Threads of sled's own that have just written have it for a moment after the last handle of
+/// a database is gone, and so has a child that is being forked. False: somebody still has it.
+fn is_given_back(file: &Path) -> bool {
+    let Ok(file) = File::open(file) else { return true };
+    let mut waited = Duration::ZERO;
+    while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        if waited >= PATIENCE {
+            return false;
         }
+        thread::sleep(PAUSE);
+        waited += PAUSE;
     }
+    file.unlock().is_ok()
+}
+
+fn open_sled(database: &Path, settings: &Settings) -> sled::Result<sled::Db> {
+    let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
+    // The committing thread flushes; a second one in the background would only disturb it.
+    config.flush_every_ms(None).open()
 }
 
 fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
@@ -138,4 +168,34 @@ fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+mod tests {
+    use super::super::SledStore;
+    use super::*;
+
+    #[test]
+    fn a_folder_is_given_back_after_sleds_own_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SledStore::open(folder.path(), &Settings::default()).unwrap();
+        // A thread of sled's that is late has what this has.
+        let (late, closing) = (store.reader.tree.clone(), store.reader.durable.clone());
+        let lock = File::open(folder.path().join("lock")).unwrap();
+        let watching = thread::spawn(move || {
+            while closing.has_changed().is_ok() {
+                thread::yield_now();
+            }
+            let early = (0..200).any(|_| {
+                thread::yield_now();
+                lock.try_lock().is_ok()
+            });
+            drop(late);
+            early
+        });
+        drop(store);
+        assert!(!watching.join().unwrap(), "it was opened to others while sled had its file");
+        drop(sled::Config::new().path(folder.path().join("sled")).segment_size(blobs::SEGMENT).open().unwrap());
+    }
 }

@@ -37,12 +37,11 @@ pub enum VerifyError {
 /// # Errors
 /// [`VerifyError`]; of what is not as it was written, the first place.
 pub fn verify(path: &Path, settings: &Settings, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
-    let Folder { db, blobs, lock, .. } = Folder::open(path, settings)?;
+    // Dropped in the reverse order.
+    let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
     let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
-    let verified = walk(&reader, anchors);
-    drop((db, lock));
-    verified
+    walk(&reader, anchors)
 }
 
 fn walk(reader: &Reader, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
