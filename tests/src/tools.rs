@@ -21,6 +21,10 @@ const KNOWN: u8 = 0;
 const FORGOTTEN: u8 = 1;
 /// It cannot.
 const GONE: u8 = 2;
+/// Whoever has it recalled panics.
+const BROKEN: u8 = 3;
+/// Whoever runs it does.
+const CRASHING: u8 = 4;
 
 /// A set of such tools.
 pub struct WordTools {
@@ -47,6 +51,16 @@ impl WordTools {
     /// From now on nothing is known of the component until somebody has it recalled.
     pub fn lose_record(&self) {
         self.known.store(FORGOTTEN, Ordering::Relaxed);
+    }
+
+    /// From now on nothing is known of the component, and to have it recalled panics.
+    pub fn break_recall(&self) {
+        self.known.store(BROKEN, Ordering::Relaxed);
+    }
+
+    /// From now on to run anything panics.
+    pub fn break_run(&self) {
+        self.known.store(CRASHING, Ordering::Relaxed);
     }
 
     /// The component is known again.
@@ -83,7 +97,7 @@ impl Tools for WordTools {
     }
 
     fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
-        self.find(name).ok().filter(|_| self.known.load(Ordering::Relaxed) == KNOWN)
+        self.find(name).ok().filter(|_| [KNOWN, CRASHING].contains(&self.known.load(Ordering::Relaxed)))
     }
 
     fn list(&self) -> Vec<Arc<LiveTool>> {
@@ -91,14 +105,17 @@ impl Tools for WordTools {
     }
 
     async fn recall(&self, _pinned: &Pinned) -> Result<(), Outcome> {
-        if self.known.load(Ordering::Relaxed) == GONE {
-            return Err(Outcome::Invalidated);
+        match self.known.load(Ordering::Relaxed) {
+            GONE => return Err(Outcome::Invalidated),
+            BROKEN => panic!("a component cannot be recalled"),
+            _ => {}
         }
         self.restore();
         Ok(())
     }
 
     async fn run(&self, run: Run) -> End {
+        assert_ne!(self.known.load(Ordering::Relaxed), CRASHING, "a guest cannot be run");
         (self.run)(run).await
     }
 }
@@ -125,7 +142,7 @@ pub fn live(name: &str, words: &str) -> LiveTool {
         },
         responses: None,
         response: None,
-        result: None,
+        result: option("result").map(Json::new),
         editable: Editable::All,
     };
     let pinned = Pinned {

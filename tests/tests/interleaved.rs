@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 
+#[path = "interleaved/forgotten.rs"]
+mod forgotten;
 #[path = "interleaved/standing.rs"]
 mod standing;
 
@@ -250,26 +252,6 @@ async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answe
     assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
 }
 
-#[tokio::test]
-async fn a_clients_call_whose_component_is_gone_is_approved_by_nobody() {
-    let world = World::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
-    let (turn, suspension) = world.asks("a", "tool_0").await;
-    let (silent, _) = world.asks("b", "tool_1").await;
-    world.tools.lose();
-    let refused = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        "the component that this call is pinned to is gone, so nobody can say what the policy makes of it: deny it"
-    );
-    let deny = Answer { decision: "deny".into(), ..approve(suspension) };
-    assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state, "deny");
-    assert!(world.turn(turn).await.is_ended());
-    world.clock.advance(PATIENCE);
-    settle().await;
-    let gone = Outcome::Denied(Some("the component that this call is pinned to is gone".into()));
-    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&gone));
-}
-
 /// What becomes of a call of each executor that nobody answers, where the policy says this by then: the outcome, or what is
 /// waited for.
 async fn silent(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
@@ -403,44 +385,4 @@ async fn votes_for_the_same_edit_count_together_however_it_is_written() {
     let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
     assert_eq!(second.state, "approve");
     assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "as it was written first");
-}
-
-#[tokio::test]
-async fn an_edit_of_a_component_that_comes_back_meanwhile_was_judged_by_nobody() {
-    let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
-        r#"{"v":5}"# => verdict(Rule::Deny),
-        _ => needs(&["ann"], 1),
-    });
-    let (turn, suspension) = world.asks("a", "tool_0").await;
-    world.tools.lose();
-    // The edit is looked at between two links that are being made; the component is known again before it is decided on.
-    let (first, second) = (world.store.hold(), world.store.hold());
-    let one = world.begin_link(suspension, 1).await;
-    let edited = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await;
-    let two = world.begin_link(suspension, 2).await;
-    first.add_permits(1);
-    settle().await;
-    world.tools.restore();
-    second.add_permits(1);
-    let refused = edited.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, "the policy denies the call with these arguments");
-    for link in [one, two] {
-        link.await.unwrap();
-    }
-    assert!(!world.turn(turn).await.is_ended());
-}
-
-#[tokio::test]
-async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs() {
-    let ends = async |lose: fn(&WordTools)| {
-        let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
-        let (turn, suspension) = world.asks("a", "tool_0").await;
-        world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
-        lose(&world.tools);
-        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
-        settle().await;
-        world.turn(turn).await.calls[0].outcome().cloned()
-    };
-    assert_eq!(ends(WordTools::lose_record).await, Some(Outcome::Denied(Some("not any more".into()))));
-    assert_eq!(ends(WordTools::lose).await, Some(Outcome::Invalidated));
 }

@@ -23,6 +23,7 @@ mod handle;
 mod idempotency;
 mod inbox;
 mod index;
+mod judge;
 mod ledger;
 mod outbox;
 mod perform;

@@ -3,15 +3,15 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{Call, CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Rule, Turn, TurnId};
+use domain::{CallIndex, Effect, Failure, FailureCode, Input, Json, Outcome, Rule, Turn, TurnId};
 use futures::FutureExt;
 
 use crate::dispatcher::Inner;
 use crate::feed::{Live, LiveReport};
 use crate::idempotency;
 use crate::ledger::{Admission, Ticket};
-use crate::plan::{Asker, GONE, denied};
-use crate::ports::{End, Question, Run};
+use crate::plan::{Asker, denied};
+use crate::ports::{End, Run};
 use crate::stop::{Running, Stop};
 use crate::turns::{Entered, Slot};
 
@@ -57,21 +57,8 @@ impl Inner {
     ) {
         let place = ticket.place().await;
         // Made only now: a call that waits costs no copy of what it will run with.
-        let mut owed = self.owed(&entered, id, call, attempt, &stop).await;
-        let mut unknown = Outcome::Denied(Some(GONE.into()));
-        if let Some((run, Before::Unknown)) = &owed {
-            let recalled = self.parts.tools.recall(&run.pinned).await;
-            match recalled {
-                Ok(()) => owed = self.owed(&entered, id, call, attempt, &stop).await,
-                Err(outcome) => unknown = outcome,
-            }
-        }
-        let Some((run, before)) = owed else { return };
-        let End { outcome, receipt, .. } = match before {
-            Before::Nothing => self.run(run).await,
-            Before::Judge(question) => self.run_after(question, run).await,
-            Before::Unknown => End::unrun(unknown),
-        };
+        let Some((run, again)) = self.owed(&entered, id, call, attempt, &stop).await else { return };
+        let End { outcome, receipt, .. } = self.run(run, again).await;
         drop(place);
         if stop.is_requested() {
             // The call has ended without it.
@@ -88,7 +75,8 @@ impl Inner {
         }
     }
 
-    /// What is to be run. Without it the call stays recorded as running, and is recovered when its lease ends.
+    /// What is to be run, and whose it is where the policy is to be asked again. Without it the call stays recorded as running,
+    /// and is recovered when its lease ends.
     async fn owed(
         self: &Arc<Self>,
         entered: &Entered,
@@ -96,14 +84,16 @@ impl Inner {
         call: CallIndex,
         attempt: u32,
         stop: &Arc<Stop>,
-    ) -> Option<(Run, Before)> {
+    ) -> Option<(Run, Option<Asker>)> {
         let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = self.load(id).await.inspect_err(|error| tracing::error!(turn = %id, %error)).ok().flatten();
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             let run = self.run_of(turn, call, attempt, stop)?;
-            Some((run, self.before(turn, call, attempt)?))
+            // It decided about the call some time ago where that waited, or another host ran it.
+            let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
+            Some((run, (waited || attempt > 1).then(|| Asker::of(turn))))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -111,33 +101,21 @@ impl Inner {
         run
     }
 
-    /// The policy is asked again where it decided about the call some time ago: it waited, or another host ran it.
-    fn before(&self, turn: &Turn, index: CallIndex, attempt: u32) -> Option<Before> {
-        let call = turn.calls.get(index.get())?;
-        if attempt == 1 && call.suspensions.is_empty() {
-            return Some(Before::Nothing);
-        }
-        Some(self.question(turn, call).map_or(Before::Unknown, Before::Judge))
-    }
-
-    /// A call as it is now, for the policy. `None`: its component is gone.
-    pub(crate) fn question(&self, turn: &Turn, call: &Call) -> Option<Question> {
-        let pinned = call.pinned.as_ref()?;
-        let live = self.parts.tools.pinned(&pinned.plugin, pinned.component, &call.tool)?;
-        let (caller, conversation) = (&turn.caller, &turn.conversation);
-        Some(Asker { caller, conversation, context: turn.context.as_ref() }.question(&live, &call.arguments))
-    }
-
-    /// Runs a guest unless the policy denies the call by now: calls wait for days and are recovered after restarts.
-    async fn run_after(&self, question: Question, run: Run) -> End {
-        let verdict = self.parts.policy.judge(question).await;
-        if verdict.rule == Rule::Deny { End::unrun(denied(&verdict)) } else { self.run(run).await }
-    }
-
-    /// Runs a guest. A panic on the way is the host's fault and still an outcome.
-    pub(crate) async fn run(&self, run: Run) -> End {
+    /// Runs a guest, unless the policy, asked `again`, denies the call by now. A panic on the way is the host's fault and still an
+    /// outcome.
+    pub(crate) async fn run(&self, run: Run, again: Option<Asker>) -> End {
         let tool = run.tool.clone();
-        AssertUnwindSafe(self.parts.tools.run(run)).catch_unwind().await.unwrap_or_else(|_| {
+        let end = async {
+            if let Some(asker) = again {
+                match self.judge(&asker, &run.pinned, &run.tool, &run.arguments).await {
+                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
+                    Ok(_) => {}
+                    Err(outcome) => return End::unrun(outcome),
+                }
+            }
+            self.parts.tools.run(run).await
+        };
+        AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
             End::unrun(Outcome::Failed(Failure::new(FailureCode::HostFault, message)))
@@ -177,16 +155,6 @@ impl Inner {
     pub(crate) fn publish(&self, turn: &Turn, live: Live) {
         self.feeds.live(&turn.conversation, &turn.caller, live);
     }
-}
-
-/// What comes before a run.
-enum Before {
-    /// Nothing: the policy has just decided about the call.
-    Nothing,
-    /// This is asked.
-    Judge(Question),
-    /// The policy is to be asked, and nothing is known of the component.
-    Unknown,
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON already.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::gate::{self, Phase};
 use domain::{
     Approval, Asked, ConversationId, Failure, FailureCode, Json, Outcome, Pinned, Plan, PrincipalId, PromptBy,
-    Requested, Rule, ToolName, Verdict, Violation,
+    Requested, Rule, ToolName, Turn, Verdict, Violation,
 };
 
 use crate::exact::Exact;
@@ -15,24 +15,27 @@ use crate::ports::{LiveTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
-/// Why nothing more can be made out about a call.
-pub(crate) const GONE: &str = "the component that this call is pinned to is gone";
-
 /// Whose call it is, and where it was made.
-pub(crate) struct Asker<'a> {
-    pub(crate) caller: &'a PrincipalId,
-    pub(crate) conversation: &'a ConversationId,
-    pub(crate) context: Option<&'a Json>,
+pub(crate) struct Asker {
+    pub(crate) caller: PrincipalId,
+    pub(crate) conversation: ConversationId,
+    pub(crate) context: Option<Json>,
 }
 
-impl Asker<'_> {
+impl Asker {
+    /// Who made a turn's calls.
+    pub(crate) fn of(turn: &Turn) -> Self {
+        let Turn { caller, conversation, context, .. } = turn;
+        Self { caller: caller.clone(), conversation: conversation.clone(), context: context.clone() }
+    }
+
     /// A call of this caller, for the policy.
     pub(crate) fn question(&self, live: &Arc<LiveTool>, arguments: &Json) -> Question {
         Question {
             live: live.clone(),
             caller: self.caller.clone(),
             conversation: self.conversation.clone(),
-            context: self.context.cloned(),
+            context: self.context.clone(),
             arguments: arguments.clone(),
         }
     }
@@ -46,7 +49,7 @@ pub(crate) struct Planned {
 }
 
 /// Plans a call.
-pub(crate) async fn plan(request: CallRequest, asker: &Asker<'_>, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
+pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
     let live = match checked(&request, tools) {
         Ok(live) => live,
         Err(outcome) => return settled(request, outcome, None),

@@ -12,7 +12,8 @@ use tokio::sync::Semaphore;
 use crate::dispatcher::Inner;
 use crate::error::Error;
 use crate::expiry::{BACKOFF, tick};
-use crate::plan::GONE;
+use crate::judge::unknown;
+use crate::plan::Asker;
 use crate::turns::Entered;
 
 /// How many calls are judged at once.
@@ -139,7 +140,7 @@ async fn verdict(
     id: TurnId,
     suspension: SuspensionId,
 ) -> Result<Option<Verdict>, Error> {
-    let question = {
+    let (asker, call) = {
         let mut slot = entered.lock().await;
         if slot.turn.is_none() {
             slot.turn = inner.load(id).await?;
@@ -150,10 +151,10 @@ async fn verdict(
         let Some((_, call, _)) = pending.find(|(.., open)| open.id == suspension && is_over(open, now)) else {
             return Ok(None);
         };
-        inner.question(turn, call)
+        (Asker::of(turn), call.clone())
     };
-    Ok(Some(match question {
-        Some(question) => inner.parts.policy.judge(question).await,
-        None => Verdict { rule: Rule::Deny, reason: Some(GONE.into()), ..Verdict::default() },
-    }))
+    let Some(pinned) = &call.pinned else { return Ok(None) };
+    let judged = inner.judge(&asker, pinned, &call.tool, &call.arguments).await;
+    let unjudged = |outcome| Verdict { rule: Rule::Deny, reason: Some(unknown(outcome).into()), ..Verdict::default() };
+    Ok(Some(judged.unwrap_or_else(unjudged)))
 }

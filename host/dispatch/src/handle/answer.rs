@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Pin, Principal, Refusal, Resolution, Resolve, Rule,
-    StandingActive, Suspension, SuspensionId, Turn, Verdict, Violation,
+    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Outcome, Pin, Principal, Refusal, Resolution, Resolve,
+    Rule, StandingActive, Suspension, SuspensionId, Turn, Verdict, Violation,
 };
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::exact::{self, Exact};
-use crate::plan::{Asker, GONE};
+use crate::judge::unknown;
+use crate::plan::Asker;
 use crate::ports::LiveTool;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
@@ -37,6 +38,7 @@ impl Handle {
             // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
             // arguments are those of the answer.
             let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
+            handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.judged(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that many at once do not give more than there may be.
             let coming = handle.coming(&by, &answer, &turn).await?;
@@ -84,6 +86,19 @@ impl Handle {
         .await
     }
 
+    /// Has the schema recalled that an answer's data is held against, where it is not known any more. Not for those whose answer is
+    /// refused anyway.
+    async fn recall(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<(), Refusal> {
+        let Some((call, suspension)) = open(answer, turn) else { return Ok(()) };
+        let Some(pinned) = &call.pinned else { return Ok(()) };
+        if answer.data.is_none() || suspension.response.is_none() || !self.has_say(by, turn, suspension) {
+            return Ok(());
+        }
+        let recalled = self.inner.recalled(pinned, &call.tool).await;
+        let unknown = |outcome| Violation { pointer: "/data".into(), message: unknown(outcome) };
+        recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![unknown(outcome)]))
+    }
+
     /// What the policy says of edited arguments; of others it was asked before. A guest's call is judged again when it is run;
     /// what a client carries out is judged here once more, since there is no later moment.
     async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
@@ -97,27 +112,27 @@ impl Handle {
             // handed them one meanwhile, it is not for what nobody judged.
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
-        let Some(live) = self.pinned(call) else {
-            // An edit is refused for that, since nobody can say whether it fits the tool's schema either; should somebody be able to
-            // by the time that it is decided on, it is refused as one that nobody judged.
-            let why = || Refusal::NotAllowed(format!("{GONE}, so nobody can say what the policy makes of it: deny it"));
-            let unjudged = Verdict { rule: Rule::Deny, ..Verdict::default() };
-            return if answer.arguments.is_some() { Ok(unjudged) } else { Err(why()) };
-        };
+        let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
+        let live = self.inner.recalled(pinned, &call.tool).await.map_err(|outcome| {
+            let cause = unknown(outcome);
+            Refusal::NotAllowed(format!("nobody can say what the policy makes of this call, so deny it: {cause}"))
+        })?;
         // What breaks the tool's schema is refused for that.
         if !live.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        let asker = Asker { caller: &turn.caller, conversation: &turn.conversation, context: turn.context.as_ref() };
-        Ok(self.inner.parts.policy.judge(asker.question(&live, arguments)).await)
+        Ok(self.inner.parts.policy.judge(Asker::of(turn).question(&live, arguments)).await)
     }
 
     /// Whether it is an approval by somebody who has a say, as things stand.
     fn approves(&self, by: &Principal, answer: &Answer, turn: &Turn, suspension: &Suspension) -> bool {
+        answer.decision == "approve" && self.has_say(by, turn, suspension)
+    }
+
+    fn has_say(&self, by: &Principal, turn: &Turn, suspension: &Suspension) -> bool {
         by.may_see(&turn.conversation, &turn.caller)
             && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
             && suspension.counts_for(by).is_ok()
-            && answer.decision == "approve"
     }
 
     /// Announces what an answer is to allow beforehand. Whoever has no say holds up nobody who has one.
@@ -250,5 +265,5 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
 const MOST_PINNED: usize = 64;
 
 fn gone() -> Vec<Violation> {
-    vec![Violation { pointer: String::new(), message: GONE.into() }]
+    vec![Violation { pointer: String::new(), message: unknown(Outcome::Invalidated) }]
 }

@@ -31,8 +31,8 @@ impl Handle {
         covered: bool,
     ) -> Result<Vec<Requested>, Error> {
         let parts = &self.inner.parts;
-        let (caller, conversation) = (&by.id, &request.conversation);
-        let asker = Asker { caller, conversation, context: request.context.as_ref() };
+        let (caller, conversation) = (by.id.clone(), request.conversation.clone());
+        let asker = Asker { caller, conversation, context: request.context.clone() };
         let plans =
             request.calls.iter().map(|call| plan(call.clone(), &asker, parts.tools.as_ref(), parts.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
@@ -48,7 +48,7 @@ impl Handle {
                     let standings = &self.inner.standings;
                     if covered && pinned.may_be_covered(&requested.asked) {
                         requested.standing =
-                            standings.find(caller, &live, &requested.asked, &requested.arguments, now, &take);
+                            standings.find(&by.id, &live, &requested.asked, &requested.arguments, now, &take);
                     }
                     take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
@@ -58,13 +58,13 @@ impl Handle {
         Ok(calls)
     }
 
-    async fn was_just_denied(&self, asker: &Asker<'_>, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
+    async fn was_just_denied(&self, asker: &Asker, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
         let parts = &self.inner.parts;
         if parts.rules.denied_again == Span::ZERO {
             return Ok(false);
         }
         let alike = exact::alike(pinned, arguments);
-        let denied = parts.store.denied(asker.conversation, alike).await?;
+        let denied = parts.store.denied(&asker.conversation, alike).await?;
         Ok(denied.is_some_and(|at| at + parts.rules.denied_again > parts.clock.now()))
     }
 

@@ -217,7 +217,7 @@ impl Handle {
             let beside = inner.clone();
             let placed = async move {
                 let _place = ticket.place().await;
-                (call, attempt, beside.run(run).await)
+                (call, attempt, beside.run(run, None).await)
             };
             Some(Running::new(stop, placed))
         });
