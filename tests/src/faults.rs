@@ -1,13 +1,13 @@
 //! A store that dies. Faults are implementations of the ports, never switches in the code that is tested.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
-    StoreFault, SuspensionRow,
+    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Index, Link, Loaded, Page, Position,
+    Store, StoreFault, SuspensionRow,
 };
 use domain::{
     CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
@@ -33,13 +33,23 @@ pub struct MortalStore {
     hesitates: AtomicBool,
     /// What the next commits wait for, one each.
     gates: Mutex<VecDeque<Arc<Semaphore>>>,
+    /// How many commits were refused because they use a standing approval, where all of them are.
+    spent: AtomicUsize,
+    spends: AtomicBool,
 }
 
 impl MortalStore {
     /// A store that lives until told otherwise.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, fate: Mutex::new(None), hesitates: AtomicBool::new(false), gates: Mutex::default() }
+        Self {
+            inner,
+            fate: Mutex::new(None),
+            hesitates: AtomicBool::new(false),
+            gates: Mutex::default(),
+            spent: AtomicUsize::new(0),
+            spends: AtomicBool::new(false),
+        }
     }
 
     /// Dies at the commit after this many more.
@@ -61,6 +71,16 @@ impl MortalStore {
     /// Takes a moment before it says next to whom a conversation belongs, so that whoever asks can be cancelled there.
     pub fn hesitate(&self) {
         self.hesitates.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on somebody else is always first to use a standing approval, whatever its row says.
+    pub fn spend(&self) {
+        self.spends.store(true, Ordering::Relaxed);
+    }
+
+    /// How many commits were refused for that.
+    pub fn spent(&self) -> usize {
+        self.spent.load(Ordering::Relaxed)
     }
 
     fn fate(&self) -> Option<Death> {
@@ -86,6 +106,14 @@ impl Store for MortalStore {
         if let Some(gate) = self.gate() {
             // A gate that nobody holds any more is open.
             drop(gate.acquire().await);
+        }
+        let used = commit.index.iter().find_map(|change| match change {
+            Index::StandingUse(id) => Some(*id),
+            _ => None,
+        });
+        if let Some(id) = used.filter(|_| self.spends.load(Ordering::Relaxed)) {
+            self.spent.fetch_add(1, Ordering::Relaxed);
+            return Err(AppendError::StandingSpent(id));
         }
         match self.fate() {
             None => self.inner.append(commit).await,

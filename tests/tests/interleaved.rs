@@ -5,14 +5,18 @@
 
 #[path = "interleaved/forgotten.rs"]
 mod forgotten;
+#[path = "interleaved/silence.rs"]
+mod silence;
 #[path = "interleaved/standing.rs"]
 mod standing;
+#[path = "interleaved/submitting.rs"]
+mod submitting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{End, Policy, Question};
+use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
     CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, Rejection, Role, Rule,
@@ -129,8 +133,19 @@ async fn settle() {
 
 impl World {
     fn new(words: &[&str], rules: Rules, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
-        let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
         let run = |_| async { End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true }) };
+        Self::with(words, rules, Quotas::default(), run, says)
+    }
+
+    /// With guests that run like this.
+    fn with<F: Future<Output = End> + Send + 'static>(
+        words: &[&str],
+        rules: Rules,
+        quotas: Quotas,
+        run: impl Fn(Run) -> F + Send + Sync + 'static,
+        says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
         let tools = Arc::new(WordTools::new(words, run));
         let policy =
             Arc::new(Judge { says: Mutex::new(Arc::new(says)), asked: Mutex::default(), gate: Mutex::default() });
@@ -145,7 +160,7 @@ impl World {
             mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules,
             bounds: Bounds::default(),
-            quotas: Quotas::default(),
+            quotas,
             subscribers: Arc::new(()),
         });
         Self { handle: host.handle(), _host: host, clock, store, tools, policy }
@@ -162,20 +177,23 @@ impl World {
     }
 
     async fn submit(&self, calls: &[(&str, &str)], arguments: &str) -> Turn {
+        self.handle.submit(&agent(), Self::request(calls, arguments)).await.unwrap().turn
+    }
+
+    fn request(calls: &[(&str, &str)], arguments: &str) -> TurnRequest {
         let call = |(id, tool): &(&str, &str)| CallRequest {
             id: CallId::new(id).unwrap(),
             tool: (*tool).into(),
             arguments: Json::new(arguments),
             result: None,
         };
-        let request = TurnRequest {
+        TurnRequest {
             conversation: conversation(),
             calls: calls.iter().map(call).collect(),
             context: None,
             rejection: Rejection::default(),
             ephemeral: false,
-        };
-        self.handle.submit(&agent(), request).await.unwrap().turn
+        }
     }
 
     async fn turn(&self, id: TurnId) -> Turn {

@@ -48,19 +48,24 @@ impl Handle {
     /// As [`Handle::submit_here`]; whoever shares `running` can stop the calls of an ephemeral turn.
     async fn submit_until(&self, by: &Principal, request: TurnRequest, running: &Calls) -> Result<Submitted, Error> {
         self.check(by, &request)?;
+        let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
         if let Some(turn) = self.recorded(by, &request).await? {
-            return Ok(Submitted { turn, replayed: true, ephemeral: false });
+            return Ok(replayed(turn));
         }
-        for _ in 0..MOST_SPENT {
-            match self.attempt(by, &request, running, true).await? {
-                Attempt::Submitted(submitted) => return Ok(submitted),
+        let mut spent = 0;
+        loop {
+            match self.attempt(by, &request, running, spent < MOST_SPENT).await {
+                Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
-                Attempt::Spent(id) => self.inner.reread(id).await?,
+                Ok(Attempt::Spent(id)) if spent < MOST_SPENT => self.inner.reread(id).await?,
+                Ok(Attempt::Spent(id)) => return Err(fault("submit a turn", &AppendError::StandingSpent(id)).into()),
+                // The same turn, submitted twice at once, may be what there is no more room beside.
+                Err(Error::Busy(busy)) => {
+                    return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
+                }
+                Err(error) => return Err(error),
             }
-        }
-        match self.attempt(by, &request, running, false).await? {
-            Attempt::Submitted(submitted) => Ok(submitted),
-            Attempt::Spent(id) => Err(fault("submit a turn", &AppendError::StandingSpent(id)).into()),
+            spent += 1;
         }
     }
 

@@ -1,0 +1,35 @@
+//! Turns that are submitted while something else takes what they rely on.
+
+use dispatch::Quota;
+
+use super::*;
+
+#[tokio::test]
+async fn of_a_turn_that_is_submitted_twice_at_once_both_get_it_though_there_is_room_for_one() {
+    let each = Quota { running_calls: 1, waiting_calls: 0, ..Quota::default() };
+    let quotas = Quotas { each, ..Quotas::default() };
+    let world = World::with(&["server"], Rules::default(), quotas, |_| std::future::pending(), |_| Verdict::default());
+    let request = || World::request(&[("a", "tool_0")], "{}");
+    let gate = world.policy.hold();
+    let handle = world.handle.clone();
+    let second = tokio::spawn(async move { handle.submit(&agent(), request()).await });
+    settle().await;
+    let first = world.handle.submit(&agent(), request()).await.unwrap();
+    gate.add_permits(1);
+    let second = second.await.unwrap().unwrap();
+    assert_eq!((first.replayed, second.replayed), (false, true));
+    assert_eq!(first.turn.id, second.turn.id);
+    let other = world.handle.submit(&agent(), World::request(&[("b", "tool_0")], "{}")).await;
+    assert!(matches!(other, Err(Error::Busy(_))), "another one is refused as before");
+}
+
+#[tokio::test]
+async fn a_turn_whose_standing_approval_others_use_each_time_asks_people_in_the_end() {
+    let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
+    let (_, suspension) = world.asks("a", "tool_0").await;
+    world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
+    world.store.spend();
+    let turn = world.submit(&[("b", "tool_0")], r#"{"v":0}"#).await;
+    assert_eq!(turn.pending().next().unwrap().2.kind, Kind::Approval);
+    assert_eq!(world.store.spent(), 100, "it was tried so often");
+}
