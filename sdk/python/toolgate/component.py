@@ -7,6 +7,7 @@ everything that a call will need, because there is no file to import from later.
 from __future__ import annotations
 
 import logging
+import sys
 
 from . import _preload, _wit
 from ._declaration import Tool, all_findings
@@ -17,6 +18,8 @@ from ._tool import registered
 
 _wit.install()
 logging.basicConfig(level=logging.INFO, handlers=[CallLog()], format="%(message)s")
+# What is imported from here on is the author's: no `__pycache__` beside it.
+sys.dont_write_bytecode = True
 
 import plugin as _plugin  # noqa: E402: the log is in place first
 

@@ -1,4 +1,7 @@
-/* A tool that works in steps until it is asked to stop, and one that counts the calls that were. */
+/* A tool that works in steps until it is asked to stop, one that counts the calls that were,
+   and the tool of the skeleton, whose result is greater by one. */
+#include <ctype.h>
+
 #include "toolgate.h"
 
 static volatile uint32_t sum;
@@ -23,6 +26,18 @@ static yyjson_mut_val *stopped(tg_call *call) {
     return yyjson_mut_sint(tg_doc(call), count);
 }
 
+static yyjson_mut_val *count(tg_call *call) {
+    tg_text text = tg_arg_text(call, "text");
+    uint64_t words = 1;
+    bool inside = false;
+    for (size_t i = 0; i < text.len; i++) {
+        bool space = isspace((unsigned char)text.ptr[i]);
+        words += !inside && !space;
+        inside = !space;
+    }
+    return yyjson_mut_uint(tg_doc(call), words);
+}
+
 TOOLGATE_TOOLS(
     {.name = "work",
      .description = "Takes steps until it is asked to stop, and gives the number of those that it took.",
@@ -37,5 +52,14 @@ TOOLGATE_TOOLS(
      .description = "Gives the number of calls that were asked to stop and did.",
      .parameters = TG_JSON({"type": "object"}),
      .result = TG_JSON({"type": "integer"}),
-     .run = stopped, .read_only = true}
+     .run = stopped, .read_only = true},
+    {.name = "hello_count",
+     .description = "Counts the words of a text, and one more.",
+     .parameters = TG_JSON({
+        "type": "object",
+        "properties": {"text": {"type": "string", "description": "The text."}},
+        "required": ["text"]
+     }),
+     .result = TG_JSON({"type": "integer"}),
+     .run = count, .read_only = true}
 )

@@ -1,4 +1,5 @@
-"""A tool that works in steps until it is asked to stop, and one that counts the calls that were."""
+"""A tool that works in steps until it is asked to stop, one that counts the calls that were,
+and the tool of the skeleton, whose result is greater by one."""
 
 from typing import Annotated
 
@@ -21,3 +22,9 @@ def work(steps: Annotated[int, Field("Steps to take.", minimum=1)], call: Call) 
 def stopped() -> int:
     """Gives the number of calls that were asked to stop and did."""
     return keyvalue.open().increment("stopped", 0)
+
+
+@tool(name="hello_count", read_only=True)
+def count(text: str) -> int:
+    """Counts the words of a text, and one more."""
+    return len(text.split()) + 1

@@ -1,4 +1,5 @@
-// A tool that works in steps until it is asked to stop, and one that counts the calls that were.
+// A tool that works in steps until it is asked to stop, one that counts the calls that were,
+// and the tool of the skeleton, whose result is greater by one.
 
 import { plugin, tool } from "@toolgate/sdk";
 import { open } from "@toolgate/sdk/keyvalue";
@@ -31,4 +32,12 @@ const stopped = tool({
   run: () => open().increment("stopped", 0),
 });
 
-export default plugin([work, stopped]);
+const count = tool({
+  name: "hello_count",
+  description: "Counts the words of a text, and one more.",
+  parameters: z.strictObject({ text: z.string().describe("The text to count.") }),
+  result: z.int(),
+  run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
+});
+
+export default plugin([work, stopped, count]);

@@ -2,12 +2,13 @@
 //! and of a call whose time is nearly up, in time to give what it has.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{path, told};
 
-use super::{done, left_out, root};
+use super::root;
 
 /// Half of the time before the guest hears of the end of its time, so that a call is cancelled well before that.
 const TABLES: &str = "[plugin.stopping]\ncomponent = \"any\"\ngrants.keyvalue = true\n\
@@ -19,16 +20,11 @@ const SETTINGS: &str = "queue_ms = 20000";
 /// More than any language takes in that time.
 const STEPS: u64 = 100_000_000;
 
-/// What `tests/languages/stopping` has for a language, built as an author would.
-fn built(language: &str, source: &str) -> Vec<u8> {
-    let host = Setup::default().prepare();
-    done(&host, &["new", "stopping", "--lang", language]);
-    for file in [source, "toolgate-plugin.toml"] {
-        let from = root().join("tests/languages/stopping").join(file);
-        fs::copy(from, host.folder().join("stopping").join(file)).unwrap();
+/// Makes of a plugin that `toolgate new` wrote the one that stops. Its source is written last.
+pub(crate) fn write(plugin: &Path, source: &str) {
+    for file in ["toolgate-plugin.toml", source] {
+        fs::copy(root().join("tests/languages/stopping").join(file), plugin.join(file)).unwrap();
     }
-    done(&host, &["build", "stopping"]);
-    fs::read(host.folder().join("stopping/build/stopping.wasm")).unwrap()
 }
 
 /// How many calls were asked to stop and did. With one place for the plugin, those before have ended.
@@ -38,13 +34,10 @@ fn stopped(host: &Host) -> Value {
     turn["calls"][0]["content"]["result"].clone()
 }
 
+/// Holds its component to that.
 #[track_caller]
-fn check(language: &str, source: &str) {
-    if left_out() {
-        return;
-    }
-    let host =
-        Setup::default().settings(SETTINGS).tables(TABLES).component("stopping", built(language, source)).start();
+pub(crate) fn check(component: Vec<u8>) {
+    let host = Setup::default().settings(SETTINGS).tables(TABLES).component("stopping", component).start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let cancelled = json!({"calls": [{"id": "cancelled", "tool": "work", "arguments": {"steps": STEPS}}]});
     let turn = host.agent.post("/v1/conversations/c/turns", &cancelled).ok(201);
@@ -58,29 +51,4 @@ fn check(language: &str, source: &str) {
     let steps = turn["calls"][0]["content"]["result"].as_u64().unwrap();
     assert!(steps > 0 && steps < STEPS, "{turn:#}");
     assert_eq!(stopped(&host), 2);
-}
-
-#[test]
-fn python_hears_that_it_should_stop() {
-    check("python", "plugin.py");
-}
-
-#[test]
-fn javascript_hears_that_it_should_stop() {
-    check("js", "plugin.js");
-}
-
-#[test]
-fn typescript_hears_that_it_should_stop() {
-    check("ts", "plugin.ts");
-}
-
-#[test]
-fn go_hears_that_it_should_stop() {
-    check("go", "plugin.go");
-}
-
-#[test]
-fn c_hears_that_it_should_stop() {
-    check("c", "plugin.c");
 }
