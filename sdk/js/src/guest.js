@@ -4,6 +4,7 @@ import { dispatch, logLines } from "./dispatch.js";
 import { DeclaredPlugin } from "./plugin.js";
 import { format } from "./text.js";
 import { ENGINE, none } from "./wasi/engine.js";
+import { seeded } from "./wasi/random.js";
 
 const AsyncFunction = (async () => {}).constructor;
 
@@ -34,6 +35,8 @@ export function serve(plugin, host) {
     server: {
       run: (/** @type {import("./dispatch.js").Request} */ call) => {
         running = true;
+        // The key is no other call's, and the same at every attempt at this one.
+        if (ENGINE === "quickjs") Math.random = seeded(call.idempotencyKey);
         return dispatch(plugin, call, open);
       },
     },

@@ -105,3 +105,26 @@ test("QuickJS cannot wait, and says so before it would have to", () => {
 test("a main module without a plugin is told what it lacks", () => {
   assert.throws(() => serve({}, host()), /no `export default plugin\(\[…\]\)`/);
 });
+
+test("on QuickJS each call draws numbers of its own, the same at every attempt", () => {
+  const original = Math.random;
+  try {
+    const { server } = serve(
+      one(() => Array.from({ length: 1000 }, Math.random)),
+      host(),
+    );
+    const draws = (/** @type {string} */ idempotencyKey, attempt = 1) =>
+      JSON.parse(String(server.run({ ...request, idempotencyKey, attempt })));
+    const [first, second] = [draws("key/1"), draws("key/2")];
+    assert.deepEqual(draws("key/1", 2), first);
+    assert.equal(new Set([...first, ...second]).size, 2000);
+    assert.ok(first.every((/** @type {number} */ number) => number >= 0 && number < 1));
+    for (const numbers of [first, second]) {
+      const mean =
+        numbers.reduce((/** @type {number} */ sum, /** @type {number} */ next) => sum + next) / 1000;
+      assert.ok(Math.abs(mean - 0.5) < 0.05, `they are spread evenly: ${mean}`);
+    }
+  } finally {
+    Math.random = original;
+  }
+});

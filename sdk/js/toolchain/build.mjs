@@ -20,6 +20,11 @@ const NO_HTTP =
   'a plugin on QuickJS cannot send requests over HTTP: write "toolgate": {"engine": "starlingmonkey"} into package.json, ' +
   "or take `http` out of toolgate-plugin.toml";
 
+/** What a trap of the engine says while the component is made. */
+const DRAWN_EARLY =
+  "a module draws a random number while it is loaded (Math.random, crypto), which is done once, when the component is built, and " +
+  "would be the same in every call: draw it in run";
+
 const { values: options } = parseArgs({
   options: {
     engine: { type: "string" },
@@ -232,7 +237,8 @@ async function withStarlingMonkey(bundle) {
     });
     return component;
   } catch (error) {
-    throw new Wrong(`StarlingMonkey could not make a component of the plugin:\n${error.message}`);
+    const why = /wasi:random/.test(error.message) ? DRAWN_EARLY : error.message;
+    throw new Wrong(`StarlingMonkey could not make a component of the plugin:\n${why}`);
   }
 }
 
