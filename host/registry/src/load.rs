@@ -125,9 +125,10 @@ impl Shared {
             Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
         component.built_against = examined.built_against;
         let component = Arc::new(component);
-        self.catalog.rcu(|catalog| catalog.with(&component));
         loading.insert(digest);
         self.rejected().remove(plugin);
+        let _publishing = self.publishing();
+        self.catalog.rcu(|catalog| catalog.with(&component));
         let tools = names(&component);
         self.tell(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
         Ok(Loaded { component: digest, tools, changed: true })
@@ -154,25 +155,35 @@ impl Shared {
     pub(crate) fn unload_missing(&self, plugin: &PluginName, file: &Path) {
         let _loading = self.loading();
         if !file.is_file() {
-            self.unload_holding(plugin);
+            self.unload(plugin);
         }
     }
 
-    /// Takes a plugin out of the catalog while the caller holds the lock. Says whether it was live.
-    fn unload_holding(&self, plugin: &PluginName) -> bool {
+    /// Takes a plugin out of the catalog. Says whether it was live.
+    fn unload(&self, plugin: &PluginName) -> bool {
         self.rejected().remove(plugin);
-        let Some(live) = self.catalog.load().plugin(plugin).cloned() else { return false };
-        self.catalog.rcu(|catalog| catalog.without(plugin));
+        let _publishing = self.publishing();
+        let mut live = None;
+        self.catalog.rcu(|catalog| {
+            live = catalog.plugin(plugin).cloned();
+            catalog.without(plugin)
+        });
+        let Some(live) = live else { return false };
         self.tell(plugin, live.digest, PluginChange::Unloaded, None);
         true
     }
 
-    /// Unloads a plugin and removes its file from a folder if one is given: both under the lock, so that it is never in the
-    /// folder without being live because somebody loads it meanwhile.
+    /// Unloads a plugin and removes its file from a folder if one is given. At once, though another one may be compiled for
+    /// minutes under the lock; and then once more under it, so that it is never in the folder without being live because
+    /// somebody loads it meanwhile.
     pub(crate) fn remove(&self, plugin: &PluginName, folder: Option<&Path>) -> io::Result<bool> {
+        let remove = || -> io::Result<bool> {
+            let was_there = folder.map_or(Ok(false), |folder| files::remove(&folder.join(file_name(plugin))))?;
+            Ok(self.unload(plugin) || was_there)
+        };
+        let was = remove()?;
         let _loading = self.loading();
-        let was_there = folder.map_or(Ok(false), |folder| files::remove(&folder.join(file_name(plugin))))?;
-        Ok(self.unload_holding(plugin) || was_there)
+        Ok(remove()? || was)
     }
 
     /// Removes what neither the catalog nor a call needs.

@@ -104,10 +104,12 @@ pub(crate) struct Shared {
     events: Events,
     places: Mutex<HashMap<PluginName, Arc<Places>>>,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
-    /// Held over each load and unload, with the reading and writing of the plugin's file, so that two loads never judge their
-    /// tools' names against the same catalog and the folder's content never outlives its file. Holds the components that were
-    /// live since the last [`Registry::collect`].
+    /// Held over each load, and over the end of each unload, with the reading and writing of the plugin's file, so that two
+    /// loads never judge their tools' names against the same catalog and the folder's content never outlives its file. Holds
+    /// the components that were live since the last [`Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
+    /// Held over each change of what is live and its event, so that events come in the order of the changes.
+    publishing: Mutex<()>,
     /// What happens right before the lock is taken next.
     #[cfg(test)]
     pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -152,6 +154,7 @@ impl Registry {
             places: Mutex::default(),
             rejected: Mutex::default(),
             loading: Mutex::default(),
+            publishing: Mutex::default(),
             #[cfg(test)]
             meanwhile: Mutex::default(),
         });
@@ -262,6 +265,11 @@ impl Shared {
             meanwhile();
         }
         lock(&self.loading)
+    }
+
+    /// Begins a change of what is live.
+    pub(crate) fn publishing(&self) -> MutexGuard<'_, ()> {
+        lock(&self.publishing)
     }
 
     /// What was refused last, by plugin.

@@ -90,3 +90,18 @@ fn what_is_put_is_in_the_folder_and_live_and_what_is_refused_is_neither() {
     assert!(!world.folder.join("put.wasm").exists());
     assert!(!world.registry.shared.remove(&plugin("put"), Some(&world.folder)).expect("removes"));
 }
+
+#[test]
+fn what_is_removed_is_gone_at_once_though_another_plugin_is_being_compiled() {
+    let world = World::watching();
+    world.registry.shared.load(&plugin("bad"), &one("steal"), Some(&world.folder)).expect("loads");
+    assert_eq!(world.event(), "bad loaded [steal]");
+    let compiling = world.registry.shared.loading();
+    std::thread::scope(|scope| {
+        let removing = scope.spawn(|| world.registry.shared.remove(&plugin("bad"), Some(&world.folder)));
+        assert_eq!(world.event(), "bad unloaded");
+        assert!(world.tools().is_empty() && !world.folder.join("bad.wasm").exists());
+        drop(compiling);
+        assert!(removing.join().expect("no panic").expect("removes"));
+    });
+}
