@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{Executor, Limits};
-use registry::{CheckReport, LoadRule};
+use registry::{CheckReport, Finding, LoadRule};
 use sandbox::Plugin;
 
 use crate::report::{Problem, Report};
@@ -13,7 +13,13 @@ use crate::{Requirement, Toolchain};
 pub(crate) fn rules(checked: &CheckReport, report: &mut Report) {
     let first = [Requirement::Loads, Requirement::Interface, Requirement::Imports];
     let declared = [Requirement::Declares, Requirement::Schemas];
-    first.iter().for_each(|requirement| report.looked(*requirement));
+    let unreadable = |finding: &Finding| finding.rule == LoadRule::InvalidComponent;
+    if checked.built_against.is_none() && checked.findings.iter().any(unreadable) {
+        // It says nothing about itself that could be held to anything.
+        report.looked(Requirement::Loads);
+    } else {
+        first.iter().for_each(|requirement| report.looked(*requirement));
+    }
     if !checked.tools.is_empty() {
         declared.iter().for_each(|requirement| report.looked(*requirement));
     }

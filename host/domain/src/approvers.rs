@@ -108,6 +108,13 @@ pub struct Vote {
     pub at: Timestamp,
 }
 
+impl Vote {
+    /// Whether it counts for all of these.
+    pub(crate) fn covers(&self, needs: &[u16]) -> bool {
+        needs.iter().all(|need| self.needs.contains(need))
+    }
+}
+
 /// That one who may vote hands that on to one who may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {

@@ -229,6 +229,13 @@ impl Suspension {
         if enough { Ok(needs) } else { Err("the operator names others who may answer this".to_owned()) }
     }
 
+    /// Whether somebody who has voted would by now be counted for more than their vote is, since they were asked as well meanwhile.
+    #[must_use]
+    pub fn counts_again(&self, by: &Principal) -> bool {
+        let Some(vote) = self.votes.iter().find(|vote| vote.by == by.id) else { return false };
+        self.counts_for(by).is_ok_and(|needs| !vote.covers(&needs))
+    }
+
     /// How many approvals are missing for what this digest stands for, were these votes all there are.
     #[must_use]
     pub fn missing<'a>(&self, binding: Digest, votes: impl Iterator<Item = &'a Vote> + Clone) -> u32 {

@@ -308,6 +308,9 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
             return Ok(());
         }
         LoadError::Malformed(_) => (LoadRule::InvalidComponent, "build it again"),
+        LoadError::NotWebAssembly(_) => {
+            (LoadRule::InvalidComponent, "name the component, which `toolgate build` writes to build/NAME.wasm")
+        }
         LoadError::Module => (LoadRule::InvalidComponent, "make it a component"),
         LoadError::TooLarge { .. } => {
             (LoadRule::ComponentFile, "make it smaller: strip it, leave out what it does not use")

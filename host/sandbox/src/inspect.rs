@@ -105,6 +105,27 @@ fn is_everyones(name: &Name<'_>) -> bool {
     name.package == PLUGIN.name || wasi::is_inert(name.package, name.version)
 }
 
+/// What a file is that is no WebAssembly, by what files of a kind begin with.
+fn instead(bytes: &[u8]) -> &'static str {
+    const KINDS: [(&[u8], &str); 9] = [
+        (b"\x7fELF", "a program or library for Linux"),
+        (b"MZ", "a program for Windows"),
+        (b"\xcf\xfa\xed\xfe", "a program for macOS"),
+        (b"\xca\xfe\xba\xbe", "a program for macOS or of Java"),
+        (b"!<arch>\n", "a static library"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"(module", "the text of a WebAssembly module"),
+        (b"(component", "the text of a WebAssembly component"),
+    ];
+    let known = KINDS.iter().find(|(begins, _)| bytes.starts_with(begins)).map(|(_, kind)| *kind);
+    known.unwrap_or(match std::str::from_utf8(bytes) {
+        Ok("") => "an empty file",
+        Ok(_) => "a text",
+        Err(_) => "something unknown",
+    })
+}
+
 /// The names of what the outermost component imports and exports.
 pub(crate) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
     let malformed = |error: wasmparser::BinaryReaderError| LoadError::Malformed(excerpt(error.message()));
@@ -115,6 +136,9 @@ pub(crate) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadErro
         names.push(name.to_owned());
         Ok(())
     };
+    if !bytes.starts_with(b"\0asm") {
+        return Err(LoadError::NotWebAssembly(instead(bytes)));
+    }
     let (mut imports, mut exports) = (Vec::new(), Vec::new());
     let mut parser = Parser::new(0);
     let mut rest = bytes;

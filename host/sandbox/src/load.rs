@@ -12,13 +12,16 @@ use crate::structure::StructureBound;
 /// Why a component was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The bytes are not a component.
+    /// The bytes are no WebAssembly: what they are instead, as far as their beginning tells.
+    #[error("{0}, and no WebAssembly: a plugin is a component, as `toolgate build` makes it of a plugin's folder")]
+    NotWebAssembly(&'static str),
+    /// The bytes are WebAssembly, and not a component.
     #[error("not a WebAssembly component: {0}")]
     Malformed(String),
     /// The bytes are a core module, which is what some toolchains make unless told otherwise.
     #[error(
-        "a core module and not a component: build for the target wasm32-wasip2, or wrap it with \
-         `wasm-tools component new`"
+        "a core module and not a component: build it with `toolgate build`, for the target wasm32-wasip2, or wrap it \
+         with `wasm-tools component new`"
     )]
     Module,
     /// It is larger than a component may be.

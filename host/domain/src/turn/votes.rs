@@ -37,7 +37,7 @@ pub(super) fn count(
     if suspension.missing(binding, of_others.chain([&vote])) == 0 {
         return Ok(Counted::Enough);
     }
-    let is_known = |earlier: &Vote| earlier.by == vote.by && earlier.binding == binding;
+    let is_known = |earlier: &Vote| earlier.by == vote.by && earlier.binding == binding && earlier.covers(&vote.needs);
     if suspension.votes.iter().any(is_known) {
         return Err(Refusal::Replayed);
     }

@@ -140,8 +140,20 @@ fn a_later_patch_of_the_same_version_runs() {
 #[test]
 fn what_is_no_plugin_is_told_apart() {
     let refuse = |bytes: &[u8]| refusal(bytes, Capabilities::default());
-    assert!(matches!(refuse(b""), LoadError::Malformed(_)));
-    assert!(matches!(refuse(b"#!/bin/sh\n"), LoadError::Malformed(_)));
+    for (bytes, expected) in [
+        (&b""[..], "an empty file"),
+        (b"#!/bin/sh\n", "a text"),
+        (b"\x7fELF\x02\x01\x01", "a program or library for Linux"),
+        (b"PK\x03\x04\x14", "a zip archive"),
+        (b"(component)", "the text of a WebAssembly component"),
+        (b"\0asn\x0d\0\x01\xff", "something unknown"),
+    ] {
+        let refused = refuse(bytes);
+        assert!(matches!(refused, LoadError::NotWebAssembly(kind) if kind == expected), "{refused}");
+        let said = format!("{expected}, and no WebAssembly: a plugin is a component, as `toolgate build` makes it");
+        assert!(refused.to_string().starts_with(&said), "{refused}");
+    }
+    assert!(matches!(refuse(b"\0asm"), LoadError::Malformed(_)));
     assert!(matches!(refuse(&wat::parse_str("(module)").expect("text")), LoadError::Module));
     assert!(matches!(refuse(&wat::parse_str("(component)").expect("text")), LoadError::NotAPlugin { .. }));
     let whole = guest(ECHO);

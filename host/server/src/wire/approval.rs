@@ -135,6 +135,8 @@ pub struct You {
     /// The `binding` of that vote. A vote for another one takes its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
+    /// Whether the same approval would count for more than that vote does: they have voted, and were asked for more since then.
+    pub counts_again: bool,
 }
 
 impl You {
@@ -149,9 +151,10 @@ impl You {
         let vote = suspension.votes.iter().find(|vote| vote.by == by.id);
         Self {
             may_answer: why_not.is_none(),
-            why_not,
             voted: vote.is_some(),
             binding: vote.map(|vote| vote.binding.to_string()),
+            counts_again: why_not.is_none() && suspension.counts_again(by),
+            why_not,
         }
     }
 }

@@ -54,7 +54,8 @@ async fn what_waits_is_listed_with_all_that_an_answer_needs() {
           },
           "you": {
             "may_answer": true,
-            "voted": false
+            "voted": false,
+            "counts_again": false
           },
           "created_at": "2026-01-01T00:00:00.000Z",
           "expires_at": "2026-01-01T01:00:00.000Z",

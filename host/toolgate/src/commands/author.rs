@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
 use registry::{Access, Holder, LoadRule, Manifest, PackError, Packed, Registry, Settings};
-use sandbox::Sandbox;
+use sandbox::{LoadError, Sandbox};
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
 use crate::args::{Cache, Toolchains};
@@ -110,10 +110,25 @@ fn granting(name: &PluginName, wants: Option<Manifest>) -> Settings {
 pub(super) fn refused(what: &str, error: &PackError) -> Report {
     let exit = if matches!(error, PackError::Host(_)) { Exit::HostFault } else { Exit::Refused };
     let report = Report::new(exit, format!("{what} cannot be packed")).because(error);
+    let report = match error {
+        PackError::Component(LoadError::NotWebAssembly(_)) => {
+            report.hint("name the component, which `toolgate build` writes to build/NAME.wasm")
+        }
+        _ => report,
+    };
     match std::error::Error::source(error) {
         Some(source) => report.because(source),
         None => report,
     }
+}
+
+/// The bytes of a file that should be a component. What they are is judged elsewhere.
+pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
+    if file.is_dir() {
+        return Err(Report::new(Exit::Usage, format!("{} is a folder, and no component", file.display()))
+            .hint("`toolgate build` makes a component of a plugin's folder: name that, build/NAME.wasm"));
+    }
+    Ok(std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?)
 }
 
 /// Whoever looks sees the old file or the new one: a host may be watching the folder.

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use toolgate::Host;
 use toolgate::config::Config;
 
+use super::author;
 use super::check::plugin_name;
 use crate::args::Call;
 use crate::report::{Exit, Report};
@@ -72,8 +73,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let mut config = Config::read(args.config.as_deref())?;
     let file = Path::new(&args.target);
     let named = is_file(&args.target).then(|| plugin_name(file)).transpose()?;
-    let read = || std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
-    let bytes = named.as_ref().map(|_| read()).transpose()?.unwrap_or_default();
+    let bytes = named.as_ref().map(|_| author::component(file)).transpose()?.unwrap_or_default();
     if let Some(name) = &named {
         // What others are granted, their secrets and folders, is not needed here and need not be there.
         config.plugin.retain(|plugin, _| plugin.0 == *name);

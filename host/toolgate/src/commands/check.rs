@@ -12,7 +12,7 @@ use sandbox::Sandbox;
 use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
-use super::grants;
+use super::{author, grants};
 use crate::args::Check;
 use crate::report::{Exit, Report};
 use crate::terminal::{Ink, Terminal};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
     let mut refused = false;
     for file in &args.files {
         let name = plugin_name(file)?;
-        let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let bytes = author::component(file)?;
         let mut config = config.clone();
         if !args.grant.is_empty() {
             config.grant_to(name.clone(), Digest::of(&bytes), &args.grant);

@@ -21,7 +21,7 @@ use crate::terminal::{Ink, Terminal};
 
 pub(super) fn run(args: &Conform, terminal: &Terminal) -> Result<(), Report> {
     let name = plugin_name(&args.file)?;
-    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
+    let bytes = author::component(&args.file)?;
     let examples = examples(args)?;
     let around = Surroundings::default();
     let config = Config::default();

@@ -1,6 +1,5 @@
 //! `pack`: a component that carries what it declares and what it wants.
 
-use anyhow::Context as _;
 use domain::Digest;
 use registry::Registry;
 use toolgate::config::manifest;
@@ -12,7 +11,7 @@ use crate::terminal::{Ink, Terminal};
 
 pub(super) fn run(args: &Pack, terminal: &Terminal) -> Result<(), Report> {
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
-    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
+    let bytes = author::component(&args.file)?;
     let packed = Registry::pack(&author::sandbox(&args.cache)?, &bytes, manifest)
         .map_err(|error| author::refused(&args.file.display().to_string(), &error))?;
     let out = args.out.as_deref().unwrap_or(&args.file);

@@ -103,6 +103,29 @@ fn one_who_has_a_say_since_an_escalation_gets_no_second() {
 }
 
 #[test]
+fn one_who_has_voted_counts_for_more_once_they_are_asked_for_more() {
+    let needs = [need(&["principal:ann"], 1, &[]), need(&["principal:cid"], 2, &["group:finance"])].into();
+    let mut world = asked("server!", Asked { needs, ..Asked::default() });
+    let suspension = |world: &World| world.turn.calls[0].suspensions[0].0.clone();
+    let approve = |world: &mut World, by: Principal| {
+        let answer = crate::Resolve { by, ..world.answer(0, "approve") };
+        world.decide(Input::Resolve(Box::new(answer)))
+    };
+    let ann = || of("ann", "finance");
+    assert_eq!(approve(&mut world, ann()), Ok(()));
+    assert!(!suspension(&world).counts_again(&ann()));
+    assert_eq!(approve(&mut world, ann()), Err(Refusal::Replayed));
+    world.step("tick +10");
+    assert!(suspension(&world).counts_again(&ann()));
+    assert_eq!(approve(&mut world, ann()), Ok(()));
+    assert_eq!((suspension(&world).votes.len(), suspension(&world).votes_missing()), (1, 1));
+    assert!(!suspension(&world).counts_again(&ann()));
+    assert_eq!(approve(&mut world, ann()), Err(Refusal::Replayed));
+    assert_eq!(approve(&mut world, of("cid", "")), Ok(()));
+    assert!(world.turn.calls[0].suspensions[0].1.is_some(), "two of the second, and ann for the first");
+}
+
+#[test]
 fn who_has_a_say_already_is_told_apart_where_anybody_has_one() {
     let mut world = asked("server!", Asked::default());
     let said = handed(&mut world, of("ann", ""), Named::Somebody(of("bob", "")));

@@ -1,0 +1,134 @@
+import "./dom.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
+import { Toolgate } from "../src/index.js";
+import type { Suspension, You } from "../src/wire.js";
+import { button, press, root, text, type } from "./cards.js";
+import { FakeClock, until } from "./fake-clock.js";
+import { FakeHost, suspension } from "./fake-host.js";
+
+let host: FakeHost;
+let clock: FakeClock;
+let toolgate: Toolgate;
+beforeEach(async () => {
+  host = await FakeHost.start();
+  clock = new FakeClock();
+  toolgate = new Toolgate({ url: host.url, token: "t", clock });
+});
+afterEach(async () => {
+  document.body.replaceChildren();
+  await host.stop();
+});
+
+function approval(given: Partial<Suspension>): ToolgateApproval {
+  const waiting = suspension(given);
+  host.add(waiting);
+  const card = new ToolgateApproval();
+  card.toolgate = toolgate;
+  card.suspension = waiting;
+  document.body.append(card);
+  clock.advance(500);
+  return card;
+}
+
+async function inbox(...waiting: Suspension[]) {
+  for (const one of waiting) host.add(one);
+  const element = new ToolgateInbox();
+  element.toolgate = toolgate;
+  document.body.append(element);
+  await until(() => element.store?.status.state === "live");
+  clock.advance(500);
+  const cards = [...root(element).querySelectorAll<ToolgateApproval>("toolgate-approval")];
+  return { element, cards };
+}
+
+const STANDING = { editable: "all", standing: { max_ttl_ms: 3_600_000, max_uses: 10 } } as const;
+const sent = () => host.at("POST", /\/resolve/).map(({ body }) => JSON.parse(body));
+const answers = () => host.at("POST", /pending\/resolve/).flatMap(({ body }) => JSON.parse(body).answers);
+const standing = (card: HTMLElement) => root(card).querySelector<HTMLElement>('[part="standing"]');
+const tick = (card: HTMLElement) => standing(card)?.querySelector<HTMLInputElement>("input")?.click();
+const comment = (card: HTMLElement) => root(card).querySelector<HTMLInputElement>('[part="comment"] input');
+
+describe("a standing approval", () => {
+  it("is not given while its controls are hidden by the editor, which says so", async () => {
+    const card = approval(STANDING);
+    tick(card);
+    button(card, "edit")?.click();
+    const [controls, note] = [...(standing(card)?.children ?? [])] as HTMLElement[];
+    expect([standing(card)?.hidden, controls?.hidden, note?.hidden]).toEqual([false, true, false]);
+    expect(note?.textContent).toContain("Later calls are not approved");
+    expect(await card.approve()).toBe(true);
+    expect(sent()).toEqual([{ decision: "approve", expect_digest: "sha256:aa" }]);
+  });
+
+  it("is given again when the editor is left, and not spoken of where nobody wants one", async () => {
+    const card = approval(STANDING);
+    button(card, "edit")?.click();
+    expect(standing(card)?.hidden).toBe(true);
+    button(card, "edit")?.click();
+    expect(standing(card)?.hidden).toBe(false);
+    tick(card);
+    await card.approve();
+    expect(sent()).toMatchObject([{ standing: { uses: 5, pin: "all" } }]);
+  });
+
+  it("keeps an edit of somebody else from being approved without it", async () => {
+    const edit = '{"to":"bob","amount":1}';
+    const votes = [{ by: "ann", at: "x", binding: "sha256:ee", arguments: JSON.parse(edit), display: edit }];
+    const card = approval({ ...STANDING, votes });
+    tick(card);
+    expect(await card.approveEditOf("sha256:ee")).toBe(false);
+    expect(text(card, "error")).toContain("later calls are not approved");
+    tick(card);
+    expect(await card.approveEditOf("sha256:ee")).toBe(true);
+    expect(sent()).toHaveLength(1);
+  });
+});
+
+describe("answers to several cards at once", () => {
+  it.each(["approve", "deny"] as const)("carry the comment of each card: %s", async (decision) => {
+    const { element, cards } = await inbox(suspension(), suspension());
+    type(comment(cards[0] as ToolgateApproval), "as agreed");
+    for (const card of cards) press(root(card).querySelector("article"), "x");
+    root(element).querySelector<HTMLInputElement>("#all")?.click();
+    await element.answerSelected(decision);
+    expect(answers().map(({ comment }: { comment?: string }) => comment)).toEqual(["as agreed", undefined]);
+  });
+
+  it("leave out a card that is to approve later calls as well, and say so", async () => {
+    const { element, cards } = await inbox(suspension(STANDING), suspension());
+    tick(cards[0] as ToolgateApproval);
+    root(element).querySelector<HTMLInputElement>("#all")?.click();
+    await element.answerSelected("approve");
+    expect(answers()).toMatchObject([{ suspension: cards[1]?.suspension?.suspension }]);
+    expect(text(cards[0] as ToolgateApproval, "error")).toContain("it is to approve later calls as well");
+    await element.answerSelected("deny");
+    expect(answers()[1]).toMatchObject({ suspension: cards[0]?.suspension?.suspension, decision: "deny" });
+  });
+});
+
+describe("one who has voted", () => {
+  const you = (given: Partial<You> = {}): { you: You } => ({
+    you: { may_answer: true, voted: true, binding: "sha256:aa", ...given },
+  });
+  const isOffered = (card: HTMLElement) => button(card, "approve")?.getAttribute("aria-disabled") === "false";
+
+  it("is not asked again, unless their approval would count for more by now", async () => {
+    expect(isOffered(approval(you()))).toBe(false);
+    const card = approval(you({ counts_again: true }));
+    expect(isOffered(card)).toBe(true);
+    expect(text(card, "status")).toBe("You have approved. By now you are asked for more: approve once more.");
+    expect(await card.approve()).toBe(true);
+  });
+
+  it("can answer several at once then, but not take back an edit by the way", async () => {
+    const { element, cards } = await inbox(
+      suspension(you({ counts_again: true })),
+      suspension(you({ counts_again: true, binding: "sha256:ee" })),
+    );
+    root(element).querySelector<HTMLInputElement>("#all")?.click();
+    await element.answerSelected("approve");
+    expect(answers()).toHaveLength(1);
+    expect(text(cards[1] as ToolgateApproval, "error")).toContain("approved it already");
+  });
+});
