@@ -1,6 +1,7 @@
 // What waits, for the whole console: one stream of it, whichever page is open.
 
 import type { PendingStatus, PendingStore } from "@toolgate/web";
+import type { ToolgateInbox } from "@toolgate/web/elements";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { useSession } from "../session";
 
@@ -8,6 +9,8 @@ interface Waiting {
   store: PendingStore;
   open: number;
   status: PendingStatus;
+  /** Cards whose answers were begun, for when the reader comes back to the inbox. They go with the session. */
+  drafts: ToolgateInbox["drafts"];
 }
 
 const Context = createContext<Waiting | undefined>(undefined);
@@ -38,6 +41,7 @@ export function Inboxed({ children }: { children: ReactNode }) {
     look();
     return stop;
   }, [store]);
-  const value = useMemo(() => ({ store, ...seen }), [store, seen]);
+  const [drafts] = useState<Waiting["drafts"]>(() => new Map());
+  const value = useMemo(() => ({ store, drafts, ...seen }), [store, drafts, seen]);
   return <Context value={value}>{children}</Context>;
 }

@@ -23,7 +23,7 @@ const KINDS = [
 
 export function Inbox() {
   const { host } = useSession();
-  const { store } = useInbox();
+  const { store, drafts } = useInbox();
   const [query, change] = useQuery();
   const kind = query.get("kind") ?? (query.get("mine") === "true" ? "mine" : "all");
   const choose = (chosen: string) =>
@@ -66,6 +66,7 @@ export function Inbox() {
       <toolgate-inbox
         key={JSON.stringify(filter)}
         toolgate={host.toolgate}
+        drafts={drafts}
         heading-level="2"
         {...(isAll ? { store } : filter)}
       />

@@ -2,6 +2,7 @@
 
 import type { PendingStore, Toolgate } from "@toolgate/web";
 import "@toolgate/web/elements";
+import type { ToolgateInbox } from "@toolgate/web/elements";
 import type { DetailedHTMLProps, HTMLAttributes } from "react";
 
 interface Card extends HTMLAttributes<HTMLElement> {
@@ -14,6 +15,7 @@ interface Card extends HTMLAttributes<HTMLElement> {
 interface Inbox extends HTMLAttributes<HTMLElement> {
   toolgate?: Toolgate;
   store?: PendingStore;
+  drafts?: ToolgateInbox["drafts"];
   conversation?: string;
   caller?: string;
   tool?: string;

@@ -41,6 +41,8 @@ export abstract class Card extends HTMLElement {
   protected readonly root: ShadowRoot;
   protected readonly status = make("p", { part: "status", attributes: { role: "status" } });
   protected readonly problem = make("p", { part: "error", attributes: { role: "alert" } });
+  /** Whoever took this card off the page may put it back, with what was entered: it stays as it is meanwhile. */
+  isKept = false;
   protected closed: PendingClosed | undefined;
   protected sending = false;
   #toolgate: Toolgate | undefined;
@@ -51,12 +53,16 @@ export abstract class Card extends HTMLElement {
   #unguard: (() => void) | undefined;
   /** Why no answer is taken for a moment, if so; empty where the card says enough already. */
   #guarded: string | undefined;
+  #isBegun = false;
   #waiting = new AbortController();
 
   constructor(...names: Sheet[]) {
     super();
     this.root = this.attachShadow({ mode: "open", delegatesFocus: false });
     this.root.adoptedStyleSheets = sheets("base", "card", ...names);
+    this.root.addEventListener("input", () => {
+      this.#isBegun = true;
+    });
   }
 
   /** The client to answer with. */
@@ -87,6 +93,7 @@ export abstract class Card extends HTMLElement {
     if (isOther) {
       this.closed = undefined;
       this.sending = false;
+      this.#isBegun = false;
       this.#guarded = undefined;
       say(this.problem, "");
       say(this.status, "");
@@ -148,6 +155,11 @@ export abstract class Card extends HTMLElement {
   /** Says on the card what went wrong with it elsewhere, in a batch for instance. */
   complain(message: string): void {
     if (this.closed === undefined) say(this.problem, message);
+  }
+
+  /** Whether somebody has entered something that was not sent. */
+  get isBegun(): boolean {
+    return this.#isBegun && this.closed === undefined;
   }
 
   /** Whether an answer would be taken now. */

@@ -45,7 +45,7 @@ export class ToolgateElicitation extends Card {
     super.disconnectedCallback();
     // React is told only if this was no move: what was entered outlives one.
     queueMicrotask(() => {
-      if (!this.isConnected) this.#unmount();
+      if (!this.isConnected && !this.isKept) this.#unmount();
     });
   }
 

@@ -47,12 +47,14 @@ export class ToolgateInbox extends HTMLElement {
   readonly #list = make("ul", { part: "list", attributes: { role: "list" } });
   readonly #batch = make("div", { class: "row" });
   readonly #all = make("input", { attributes: { type: "checkbox", id: "all" } });
+  readonly #allText = document.createTextNode("");
   readonly #allLabel = make("label", { class: "choice", attributes: { for: "all" } });
   readonly #approve = make("button", { part: "batch", class: "good", attributes: { type: "button" } });
   readonly #deny = make("button", { part: "batch", class: "bad", attributes: { type: "button" } });
   readonly #more = make("button", { part: "more", attributes: { type: "button" } });
   readonly #items = new Map<string, Item>();
   #toolgate: Toolgate | undefined;
+  #drafts = new Map<string, Card>();
   #given: PendingStore | undefined;
   #store: PendingStore | undefined;
   #leave: (() => void) | undefined;
@@ -64,7 +66,8 @@ export class ToolgateInbox extends HTMLElement {
     super();
     this.#root = this.attachShadow({ mode: "open" });
     this.#root.adoptedStyleSheets = sheets("base", "inbox");
-    fill(this.#allLabel, this.#all, "Select all but those of high risk");
+    fill(this.#allLabel, this.#all);
+    this.#allLabel.append(this.#allText);
     fill(this.#batch, this.#allLabel, this.#approve, this.#deny);
     const bar = make("div", { part: "bar" }, this.#counts, make("span", { class: "grow" }), this.#batch);
     this.#root.append(bar, this.#notice, this.#list, this.#more, this.#empty);
@@ -99,14 +102,26 @@ export class ToolgateInbox extends HTMLElement {
     this.#connect();
   }
 
+  /**
+   * Cards with an answer that was begun and not sent, by their suspensions: they come back as they were when the filter does. With
+   * a map of the page's own, they outlive this element as well. It is for one principal: a page forgets it when another logs in.
+   */
+  get drafts(): Map<string, Card> {
+    return this.#drafts;
+  }
+  set drafts(drafts: Map<string, Card>) {
+    this.#drafts = drafts;
+  }
+
   connectedCallback(): void {
-    upgrade(this, "toolgate", "store");
+    upgrade(this, "toolgate", "drafts", "store");
     this.#connect();
   }
 
   disconnectedCallback(): void {
     this.#leave?.();
     this.#leave = undefined;
+    this.#keepDrafts();
   }
 
   attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
@@ -158,9 +173,9 @@ export class ToolgateInbox extends HTMLElement {
       }
       const rest = ready.length - taken;
       const done = `${taken} ${decision === "approve" ? "approved" : "denied"}`;
-      say(this.#notice, rest === 0 ? `${done}.` : `${done}, ${rest} not: see the cards.`);
+      this.#tell(rest === 0 ? `${done}.` : `${done}, ${rest} not: see the cards.`, rest === 0);
     } catch (error) {
-      say(this.#notice, error instanceof ToolgateError ? error.detail : String(error));
+      this.#tell(error instanceof ToolgateError ? error.detail : String(error));
     } finally {
       this.#isSending = false;
       this.#refresh();
@@ -187,6 +202,7 @@ export class ToolgateInbox extends HTMLElement {
     this.#leave = undefined;
     if (!this.isConnected || this.#toolgate === undefined) return;
     this.#store = this.#given ?? new PendingStore(this.#toolgate, { filter: this.#filter() });
+    this.#keepDrafts();
     for (const item of this.#items.values()) item.element.remove();
     this.#items.clear();
     this.#shown = PAGE;
@@ -238,8 +254,19 @@ export class ToolgateInbox extends HTMLElement {
     this.#refresh();
   }
 
+  #keepDrafts(): void {
+    for (const { suspension, card, isOver } of this.#items.values()) {
+      if (!card.isBegun || isOver || !this.#root.contains(card)) continue;
+      card.isKept = true;
+      this.#drafts.set(suspension.suspension, card);
+    }
+  }
+
   #add(suspension: Suspension): void {
-    const card = cardFor(suspension.kind);
+    const draft = this.#drafts.get(suspension.suspension);
+    this.#drafts.delete(suspension.suspension);
+    const card = draft ?? cardFor(suspension.kind);
+    card.isKept = false;
     const level = this.getAttribute("heading-level");
     if (level !== null) card.setAttribute("heading-level", level);
     card.toolgate = this.#toolgate;
@@ -261,6 +288,7 @@ export class ToolgateInbox extends HTMLElement {
 
   /** Something ended. Its card stays a while, so that people see what became of it, unless it is merely not theirs. */
   #over(id: string, isGone: boolean): void {
+    this.#drafts.delete(id);
     const item = this.#items.get(id);
     if (item !== undefined) {
       item.isOver = true;
@@ -316,6 +344,8 @@ export class ToolgateInbox extends HTMLElement {
     const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
+    // That nothing waits is said in the place of the cards. Who does not see it hears it from here.
+    this.#counts.classList.toggle("unseen", open.length === 0);
     let pickable = 0;
     for (const { pick, suspension, isOver } of this.#items.values()) {
       if (pick === undefined) continue;
@@ -327,11 +357,12 @@ export class ToolgateInbox extends HTMLElement {
     const selected = this.#selectedItems().length;
     const isBlocked = selected === 0 || this.#isSending;
     for (const button of [this.#approve, this.#deny]) button.setAttribute("aria-disabled", String(isBlocked));
+    const rest = open.filter(({ suspension }) => !this.#items.has(suspension)).length;
+    this.#allText.data = `Select all ${rest === 0 ? "" : "that are shown, "}but those of high risk`;
     say(this.#approve, `Approve selected (${selected})`);
     say(this.#deny, `Deny selected (${selected})`);
     this.#batch.hidden = pickable < 2 && selected === 0;
     if (selected === 0) this.#all.checked = false;
-    const rest = open.filter(({ suspension }) => !this.#items.has(suspension)).length;
     this.#more.hidden = rest === 0;
     say(this.#more, `Show more: ${rest} are not shown`);
     const state = this.#store?.status.state;
@@ -344,11 +375,17 @@ export class ToolgateInbox extends HTMLElement {
 
   #tellStatus(status: PendingStatus): void {
     if (status.state === "away") {
-      say(this.#notice, "The host does not answer. What is shown may be out of date; trying again …");
+      this.#tell("The host does not answer. What is shown may be out of date; trying again …");
     } else if (status.state === "failed") {
-      say(this.#notice, `What waits cannot be read: ${status.error.detail}`);
-    } else if (status.state === "live") say(this.#notice, "");
+      this.#tell(`What waits cannot be read: ${status.error.detail}`);
+    } else if (status.state === "live") this.#tell("");
     this.#refresh();
+  }
+
+  /** What went wrong stays in sight wherever on the page somebody is; what went well does not have to. */
+  #tell(notice: string, isGood = false): void {
+    this.#notice.className = isGood ? "good" : "";
+    say(this.#notice, notice);
   }
 
   #ordered(): Item[] {

@@ -106,7 +106,10 @@ const INBOX = `
 [part~="counts"] { font-weight: 600; }
 [part~="bar"] .grow { flex: 1; }
 [part~="bar"] .row { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: center; }
+.choice { display: flex; gap: 0.5rem; align-items: center; }
+.choice input { flex: none; margin: 0; }
 [part~="list"] { display: grid; gap: 0.875rem; list-style: none; }
+[part~="more"] { margin-block-start: 0.875rem; }
 [part~="item"] { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 0.625rem; align-items: start; }
 [part~="item"] > :last-child { grid-column: 2; }
 [part~="item"] .pick { padding-block-start: 1.125rem; }
@@ -115,6 +118,9 @@ const INBOX = `
 [part~="empty"] { padding: 2.5rem 1rem; text-align: center; color: var(--_muted); }
 [part~="notice"]:empty { display: none; }
 [part~="notice"] { padding: 0.5rem 0.75rem; border-radius: var(--_radius); background: var(--_warn-fill); color: var(--_warn); margin-block-end: 0.75rem; }
+/* Also for who is far down a long list. */
+[part~="notice"]:not(.good) { position: sticky; inset-block-start: var(--toolgate-sticky-start, 0.5rem); z-index: 1; }
+[part~="notice"].good { background: var(--_good-fill); color: var(--_good); }
 input[type="checkbox"] { inline-size: 1.125rem; block-size: 1.125rem; accent-color: var(--_accent); }
 `;
 
