@@ -1,5 +1,6 @@
 // A page that is loaded anew in the middle knows what the host knows, and nothing twice.
-import { approvals, button, expect, test } from "../src/test";
+import { fixture } from "../src/components";
+import { approvals, button, expect, questions, test } from "../src/test";
 
 test.describe("a reload in the middle", () => {
   test("of an answer that was begun: the card is there again, as it was asked", async ({ start, enter }) => {
@@ -16,6 +17,42 @@ test.describe("a reload in the middle", () => {
     await expect(card.getByLabel("Comment, kept with the answer")).toHaveValue("");
     await button(card, "Approve").click();
     expect((await agent.ended(turn)).outcome).toBe("ok");
+  });
+
+  test("another page in the middle, and a kill: an answer that was begun is there again, and counts", async ({
+    start,
+    enter,
+  }) => {
+    const response = {
+      type: "object",
+      required: ["day"],
+      properties: { day: { type: "string", title: "Day" } },
+    };
+    const tool = { name: "visit", executor: "human", options: { response } } as const;
+    const host = await start({ components: { visit: fixture([tool]) } });
+    const agent = host.token("agent", ["caller"]);
+    const page = await enter(host, host.token("alice", ["approver"]));
+    const turn = await agent.call("draft", "visit", {});
+    const day = questions(page).getByLabel("Day");
+    await day.fill("Tues");
+    await host.kill();
+    await expect(page.getByText(/^The host does not answer/)).toBeVisible();
+    await expect(day).toBeFocused();
+    await page.keyboard.type("d");
+    await host.start();
+    await expect(page.getByText(/^The host does not answer/)).toBeHidden();
+    await expect(day).toBeFocused();
+    await expect(day).toHaveValue("Tuesd");
+    await page.getByRole("link", { name: "Conversations" }).click();
+    await expect(page.getByRole("heading", { name: "Conversations", level: 1 })).toBeVisible();
+    await page.getByRole("link", { name: "Inbox" }).click();
+    await expect(day).toHaveValue("Tuesd");
+    await page.getByRole("radio", { name: "Questions" }).click();
+    await expect(day).toHaveValue("Tuesd");
+    await day.press("End");
+    await day.pressSequentially("ay");
+    await button(questions(page), "Answer").click();
+    expect((await agent.ended(turn)).content).toMatchObject({ result: { day: "Tuesday" } });
   });
 
   test("of an answer on its way: it counts once, and the page shows that it does", async ({
@@ -54,11 +91,15 @@ test.describe("a reload in the middle", () => {
     await page.reload();
     await expect(turns).toHaveCount(2);
     await expect(page.getByText("live", { exact: true })).toBeVisible();
+    // What waits is named on top, however long the conversation is.
+    const waits = page.getByText(/^Waits for an answer:/);
+    await expect(waits.getByRole("link", { name: "gated_echo" })).toBeVisible();
     await page.getByRole("link", { name: "Answer" }).click();
     await button(approvals(page), "Approve").click();
     await page.goBack();
     await expect(turns).toHaveCount(2);
     await expect(turns.last().getByText("approve", { exact: true })).toHaveCount(1);
     await expect(turns.last()).toContainText("alice");
+    await expect(waits).toHaveCount(0);
   });
 });

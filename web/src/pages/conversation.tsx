@@ -1,11 +1,12 @@
 // A conversation's timeline, from its first event to what happens now.
 
-import { useState } from "react";
-import { Button } from "react-aria-components";
+import { Fragment, useState } from "react";
+import { Button, Link } from "react-aria-components";
 import { useTimeline } from "../host/follow";
 import { Badge, Strange } from "../parts/bits";
 import { Empty, Page, Skeleton, Trouble } from "../parts/page";
 import { Turn } from "../parts/turn";
+import type { Timeline } from "../timeline/timeline";
 
 /** So many turns are shown at first: the latest. */
 const TURNS = 20;
@@ -28,6 +29,7 @@ export function Conversation({ id }: { id: string }) {
       {timeline.length === 0 &&
         !error &&
         (state === "opening" ? <Skeleton rows={4} /> : <Empty title="Nothing has happened here yet" />)}
+      <Waiting timeline={timeline} />
       {hidden > 0 && (
         <Button className="button" onPress={() => setMost(most + TURNS)}>
           Show {Math.min(TURNS, hidden)} earlier of {hidden}
@@ -39,6 +41,32 @@ export function Conversation({ id }: { id: string }) {
         ))}
       </ol>
     </Page>
+  );
+}
+
+/** So many calls that wait are named. */
+const NAMED = 5;
+
+/** What waits for somebody, wherever in a long conversation it is. */
+function Waiting({ timeline }: { timeline: Timeline }) {
+  const waits = timeline
+    .flatMap(({ calls }) => calls)
+    .flatMap(({ tool, waits }) => waits.map((wait) => ({ tool, ...wait })))
+    .filter(({ end, kind }) => end === undefined && kind !== "client_exec");
+  if (waits.length === 0) return null;
+  return (
+    <p className="waiting">
+      {waits.length === 1 ? "Waits for an answer: " : `${waits.length} wait for answers: `}
+      {waits.slice(0, NAMED).map(({ tool, suspension }, index) => (
+        <Fragment key={suspension}>
+          {index > 0 && ", "}
+          <Link className="link" href={`/suspensions/${encodeURIComponent(suspension)}`}>
+            <Strange>{tool}</Strange>
+          </Link>
+        </Fragment>
+      ))}
+      {waits.length > NAMED && " …"}
+    </p>
   );
 }
 

@@ -37,9 +37,12 @@ export function Plugins() {
             </Empty>
           ) : (
             <ul className="cards">
-              {plugins.map((plugin) => (
-                <PluginCard key={plugin.name} plugin={plugin} tools={tools} />
-              ))}
+              {/* What was refused is what somebody has to do something about. */}
+              {[...plugins.filter(isRefused), ...plugins.filter((plugin) => !isRefused(plugin))].map(
+                (plugin) => (
+                  <PluginCard key={plugin.name} plugin={plugin} tools={tools} />
+                ),
+              )}
             </ul>
           )
         }
@@ -47,6 +50,8 @@ export function Plugins() {
     </Page>
   );
 }
+
+const isRefused = ({ state }: Plugin) => state !== "live";
 
 function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool> }) {
   return (

@@ -59,9 +59,17 @@ export function Frame({ children }: { children: ReactNode }) {
 
 function Places({ places, path }: { places: Place[]; path: string }) {
   const { open } = useInbox();
+  const list = useRef<HTMLUListElement>(null);
+  const hasCount = open > 0;
+  // On a phone there may be more pages than fit, and the count takes place as well.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path has another place, and the count moves it.
+  useEffect(() => {
+    const here = list.current?.querySelector("[aria-current]");
+    here?.scrollIntoView?.({ block: "nearest", inline: "center", behavior: "instant" });
+  }, [path, hasCount]);
   return (
     <nav className="places" aria-label="Pages">
-      <ul>
+      <ul ref={list}>
         {places.map((place) => {
           const here = place.path === "/" ? path === "/" : path.startsWith(place.path);
           return (
@@ -72,7 +80,7 @@ function Places({ places, path }: { places: Place[]; path: string }) {
                 {...(here ? { "aria-current": "page" as const } : {})}
               >
                 <span>{place.name}</span>
-                {place.path === "/" && open > 0 && (
+                {place.path === "/" && hasCount && (
                   <span className="count">
                     <span aria-hidden="true">{open > 99 ? "99+" : open}</span>
                     <span className="visually-hidden">, {open} waiting</span>
