@@ -30,6 +30,7 @@
 //!
 //! The other thing that an operator can load is a [`mod@policy`], which judges calls instead of carrying them out.
 
+mod arguments;
 mod call;
 #[cfg(feature = "config")]
 pub mod config;

@@ -38,7 +38,7 @@ use serde::de::DeserializeOwned;
 
 use crate::options::Options;
 use crate::schema::{SchemaOf, schema_of, schema_of_result};
-use crate::{Call, Failure};
+use crate::{Call, Failure, arguments};
 
 /// A tool: its declaration and, for a server tool, its function.
 ///
@@ -192,8 +192,7 @@ impl Tool<Server, Auto> {
         F: Fn(Args, &Call<'_>) -> Result<Out, Failure> + 'static,
     {
         let run = move |call: &Call<'_>, arguments: &str| {
-            let arguments = serde_json::from_str(arguments).map_err(|e| Failure::InvalidArguments(e.to_string()))?;
-            Ok(serde_json::to_string(&run(arguments, call)?)?)
+            Ok(serde_json::to_string(&run(arguments::read(arguments)?, call)?)?)
         };
         let options = Options { result: Some(schema_of_result::<Out>), ..Options::default() };
         Self::new::<Args>(name, description, Server { run: Box::new(run) }, options)
@@ -206,10 +205,7 @@ impl Tool<Server, Auto> {
         Args: DeserializeOwned + JsonSchema,
         F: Fn(Args, &Call<'_>) -> Result<String, Failure> + 'static,
     {
-        let run = move |call: &Call<'_>, arguments: &str| {
-            let arguments = serde_json::from_str(arguments).map_err(|e| Failure::InvalidArguments(e.to_string()))?;
-            run(arguments, call)
-        };
+        let run = move |call: &Call<'_>, arguments: &str| run(arguments::read(arguments)?, call);
         Self::new::<Args>(name, description, Server { run: Box::new(run) }, Options::default())
     }
 }
