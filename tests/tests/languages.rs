@@ -9,6 +9,8 @@
 mod developing;
 #[path = "languages/examples.rs"]
 mod examples;
+#[path = "languages/reaching.rs"]
+mod reaching;
 #[path = "languages/skeletons.rs"]
 mod skeletons;
 #[path = "languages/stopping.rs"]

@@ -241,15 +241,22 @@ const NO_PROGRAMS_INSIDE: [(&str, &str); 5] = [
     ("npm_config_node_options", "--no-warnings"),
 ];
 
-const NODE: &str = "install Node.js 20 or newer, with npm: https://nodejs.org";
+const NODE: &str = "install Node.js 20.19 or newer, with npm: https://nodejs.org";
 
+/// What `engines` in `package.json` of the SDK says.
 fn new_enough(version: &str) -> Result<(), Failed> {
-    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
-    if major.is_some_and(|major| major >= 20) {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse::<u32>().ok());
+    let fits = match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(20), Some(minor)) => minor >= 19,
+        (Some(22), Some(minor)) => minor >= 12,
+        (Some(major), Some(_)) => major > 22,
+        _ => false,
+    };
+    if fits {
         return Ok(());
     }
     Err(Failed::Missing {
-        what: format!("Node.js 20 or newer (the one of the PATH is {version})"),
+        what: format!("Node.js 20.19, or 22.12 or newer (the one of the PATH is {version})"),
         install: NODE.to_owned(),
     })
 }
@@ -329,9 +336,14 @@ mod tests {
 
     #[test]
     fn an_old_node_is_too_old() {
-        assert!(new_enough("v20.19.2").is_ok() && new_enough("v24.0.0").is_ok());
+        for fits in ["v20.19.0", "v20.20.2", "v22.12.0", "v23.0.0", "v24.1.0"] {
+            assert!(new_enough(fits).is_ok(), "{fits}");
+        }
+        for old in ["v20.18.3", "v21.7.3", "v22.11.0", "v20", "v20.x.1"] {
+            assert!(new_enough(old).is_err(), "{old}");
+        }
         let error = new_enough("v18.20.1").unwrap_err();
-        assert_eq!(error.to_string(), "Node.js 20 or newer (the one of the PATH is v18.20.1) is missing");
+        assert_eq!(error.to_string(), "Node.js 20.19, or 22.12 or newer (the one of the PATH is v18.20.1) is missing");
         assert!(new_enough("nonsense").is_err());
     }
 

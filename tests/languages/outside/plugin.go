@@ -1,11 +1,16 @@
-// A tool that works in steps until it is asked to stop, one that counts the calls that were,
-// and the tool of the skeleton, whose result is greater by one.
+// What a plugin has of the outside: a tool that works in steps until it is asked to stop, one that counts the calls that were, one
+// that reaches for everything and draws of every source of randomness, and the tool of the skeleton, whose result is greater by one.
 package main
 
 import (
+	"crypto/rand"
+	random "math/rand/v2"
+	"slices"
 	"strings"
 
 	"toolgate"
+	"toolgate/config"
+	"toolgate/httpclient"
 	"toolgate/keyvalue"
 )
 
@@ -43,6 +48,79 @@ func increment(by int64) (int64, error) {
 	return bucket.Increment("stopped", by)
 }
 
+type Where struct {
+	URL string `json:"url"`
+}
+
+var early = random.Uint64()
+
+func reach(_ *toolgate.Call, args Where) (map[string]any, error) {
+	greeting, there, err := config.Get("greeting")
+	if err != nil || !there {
+		return nil, err
+	}
+	_, given, err := config.Get("nothing")
+	if err != nil || given {
+		return nil, err
+	}
+	required, err := config.Require("greeting")
+	if err != nil {
+		return nil, err
+	}
+	stored, err := store()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := httpclient.Do(httpclient.Request{
+		Method: "POST", URL: args.URL, Header: []httpclient.Field{{Name: "x-own", Value: "mine"}}, Body: []byte("ping ü"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored["draws"] = []any{early, random.Uint64(), rand.Text()}
+	stored["configured"] = []any{greeting, nil, required}
+	stored["answer"] = []any{answer.Status, answer.Get("X-Answer"), string(answer.Body)}
+	return stored, nil
+}
+
+func store() (map[string]any, error) {
+	bucket, err := keyvalue.Open()
+	if err != nil {
+		return nil, err
+	}
+	if err := bucket.Set("gone", []byte("x")); err != nil {
+		return nil, err
+	}
+	if err := keyvalue.Write(bucket, "kept", []any{1, "ü"}); err != nil {
+		return nil, err
+	}
+	if err := bucket.Delete("gone"); err != nil {
+		return nil, err
+	}
+	count := 0
+	if err := keyvalue.Update(bucket, "count", func(value *int) error { *value++; count = *value; return nil }); err != nil {
+		return nil, err
+	}
+	kept, there, err := keyvalue.Read[any](bucket, "kept")
+	if err != nil {
+		return nil, err
+	}
+	_, gone, err := bucket.Get("gone")
+	if err != nil {
+		return nil, err
+	}
+	sum, err := bucket.Increment("sum", 2)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := bucket.Keys("")
+	slices.Sort(keys)
+	if gone {
+		kept = "what was deleted is there"
+	}
+	return map[string]any{"stored": []any{kept, nil, there, sum}, "keys": keys, "count": count}, err
+}
+
 type Text struct {
 	Text string `json:"text" description:"The text."`
 }
@@ -56,6 +134,7 @@ func init() {
 		toolgate.Server("work", "Takes steps until it is asked to stop, and gives the number of those that it took.", work,
 			toolgate.Streaming()),
 		toolgate.Server("stopped", "Gives the number of calls that were asked to stop and did.", stopped, toolgate.ReadOnly()),
+		toolgate.Server("reach", "Reaches for everything, and says what came of it.", reach),
 		toolgate.Server("hello_count", "Counts the words of a text, and one more.", count, toolgate.ReadOnly()),
 	)
 }

@@ -1,7 +1,8 @@
-// A tool that works in steps until it is asked to stop, one that counts the calls that were,
-// and the tool of the skeleton, whose result is greater by one.
+// What a plugin has of the outside: a tool that works in steps until it is asked to stop, one that counts the calls that were, one
+// that reaches for everything but requests, which QuickJS cannot send, and draws random numbers, and the tool of the skeleton, whose result is greater by one.
 
 import { plugin, tool } from "@toolgate/sdk";
+import { all, get, required } from "@toolgate/sdk/config";
 import { open } from "@toolgate/sdk/keyvalue";
 
 const work = tool({
@@ -35,6 +36,34 @@ const stopped = tool({
   run: () => open().increment("stopped", 0),
 });
 
+Math.random(); // while it is built: what is seeded then would be the same in every call
+
+const reach = tool({
+  name: "reach",
+  description: "Reaches for everything, and says what came of it.",
+  parameters: { type: "object", properties: { url: { type: "string" } } },
+  run() {
+    const bucket = open();
+    bucket.set("gone", { a: "ü" });
+    bucket.set("kept", [1, "ü"]);
+    bucket.delete("gone");
+    const count = bucket.update("count", (count = 0) => count + 1);
+    return {
+      draws: [Math.random(), Math.random()],
+      configured: [get("greeting"), get("nothing"), required("greeting")],
+      all: Object.keys(all()).sort(),
+      stored: [
+        bucket.get("kept"),
+        bucket.get("gone") ?? null,
+        bucket.has("kept"),
+        bucket.increment("sum", 2),
+      ],
+      keys: bucket.keys(),
+      count,
+    };
+  },
+});
+
 const count = tool({
   name: "hello_count",
   description: "Counts the words of a text, and one more.",
@@ -47,4 +76,4 @@ const count = tool({
   run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
 });
 
-export default plugin([work, stopped, count]);
+export default plugin([work, stopped, reach, count]);

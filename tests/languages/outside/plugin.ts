@@ -1,7 +1,9 @@
-// A tool that works in steps until it is asked to stop, one that counts the calls that were,
-// and the tool of the skeleton, whose result is greater by one.
+// What a plugin has of the outside: a tool that works in steps until it is asked to stop, one that counts the calls that were, one
+// that reaches for everything and draws random numbers, and the tool of the skeleton, whose result is greater by one.
 
 import { plugin, tool } from "@toolgate/sdk";
+import { all, get, required } from "@toolgate/sdk/config";
+import { request } from "@toolgate/sdk/http";
 import { open } from "@toolgate/sdk/keyvalue";
 import * as z from "zod";
 
@@ -32,6 +34,34 @@ const stopped = tool({
   run: () => open().increment("stopped", 0),
 });
 
+const reach = tool({
+  name: "reach",
+  description: "Reaches for everything, and says what came of it.",
+  parameters: z.strictObject({ url: z.string() }),
+  run({ url }) {
+    const bucket = open();
+    bucket.set("gone", { a: "ü" });
+    bucket.set("kept", [1, "ü"]);
+    bucket.delete("gone");
+    const count = bucket.update<number>("count", (count = 0) => count + 1);
+    const answer = request(url, { method: "POST", headers: { "x-own": "mine" }, body: "ping ü" });
+    return {
+      draws: [Math.random(), Math.random()],
+      configured: [get("greeting"), get("nothing"), required("greeting")],
+      all: Object.keys(all()).sort(),
+      stored: [
+        bucket.get("kept"),
+        bucket.get("gone") ?? null,
+        bucket.has("kept"),
+        bucket.increment("sum", 2),
+      ],
+      keys: bucket.keys(),
+      count,
+      answer: [answer.status, answer.header("X-Answer"), answer.text()],
+    };
+  },
+});
+
 const count = tool({
   name: "hello_count",
   description: "Counts the words of a text, and one more.",
@@ -40,4 +70,4 @@ const count = tool({
   run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
 });
 
-export default plugin([work, stopped, count]);
+export default plugin([work, stopped, reach, count]);

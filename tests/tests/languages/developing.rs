@@ -1,6 +1,6 @@
 //! A plugin in every language but Rust, which `doors_cli/developing.rs` and `skeletons.rs` have: from what `toolgate new` writes,
-//! with `toolgate dev`, to one that a host stops. A build takes many seconds in some languages, so each is used for all that it
-//! can show.
+//! with `toolgate dev`, to one that a host stops and that reaches for what it is granted. A build takes many seconds in some
+//! languages, so each is used for all that it can show.
 
 use std::fs;
 
@@ -8,6 +8,7 @@ use serde_json::json;
 use toolgate_tests::dev::{Dev, change, has};
 use toolgate_tests::host::{Host, Setup};
 
+use super::reaching::{self, Server};
 use super::{done, left_out, root, skeletons, stopping};
 
 /// What is done to the template of a language.
@@ -34,10 +35,11 @@ fn check(trial: &Trial) {
     if left_out() {
         return;
     }
-    let host = Setup::default().prepare();
+    let (host, server) = (Setup::default().prepare(), Server::start());
     done(&host, &["new", "hello", "--lang", trial.language]);
     let plugin = host.folder().join("hello");
-    let mut dev = start(&host, &["--plugins", "plugins", "--grant", "keyvalue"]);
+    fs::write(host.folder().join("grants.toml"), server.grants("hello")).unwrap();
+    let mut dev = start(&host, &["--plugins", "plugins", "--config", "grants.toml"]);
     let said = dev.round();
     has(&said, "built hello/build/hello.wasm: hello_count");
     assert!(said.iter().any(|line| line.contains(trial.tool)), "{said:#?}");
@@ -54,7 +56,9 @@ fn check(trial: &Trial) {
     assert!(errors.contains(trial.place), "{} is not in: {errors}", trial.place);
     assert!(fs::read(host.plugin_file("hello")).unwrap() == live, "what a host has is what was built before");
 
-    stopping::write(&plugin, trial.source);
+    // The plugin of the tests that follow. Its source is written last.
+    fs::write(plugin.join("toolgate-plugin.toml"), server.wants(trial.language)).unwrap();
+    fs::copy(root().join("tests/languages/outside").join(trial.source), plugin.join(trial.source)).unwrap();
     let mut said = dev.round();
     // Where it was faster than the second of two files.
     if said == refused {
@@ -64,8 +68,9 @@ fn check(trial: &Trial) {
     has(&said, "differs hello_count");
     has(&said, trial.differs);
     assert_eq!(dev.interrupt(), 0);
-    skeletons::only_its_own_folder_is_written(&host, &["dev.log"]);
-    stopping::check(fs::read(host.plugin_file("hello")).unwrap());
+    skeletons::only_its_own_folder_is_written(&host, &["dev.log", "grants.toml"]);
+    let host = stopping::check(fs::read(host.plugin_file("hello")).unwrap(), &server);
+    reaching::check(&host, &server, trial.language);
 }
 
 #[test]

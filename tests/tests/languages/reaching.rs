@@ -1,0 +1,119 @@
+//! What a component of each language reaches outside of itself, on the real host: the store, the configuration, a server on
+//! loopback, and randomness, which no two calls share.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+use toolgate_tests::host::Host;
+use toolgate_tests::http::told;
+
+/// A server that gives every request the same answer, and keeps what it heard: head and body.
+pub(crate) struct Server {
+    address: SocketAddr,
+    heard: Receiver<(String, String)>,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, heard) = channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = tell.send(answer(&mut stream.unwrap()));
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// What a plugin of this name is granted, as lines of a configuration.
+    pub(crate) fn grants(&self, plugin: &str) -> String {
+        format!(
+            "[plugin.{plugin}]\ncomponent = \"any\"\ngrants.keyvalue = true\n\
+             grants.config = {{ greeting = \"hello\", other = \"not wanted\" }}\n\
+             grants.http = [{{ url = \"http://{}/\", methods = [\"POST\"], private = true }}]\n",
+            self.address
+        )
+    }
+
+    /// What the plugin of a language wants, as its manifest says it.
+    pub(crate) fn wants(&self, language: &str) -> String {
+        let more = if has_http(language) {
+            format!(
+                "\n[[wants.http]]\nurl = \"http://{}/\"\nmethods = [\"POST\"]\nwhy = \"tries a request\"\n",
+                self.address
+            )
+        } else {
+            String::new()
+        };
+        "[wants.keyvalue]\nwhy = \"counts the calls that were asked to stop and did\"\n\n\
+         [[wants.config]]\nname = \"greeting\"\nwhy = \"tries the configuration\"\n"
+            .to_owned()
+            + &more
+    }
+}
+
+/// Reads one request and answers it.
+fn answer(stream: &mut TcpStream) -> (String, String) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    let said = "HTTP/1.1 201 Created\r\nx-answer: yes\r\ncontent-length: 7\r\nconnection: close\r\n\r\npong ü";
+    stream.write_all(said.as_bytes()).unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+/// QuickJS alone sends no requests.
+fn has_http(language: &str) -> bool {
+    language != "js"
+}
+
+/// Two calls of the component's tool `reach`, on a host that has it.
+#[track_caller]
+pub(crate) fn check(host: &Host, server: &Server, language: &str) {
+    let mut draws = Vec::new();
+    for count in 1..=2 {
+        let url = format!("http://{}/a?b=c", server.address);
+        let turn = host.agent.settled(&host.agent.call("reaching", "reach", json!({"url": url})));
+        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        let mut result = turn["calls"][0]["content"]["result"].as_object().unwrap().clone();
+        draws.push(result.remove("draws").unwrap().as_array().unwrap().clone());
+        assert_eq!(Value::Object(result), expected(language, count));
+        if has_http(language) {
+            let (head, body) = server.heard.recv().unwrap();
+            assert!(head.starts_with("POST /a?b=c HTTP/1.1\r\n") && head.contains("\r\nx-own: mine\r\n"), "{head}");
+            let lengths = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("content-length:"));
+            assert_eq!(lengths.collect::<Vec<_>>(), ["content-length: 7"], "{head}");
+            assert_eq!(body, "ping ü");
+        }
+    }
+    assert!(!draws[0].is_empty());
+    for (one, other) in draws[0].iter().zip(&draws[1]) {
+        assert_ne!(one, other, "what is drawn in two calls");
+    }
+}
+
+/// What the tool says, but for what it draws, in the so-many-th call. The key `stopped` is of the calls that were stopped before.
+fn expected(language: &str, count: u32) -> Value {
+    let mut expected = json!({
+        "configured": ["hello", null, "hello"],
+        "stored": [[1, "ü"], null, true, 2 * count],
+        "keys": ["count", "kept", "stopped", "sum"],
+        "count": count,
+    });
+    if has_http(language) {
+        expected["answer"] = json!([201, "yes", "pong ü"]);
+    }
+    // The SDKs of Go and C give no list of what is configured.
+    if !matches!(language, "go" | "c") {
+        expected["all"] = json!(["greeting"]);
+    }
+    expected
+}
