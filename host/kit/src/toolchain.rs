@@ -214,14 +214,20 @@ fn pip(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
 
 /// Installs what `package-lock.json` of a folder names. No package's scripts are run.
 fn npm(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
-    npm_command(kit)?.arg("ci").in_folder(folder).of_the_machine().run("installing npm packages").map(drop)
+    npm_command(kit, folder)?.arg("ci").of_the_machine().run("installing npm packages").map(drop)
 }
 
-/// npm, so that it keeps what it fetches in the cache, runs no package's scripts, and says nothing that is not needed.
-pub(crate) fn npm_command(kit: &Kit<'_>) -> Result<Invocation, Failed> {
+/// npm for the package in a folder, so that it keeps what it fetches in the cache, runs no package's scripts, and says nothing that
+/// is not needed.
+///
+/// It is started elsewhere, in a folder that is empty: git, which npm runs for packages that are repositories, obeys the
+/// configuration of the repository that it is started in, and a plugin's folder may have brought one along that names programs.
+pub(crate) fn npm_command(kit: &Kit<'_>, folder: &Path) -> Result<Invocation, Failed> {
     node().arg("--version").run("asking Node.js for its version").and_then(|version| new_enough(version.trim()))?;
     let quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
-    let npm = Invocation::new("npm").or_install("npm", NODE).args(quiet).args(NO_PROGRAMS);
+    let empty = kit.cache.of_tool("empty")?;
+    let npm = Invocation::new("npm").or_install("npm", NODE).in_folder(&empty).arg("--prefix").arg(folder);
+    let npm = npm.args(quiet).args(NO_PROGRAMS).env("GIT_CEILING_DIRECTORIES", kit.cache.folder().join("tools"));
     let npm = if kit.offline { npm.arg("--offline") } else { npm };
     let npm = NO_PROGRAMS_INSIDE.iter().fold(npm, |npm, (name, value)| npm.env(name, value));
     Ok(npm.env("npm_config_cache", kit.cache.of_tool("npm")?))

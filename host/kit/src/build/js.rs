@@ -111,7 +111,7 @@ fn packages(kit: &Kit<'_>, folder: &Path, package: &Value) -> Result<(), Failed>
     }
     (kit.say)("installing the packages of package.json");
     let how = if folder.join("package-lock.json").is_file() { "ci" } else { "install" };
-    npm_command(kit)?.arg(how).in_folder(folder).run("installing the plugin's packages").map(drop)
+    npm_command(kit, folder)?.arg(how).run("installing the plugin's packages").map(drop)
 }
 
 /// Whether the component needs any package but the SDK's. What only tests need is the author's to install.
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn no_program_of_a_plugin_is_run_whatever_its_npmrc_says() {
+    fn no_program_of_a_plugin_is_run_whatever_its_npmrc_and_its_repository_say() {
         if left_out() {
             return;
         }
@@ -158,6 +158,13 @@ mod tests {
         fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let evil = evil.display();
         write("plugin/.npmrc", &format!("ignore-scripts=false\nscript-shell={evil}\ngit={evil}\nshell={evil}\n"));
+        // As an archive can bring it along: git obeys the configuration of the repository that it is started in.
+        for (file, text) in [("HEAD", "ref: refs/heads/main\n"), ("objects/a", ""), ("refs/a", "")] {
+            write(&format!("plugin/.git/{file}"), text);
+        }
+        let core = ["sshCommand", "fsmonitor", "askPass", "gitProxy"].map(|key| format!("{key} = {evil}\n")).concat();
+        let url = format!("[url \"ext::{evil} \"]\ninsteadOf = file://\n[protocol \"ext\"]\nallow = always\n");
+        write("plugin/.git/config", &format!("[core]\n{core}{url}"));
         write("plugin/dep/package.json", r#"{"name":"dep","version":"1.0.0","scripts":{"postinstall":"./evil.sh"}}"#);
         let install = |dependency: &str| {
             let package = json!({"name": "plugin", "dependencies": {"dep": dependency},
