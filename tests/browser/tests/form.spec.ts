@@ -1,4 +1,5 @@
 // A form from a nested schema: what is wrong stands at its field, whether the page or the host found it.
+import { suspensionOf } from "../src/client";
 import { fixture } from "../src/components";
 import { button, expect, questions, test } from "../src/test";
 
@@ -124,4 +125,68 @@ test("edited arguments: what changes is shown, and what the host refuses stands 
   await button(card, "Approve as edited").click();
   await expect(card).toHaveAttribute("closed");
   expect((await agent.ended(turn)).content).toMatchObject({ ok: true, result: { amount_cents: 1500 } });
+});
+
+test("a form beside several responses: what is shown is sent, and no number is changed on its way", async ({
+  start,
+  enter,
+}) => {
+  const response = {
+    type: "object",
+    required: ["amount"],
+    properties: {
+      amount: { type: "integer", title: "Amount", default: 50 },
+      reference: { type: "integer", title: "Reference" },
+    },
+  };
+  const options = { title: "A refund", response, responses: ["approved", "rejected"] };
+  const host = await start({
+    components: { refund: fixture([{ name: "refund", executor: "human", options }]) },
+  });
+  const agent = host.token("agent", ["caller"]);
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const card = questions(page, "A refund").last();
+  const content = async (turn: Awaited<ReturnType<typeof agent.call>>) => (await agent.ended(turn)).content;
+
+  // Nobody touches the form: its default is sent all the same.
+  let turn = await agent.call("refunds", "refund", {});
+  await expect(card.getByLabel("Amount")).toHaveValue("50");
+  await button(card, "approved").click();
+  await expect(card).toHaveAttribute("closed");
+  expect(await content(turn)).toMatchObject({
+    ok: true,
+    result: { decision: "approved", data: { amount: 50 } },
+  });
+
+  // What is required is required, and digits that JavaScript would round are refused where they were typed.
+  await expect(questions(page)).toHaveCount(0);
+  turn = await agent.call("refunds", "refund", {});
+  await card.getByLabel("Amount").fill("");
+  await button(card, "approved").click();
+  await expect(card.getByLabel("Amount")).toHaveAttribute("aria-invalid", "true");
+  await card.getByLabel("Amount").fill("7");
+  await card.getByLabel("Reference").fill("12345678901234567890");
+  await button(card, "approved").click();
+  await expect(card.getByLabel("Reference")).toHaveAttribute("aria-invalid", "true");
+  await expect(card.getByLabel("Reference")).toHaveAccessibleDescription(/too many digits/);
+  await expect(card.getByLabel("Reference")).toHaveValue("12345678901234567890");
+  await card.getByLabel("Reference").fill("123456789");
+  await button(card, "approved").click();
+  await expect(card).toHaveAttribute("closed");
+  const data = { amount: 7, reference: 123456789 };
+  expect(await content(turn)).toMatchObject({ result: { decision: "approved", data } });
+
+  // To say no takes no form, which the card says, and a comment goes along.
+  await expect(questions(page)).toHaveCount(0);
+  turn = await agent.call("refunds", "refund", {});
+  await expect(card.getByText("Sent without what is entered here: “rejected”.")).toBeVisible();
+  await card.getByLabel("Comment, kept with the answer").fill("paid already");
+  await button(card, "rejected").click();
+  await expect(card).toHaveAttribute("closed");
+  expect(await content(turn)).toMatchObject({ ok: true, result: { decision: "rejected" } });
+  const asked = await agent.send<{ closed: { comment: string } }>(
+    "GET",
+    `/v1/suspensions/${suspensionOf(turn)}`,
+  );
+  expect(asked.closed.comment).toBe("paid already");
 });
