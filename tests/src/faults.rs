@@ -36,6 +36,8 @@ pub struct MortalStore {
     /// How many commits were refused because they use a standing approval, where all of them are.
     spent: AtomicUsize,
     spends: AtomicBool,
+    /// How many rows were read of what is due.
+    read: AtomicUsize,
 }
 
 impl MortalStore {
@@ -49,6 +51,7 @@ impl MortalStore {
             gates: Mutex::default(),
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
+            read: AtomicUsize::new(0),
         }
     }
 
@@ -81,6 +84,11 @@ impl MortalStore {
     /// How many commits were refused for that.
     pub fn spent(&self) -> usize {
         self.spent.load(Ordering::Relaxed)
+    }
+
+    /// How many rows of what is due were read since this was asked last.
+    pub fn read_of_due(&self) -> usize {
+        self.read.swap(0, Ordering::Relaxed)
     }
 
     fn fate(&self) -> Option<Death> {
@@ -164,8 +172,15 @@ impl Store for MortalStore {
         self.inner.find_call(conversation, call).await
     }
 
-    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.inner.due(until, limit).await
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let due = self.inner.due(after, until, limit).await?;
+        self.read.fetch_add(due.len(), Ordering::Relaxed);
+        Ok(due)
     }
 
     async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{Input, Span, SuspensionId, Timestamp, Turn, TurnId, Verdict};
+use domain::{Input, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId, Verdict};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ use crate::presence::clients_left;
 use crate::silence::judge;
 use crate::turns::Slot;
 
-/// How many turns are seen to before the index is read again.
+/// How many turns are read of an index at once.
 const BATCH: usize = 256;
 
 /// How many of them are seen to at once.
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 64;
 const COUNTED_AT_ONCE: usize = 8;
 
 /// The longest sleep. The clock may be set, and another host may have written to a shared store.
-const LONGEST: Span = Span::from_secs(60);
+pub(crate) const LONGEST: Span = Span::from_secs(60);
 
 /// How long a store that failed, or a turn that could not be seen to, is left alone.
 pub(crate) const BACKOFF: Span = Span::from_secs(1);
@@ -120,41 +120,53 @@ async fn restarted(inner: &Arc<Inner>, id: TurnId) -> Result<bool, Error> {
     inner.step(&entered, id, |_, _| Some(Input::Restarted)).await
 }
 
-/// Sees to everything that is due and says when to look again. What silence is about to approve is judged beside that.
+/// Sees to everything that is due and says when to look again. What silence is about to approve is judged beside that, and is not
+/// read again meanwhile.
 async fn look(inner: &Arc<Inner>, judging: &mut JoinSet<()>) -> Result<Timestamp, StoreFault> {
+    while judging.try_join_next().is_some() {}
+    let (silence, store, now) = (&inner.silence, &inner.parts.store, inner.parts.clock.now());
+    let (mut after, mut passes, mut stuck) = (silence.resume(now), true, false);
+    let mut turns = silence.due_besides(now);
     loop {
-        while judging.try_join_next().is_some() {}
-        let now = inner.parts.clock.now();
-        // Those that are being judged are still due, and before all others.
-        let due = inner.parts.store.due(now, BATCH + inner.silence.len()).await?;
-        let ids: Vec<_> = due.into_iter().map(|(id, _)| id).filter(|id| !inner.silence.is_all_of(*id, now)).collect();
-        if ids.is_empty() {
-            let next = inner.parts.store.due(Timestamp::MAX, 1 + inner.silence.len()).await?;
-            return Ok(inner.silence.next_of(&next).map_or(now + LONGEST, |at| at.min(now + LONGEST)));
-        }
-        let seen_to = see_to_all(ids, |id| see_to(inner, id)).await;
-        let mut progress = false;
-        for (id, (changed, silent)) in seen_to {
-            progress |= changed || !silent.is_empty();
-            silent.into_iter().for_each(|suspension| {
-                judging.spawn(judge(inner.clone(), id, suspension));
-            });
-        }
-        if !progress {
-            // Something is due that nothing can be done about. Looking again at once would spin.
-            return Ok(now + BACKOFF);
+        let page = store.due(after, now, BATCH).await?;
+        turns.extend(page.iter().map(|(id, _)| *id).filter(|id| !silence.judges(*id)));
+        stuck |= !see_to_these(inner, std::mem::take(&mut turns), judging).await;
+        passes = passes && silence.pass(&page);
+        after = page.last().map(|(id, due)| (due.at, *id));
+        if page.len() < BATCH {
+            break;
         }
     }
+    if stuck {
+        // Something is due that nothing can be done about. Looking again at once would spin.
+        return Ok(now + BACKOFF);
+    }
+    let later = store.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
+    let next = later.first().map(|(_, due)| due.at).into_iter().chain(silence.next_besides()).min();
+    Ok(next.map_or(now + LONGEST, |at| at.min(now + LONGEST)))
 }
 
-/// Feeds a tick to a turn. Returns whether it changed, and what of it is to be judged.
-async fn see_to(inner: &Arc<Inner>, id: TurnId) -> Result<(bool, Vec<SuspensionId>), Error> {
+/// Sees to turns that are due. Says whether something came of each.
+async fn see_to_these(inner: &Arc<Inner>, turns: Vec<TurnId>, judging: &mut JoinSet<()>) -> bool {
+    let due = turns.len();
+    let mut moved = 0;
+    for (id, (changed, silent)) in see_to_all(turns, |id| see_to(inner, id)).await {
+        moved += usize::from(changed || !silent.is_empty());
+        for (suspension, caller) in silent {
+            judging.spawn(judge(inner.clone(), id, suspension, caller));
+        }
+    }
+    moved == due
+}
+
+/// Feeds a tick to a turn. Returns whether it changed, and what of it is to be judged, with whose it is.
+async fn see_to(inner: &Arc<Inner>, id: TurnId) -> Result<(bool, Vec<(SuspensionId, PrincipalId)>), Error> {
     let entered = inner.turns.enter(id);
     let changed = inner.step(&entered, id, |turn, slot| Some(tick(inner, turn, slot, &[]))).await?;
     let slot = entered.lock().await;
-    let turn = slot.turn.as_ref().map(|(turn, _)| turn);
-    let silent = turn.map_or_else(Vec::new, |turn| inner.silence.begin(turn, inner.parts.clock.now()));
-    Ok((changed, silent))
+    let Some((turn, _)) = &slot.turn else { return Ok((changed, Vec::new())) };
+    let silent = inner.silence.begin(turn, inner.parts.clock.now()).into_iter();
+    Ok((changed, silent.map(|suspension| (suspension, turn.caller.clone())).collect()))
 }
 
 /// The time passes, for a turn. `silent` is what the policy made of calls that nobody answered.

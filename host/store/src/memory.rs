@@ -238,9 +238,15 @@ impl Store for MemoryStore {
         Ok(self.state().calls.get(&(conversation.clone(), call.clone())).copied())
     }
 
-    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
         let state = self.state();
-        let due = state.due.iter().take_while(|(at, _)| *at <= until);
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let due = state.due.range((from, Bound::Unbounded)).take_while(|(at, _)| *at <= until);
         Ok(due.filter_map(|(_, turn)| state.unfinished.get(turn).map(|due| (*turn, *due))).take(limit).collect())
     }
 

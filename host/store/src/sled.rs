@@ -165,8 +165,13 @@ impl Store for SledStore {
         self.reader.find_call(conversation, call).await
     }
 
-    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.reader.due(until, limit)
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.reader.due(after, until, limit)
     }
 
     async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {

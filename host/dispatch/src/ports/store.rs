@@ -67,8 +67,14 @@ pub trait Store: Send + Sync {
     /// The turn that a call id was submitted with.
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
 
-    /// Turns that are due at or before a time, soonest first, at most `limit`; with the time of each.
-    async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault>;
+    /// Turns that are due at or before a time, soonest first and those of one time in the order of ids, with the time of each, in
+    /// pages: those after the given one, at most `limit`.
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault>;
 
     /// Every turn that has not ended, in pages: those after the given one, in the order of ids.
     async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault>;

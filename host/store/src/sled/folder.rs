@@ -171,7 +171,6 @@ fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
 mod tests {
     use super::super::SledStore;
     use super::*;

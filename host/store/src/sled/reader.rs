@@ -95,9 +95,18 @@ impl Reader {
     }
 
     /// Not bounded by what is on disk: whoever acts on a turn loads it first, and loading waits.
-    pub(super) fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+    pub(super) fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let from = after.map_or_else(|| vec![keys::DUE], |(at, turn)| following(keys::due(at, turn)));
         let last = keys::due(until, TurnId::from_bits(u128::MAX));
-        let entries = self.tree.range(vec![keys::DUE]..=last).take(limit);
+        if from > last {
+            return Ok(Vec::new());
+        }
+        let entries = self.tree.range(from..=last).take(limit);
         entries
             .map(|entry| {
                 let (key, running) = entry.map_err(fault("read what is due"))?;

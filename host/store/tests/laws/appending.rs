@@ -69,7 +69,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     let c = conversation("c");
     assert_eq!(store.load(turn(2)).await.unwrap(), None);
     assert_eq!(store.find_call(&c, &call("new")).await.unwrap(), None);
-    assert_eq!(store.due(given::time(9), 9).await.unwrap(), []);
+    assert_eq!(store.due(None, given::time(9), 9).await.unwrap(), []);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
     assert_eq!(store.suspension(given::suspension(1)).await.unwrap(), None);
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, []);

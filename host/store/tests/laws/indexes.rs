@@ -15,17 +15,25 @@ pub(crate) async fn what_is_due_comes_soonest_first_and_moves(store: Subject) {
     }
     let all =
         [(turn(2), due(10, false)), (turn(3), due(20, true)), (turn(4), due(20, false)), (turn(1), due(30, false))];
-    assert_eq!(store.due(time(30), 9).await.unwrap(), all);
-    assert_eq!(store.due(time(29), 9).await.unwrap(), all[..3]);
-    assert_eq!(store.due(time(u64::MAX), 2).await.unwrap(), all[..2]);
-    assert_eq!(store.due(time(9), 9).await.unwrap(), []);
+    assert_eq!(store.due(None, time(30), 9).await.unwrap(), all);
+    assert_eq!(store.due(None, time(29), 9).await.unwrap(), all[..3]);
+    assert_eq!(store.due(None, time(u64::MAX), 2).await.unwrap(), all[..2]);
+    assert_eq!(store.due(None, time(9), 9).await.unwrap(), []);
+    let (mut after, mut paged) = (None, Vec::new());
+    while let [(id, at)] = store.due(after, time(30), 1).await.unwrap()[..] {
+        after = Some((at.at, id));
+        paged.push((id, at));
+    }
+    assert_eq!(paged, all);
+    assert_eq!(store.due(Some((time(20), turn(3))), time(20), 9).await.unwrap(), all[2..3]);
+    assert_eq!(store.due(Some((time(25), turn(0))), time(20), 9).await.unwrap(), [], "a time before the place");
 
     move_due(&store, 2, 1, Some(due(10, false)), Some(due(40, true))).await;
     move_due(&store, 3, 1, Some(due(20, true)), Some(due(20, false))).await;
     move_due(&store, 4, 1, Some(due(20, false)), Some(due(20, false))).await;
     move_due(&store, 1, 1, Some(due(30, false)), None).await;
     let all = [(turn(3), due(20, false)), (turn(4), due(20, false)), (turn(2), due(40, true))];
-    assert_eq!(store.due(time(u64::MAX), 9).await.unwrap(), all);
+    assert_eq!(store.due(None, time(u64::MAX), 9).await.unwrap(), all);
 }
 
 pub(crate) async fn unfinished_turns_come_in_pages_until_they_end(store: Subject) {

@@ -51,7 +51,7 @@ async fn a_store_remembers_everything() {
     assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap()[0].position, second);
     assert_eq!(store.owner(&conversation("c")).await.unwrap(), Some(principal("ann")));
     assert_eq!(store.find_call(&conversation("c"), &given::call("a")).await.unwrap(), Some(turn(1)));
-    assert_eq!(store.due(given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
+    assert_eq!(store.due(None, given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, "open")]);
     let owed = store.deliveries_due("pager", given::time(u64::MAX), 9).await.unwrap();
