@@ -33,11 +33,14 @@ export function send(request) {
 }
 
 /** @param {import("../http.d.ts").Sent} request */
-function open({ method, url, headers }) {
+function open({ method, url, headers, body }) {
   const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^#]*)/i.exec(url);
   if (!match) throw { refused: "invalid", why: `no scheme and host in the URL ${url}` };
   const [, scheme = "", authority, rest = ""] = match;
   const fields = new Fields();
+  const measured = headers.some(([name]) => name.toLowerCase() === "content-length");
+  // Without its length a body is sent in chunks, which not every server reads.
+  if (body && !measured) fields.append("content-length", toUtf8(String(body.length)));
   for (const [name, value] of headers)
     invalidUnless(`the header ${name}`, () => fields.append(name, toUtf8(value)));
   const outgoing = new OutgoingRequest(fields);
