@@ -32,6 +32,15 @@ fn tests(text: &str) -> BTreeSet<&str> {
     found
 }
 
+/// The tests of a TypeScript file: the titles, on one line with the `it` or `test` that they are given to.
+fn titles(text: &str) -> BTreeSet<&str> {
+    let called = text.lines().map(str::trim_start).filter_map(|line| {
+        let rest = line.strip_prefix("it").or_else(|| line.strip_prefix("test"))?;
+        rest.strip_prefix("(\"")
+    });
+    called.filter_map(|rest| rest.split_once('"')).map(|(title, _)| title).collect()
+}
+
 #[test]
 fn every_named_test_exists() {
     let mut findings = Vec::new();
@@ -40,7 +49,8 @@ fn every_named_test_exists() {
         for (path, name) in named(line) {
             count += 1;
             let text = read(path);
-            let exists = if path.ends_with(".rs") { tests(&text).contains(name) } else { text.contains(name) };
+            let found = if path.ends_with(".rs") { tests(&text) } else { titles(&text) };
+            let exists = found.contains(name);
             if !exists {
                 findings.push(format!("docs/seeds.md:{number}: {path} has no test {name}"));
             }
@@ -81,5 +91,7 @@ fn tests_and_names_are_read_as_they_are_written() {
     let text =
         "fn no() {}\n#[test]\n#[cfg(unix)]\nfn yes() {}\n    #[tokio::test(x)]\n    async fn later() {}\nfn last() {}";
     assert_eq!(tests(text), BTreeSet::from(["later", "yes"]));
+    let text = "it(\"is so\", () => {\n  test(\"and so\", async () => {});\n// it is said\ntell(\"it\");\nit.skip(\"is not\", f);\n";
+    assert_eq!(titles(text), BTreeSet::from(["and so", "is so"]));
     assert_eq!(named("| a | `x/y.rs::z`, `no::path`, `a/b` |").collect::<Vec<_>>(), [("x/y.rs", "z")]);
 }
