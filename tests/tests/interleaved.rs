@@ -19,8 +19,8 @@ use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
-    CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, Rejection, Role, Rule,
-    Rules, Span, StandingTerms, SuspensionId, Turn, TurnId, Verdict,
+    CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, PrincipalId, Rejection,
+    Role, Rule, Rules, Span, StandingTerms, SuspensionId, Turn, TurnId, Verdict,
 };
 use store::MemoryStore;
 use tokio::sync::Semaphore;
@@ -39,6 +39,7 @@ struct Judge {
     says: Mutex<Arc<Says>>,
     asked: Mutex<Vec<String>>,
     gate: Mutex<Option<Arc<Semaphore>>>,
+    stuck: Mutex<Option<(PrincipalId, Arc<Semaphore>)>>,
 }
 
 impl Judge {
@@ -52,6 +53,13 @@ impl Judge {
         *self.gate.lock().unwrap() = Some(gate.clone());
         gate
     }
+
+    /// Holds every question about a caller until this has a permit.
+    fn hold_all_of(&self, caller: &Principal) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        *self.stuck.lock().unwrap() = Some((caller.id.clone(), gate.clone()));
+        gate
+    }
 }
 
 #[async_trait]
@@ -61,6 +69,10 @@ impl Policy for Judge {
         self.asked.lock().unwrap().push(arguments.clone());
         let gate = self.gate.lock().unwrap().take();
         if let Some(gate) = gate {
+            drop(gate.acquire().await);
+        }
+        let stuck = self.stuck.lock().unwrap().clone();
+        if let Some((_, gate)) = stuck.filter(|(caller, _)| *caller == question.caller) {
             drop(gate.acquire().await);
         }
         let says = self.says.lock().unwrap().clone();
@@ -147,8 +159,12 @@ impl World {
     ) -> Self {
         let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
         let tools = Arc::new(WordTools::new(words, run));
-        let policy =
-            Arc::new(Judge { says: Mutex::new(Arc::new(says)), asked: Mutex::default(), gate: Mutex::default() });
+        let policy = Arc::new(Judge {
+            says: Mutex::new(Arc::new(says)),
+            asked: Mutex::default(),
+            gate: Mutex::default(),
+            stuck: Mutex::default(),
+        });
         let minted = AtomicU64::new(1);
         let host = Host::start(Parts {
             store: store.clone(),

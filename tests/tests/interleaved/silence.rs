@@ -30,3 +30,70 @@ async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
     settle().await;
     assert!(world.turn(turn.id).await.is_ended());
 }
+
+#[tokio::test]
+async fn whoever_has_many_silent_calls_keeps_nobody_elses_from_being_judged() {
+    let world = World::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    for n in 0..100 {
+        world.asks(&format!("a{n}"), "tool_0").await;
+    }
+    let bob = person("bob", Role::Caller);
+    let other = ConversationId::new("other").unwrap();
+    let request = TurnRequest { conversation: other.clone(), ..World::request(&[("b", "tool_0")], "{}") };
+    let turn = world.handle.submit(&bob, request).await.unwrap().turn.id;
+    world.asks("last", "tool_0").await;
+    let asked = || world.policy.asked.lock().unwrap().len();
+    let before = asked();
+    let _held = world.policy.hold_all_of(&agent());
+    world.clock.advance(PATIENCE);
+    settle().await;
+    assert!(world.handle.turn(&bob, &other, turn).await.unwrap().is_ended());
+    assert_eq!(
+        asked() - before,
+        16 + 2,
+        "so many of the one at once, and the other's, which is asked about again before it runs"
+    );
+}
+
+#[tokio::test]
+async fn a_backlog_that_is_being_judged_is_not_read_again_at_each_look() {
+    let tools = ["server!:expiry=approve", "server!"];
+    let world = World::new(&tools, Rules::default(), |_| Verdict::default());
+    let (mut silent, mut others) = (Vec::new(), Vec::new());
+    for n in 0..600 {
+        silent.push(world.asks(&format!("a{n}"), "tool_0").await.0);
+    }
+    for n in 0..20 {
+        world.clock.advance(Span::from_secs(1));
+        others.push(world.asks(&format!("b{n}"), "tool_1").await.0);
+    }
+    let held = world.policy.hold_all_of(&agent());
+    world.clock.advance(Span::from_secs(3580));
+    settle().await;
+    assert!(world.store.read_of_due() >= 600);
+    for turn in others {
+        assert!(!world.turn(turn).await.is_ended());
+        world.clock.advance(Span::from_secs(1));
+        settle().await;
+        assert_eq!(world.turn(turn).await.calls[0].outcome(), Some(&Outcome::Expired));
+    }
+    let read = world.store.read_of_due();
+    assert!(read < 200, "{read} rows");
+    // None of them is forgotten, those among them that could not be judged at first included.
+    world.policy.says({
+        let fails = AtomicU64::new(5);
+        move |_| {
+            let failed = fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            assert!(failed.is_err(), "the policy is broken, for a while");
+            Verdict::default()
+        }
+    });
+    held.add_permits(1);
+    for _ in 0..5 {
+        settle().await;
+        world.clock.advance(Span::from_secs(1));
+    }
+    for turn in silent {
+        assert!(world.turn(turn).await.calls[0].outcome().is_some());
+    }
+}
