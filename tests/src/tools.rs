@@ -25,6 +25,8 @@ const GONE: u8 = 2;
 const BROKEN: u8 = 3;
 /// Whoever runs it does.
 const CRASHING: u8 = 4;
+/// The operator does not let silence approve any of its calls any more.
+const WITHDRAWN: u8 = 5;
 
 /// A set of such tools.
 pub struct WordTools {
@@ -63,6 +65,11 @@ impl WordTools {
         self.known.store(CRASHING, Ordering::Relaxed);
     }
 
+    /// From now on, as after a restart under other settings, silence approves no call.
+    pub fn withdraw_silence(&self) {
+        self.known.store(WITHDRAWN, Ordering::Relaxed);
+    }
+
     /// The component is known again.
     pub fn restore(&self) {
         self.known.store(KNOWN, Ordering::Relaxed);
@@ -97,7 +104,17 @@ impl Tools for WordTools {
     }
 
     fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
-        self.find(name).ok().filter(|_| [KNOWN, CRASHING].contains(&self.known.load(Ordering::Relaxed)))
+        let live = self.find(name).ok()?;
+        match self.known.load(Ordering::Relaxed) {
+            KNOWN | CRASHING => Some(live),
+            WITHDRAWN => {
+                let LiveTool { tool, pinned, wait, rule, checks } = &*live;
+                let wait = Wait { on_expiry: OnExpiry::Error, ..wait.clone() };
+                let (tool, pinned, checks) = (tool.clone(), pinned.clone(), checks.clone());
+                Some(Arc::new(LiveTool { tool, pinned, wait, rule: *rule, checks }))
+            }
+            _ => None,
+        }
     }
 
     fn list(&self) -> Vec<Arc<LiveTool>> {

@@ -289,10 +289,19 @@ async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answe
 /// What becomes of a call of each executor that nobody answers, where the policy says this by then: the outcome, or what is
 /// waited for.
 async fn silent(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
+    silent_after(says, |_| {}).await
+}
+
+/// The same, after something happened to the tools while they waited.
+async fn silent_after(
+    says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
+    happens: impl FnOnce(&WordTools),
+) -> [String; 2] {
     let tools = ["client!:expiry=approve", "server!:expiry=approve"];
     let world = World::new(&tools, Rules::default(), |_| Verdict::default());
     let turns = [world.asks("a", "tool_0").await.0, world.asks("b", "tool_1").await.0];
     world.policy.says(says);
+    happens(&world.tools);
     world.clock.advance(PATIENCE);
     settle().await;
     let mut told = Vec::new();
@@ -311,6 +320,10 @@ async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
     assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks by now");
     let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     assert_eq!(silent(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
+    let named = |_: &str| Verdict { rule: Rule::Allow, ..needs(&["ann"], 1) };
+    assert_eq!(silent(named).await, ["Expired", "Expired"], "who has to approve is named");
+    let withdrawn = silent_after(|_| Verdict::default(), WordTools::withdraw_silence).await;
+    assert_eq!(withdrawn, ["Expired", "Expired"], "the operator allows it no more");
 }
 
 #[tokio::test]

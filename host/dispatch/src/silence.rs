@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::{Due, PrincipalId, Rule, Suspension, SuspensionId, Timestamp, Turn, TurnId, Verdict};
+use domain::{Due, OnExpiry, PrincipalId, Rule, Suspension, SuspensionId, Timestamp, Turn, TurnId, Verdict};
 use futures::FutureExt;
 use tokio::sync::Semaphore;
 
@@ -221,9 +221,17 @@ async fn verdict(
         (Asker::of(turn), call.clone())
     };
     let Some(pinned) = &call.pinned else { return Ok(None) };
-    let judged = inner.judge(&asker, pinned, &call.tool, &call.arguments).await;
-    let unjudged = |outcome| Verdict { rule: Rule::Deny, reason: Some(unknown(outcome).into()), ..Verdict::default() };
-    Ok(Some(judged.unwrap_or_else(unjudged)))
+    let live = match inner.recalled(pinned, &call.tool).await {
+        Ok(live) => live,
+        Err(outcome) => {
+            let reason = Some(unknown(outcome).into());
+            return Ok(Some(Verdict { rule: Rule::Deny, reason, ..Verdict::default() }));
+        }
+    };
+    let verdict = inner.parts.policy.judge(asker.question(&live, &call.arguments)).await;
+    // The operator may have taken back that silence approves calls of this tool, and then only a person does.
+    let rule = if live.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
+    Ok(Some(Verdict { rule, ..verdict }))
 }
 
 #[cfg(test)]

@@ -48,11 +48,11 @@ impl Digest {
     /// The 64 hexadecimal digits alone, as used in file names.
     #[must_use]
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+        let digits = |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| DIGITS[usize::from(digit)]);
+        let mut text = String::with_capacity(64);
+        text.extend(self.0.iter().flat_map(digits));
+        text
     }
 }
 

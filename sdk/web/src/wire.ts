@@ -57,6 +57,8 @@ export interface You {
   voted: boolean;
   /** The `binding` of that vote. A vote for another one takes its place. */
   binding?: string | null;
+  /** Whether the same approval would count for more than that vote does. Older hosts do not say. */
+  counts_again?: boolean;
 }
 
 /** How far a standing approval may go, where one may be given. */

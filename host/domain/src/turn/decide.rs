@@ -335,7 +335,9 @@ impl Draft {
             None if open.silence_approves() => return,
             _ => Verdict::default(),
         };
-        let approves = open.silence_approves() && verdict.rule == Rule::Allow;
+        // A policy that names people asks for them, whatever else it says.
+        let rule = if verdict.rule == Rule::Allow && !verdict.needs.is_empty() { Rule::Ask } else { verdict.rule };
+        let approves = open.silence_approves() && rule == Rule::Allow;
         let approved = approves.then_some(open.digest);
         self.push(Event::SuspensionExpired { call: index, suspension: open.id, approved, at: cx.now });
         match &open.on_expiry {
@@ -345,7 +347,7 @@ impl Draft {
             OnExpiry::Answer(value) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            OnExpiry::Approve => match verdict.rule {
+            OnExpiry::Approve => match rule {
                 Rule::Allow => self.proceed(index, cx),
                 // Nothing that a rule asks for is approved by silence.
                 Rule::Ask => self.settle(index, Outcome::Expired, cx),

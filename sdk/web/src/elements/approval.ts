@@ -66,6 +66,22 @@ export class ToolgateApproval extends Card {
     return this.#editor?.isOpen === true;
   }
 
+  /** Whether later calls are to be approved together with this one. */
+  get isStanding(): boolean {
+    return this.#standing?.isWanted === true;
+  }
+
+  /** What somebody says beside their answer, as a member of it. */
+  get comment(): { comment?: string } {
+    return this.#comment.said;
+  }
+
+  /** Whether to approve what was asked is nothing new, or takes this principal's approval of an edit back. */
+  get hasVoted(): boolean {
+    const { you } = this.suspension ?? {};
+    return you?.voted === true && (!you.counts_again || this.#hasVotedOtherwise);
+  }
+
   /** Approves, with the edited arguments and the standing approval if there are any. Says whether that was taken. */
   async approve(): Promise<boolean> {
     if (this.refuses()) return false;
@@ -78,14 +94,12 @@ export class ToolgateApproval extends Card {
       }
       if (edited.isChanged) answer.arguments = edited.value;
     }
-    if (this.#standing !== undefined && answer.arguments === undefined) {
-      const standing = this.#standing.read();
-      if (standing === "invalid") {
-        say(this.problem, "The bounds of the standing approval are wrong.");
-        return false;
-      }
-      if (standing !== undefined) answer.standing = standing;
+    const standing = this.#standing?.read();
+    if (standing === "invalid") {
+      say(this.problem, "The bounds of the standing approval are wrong.");
+      return false;
     }
+    if (standing !== undefined) answer.standing = standing;
     const isTaken = await this.send(answer);
     if (isTaken && this.#editor?.isOpen) this.#toggleEditor();
     return isTaken;
@@ -95,7 +109,12 @@ export class ToolgateApproval extends Card {
   async approveEditOf(binding: string): Promise<boolean> {
     const text = this.#people.textOf(binding);
     const { you, editable } = this.suspension ?? {};
-    if (text === undefined || editable === "none" || you?.binding === binding) return false;
+    if (text === undefined || editable === "none") return false;
+    if (you?.binding === binding && !you.counts_again) return false;
+    if (this.isStanding) {
+      this.complain("With an edit, later calls are not approved as well: take that tick away first.");
+      return false;
+    }
     return this.send({ decision: "approve", ...this.#comment.said, arguments: new RawJson(text) });
   }
 
@@ -153,20 +172,23 @@ export class ToolgateApproval extends Card {
     for (const button of [this.#approve, this.#deny, this.#edit, this.#hand]) {
       button.setAttribute("aria-disabled", String(blocked));
     }
-    const isVote = you?.voted === true && !this.isEditing && !this.#hasVotedOtherwise;
-    if (isVote) this.#approve.setAttribute("aria-disabled", "true");
+    if (this.hasVoted && !this.isEditing && !this.#hasVotedOtherwise)
+      this.#approve.setAttribute("aria-disabled", "true");
     this.#inputs.hidden = over;
     this.#delegate.hidden = over;
     this.#expiry.hidden = this.closed !== undefined;
     if (over) this.#editor?.close();
-    if (this.#standing !== undefined) this.#standing.element.hidden = this.#editor?.isOpen === true;
+    this.#standing?.edit(this.isEditing);
     fill(this.#edit, this.isEditing ? "Leave editing" : "Edit arguments");
     if (!this.#armed) this.#arm(false);
     if (this.closed !== undefined) return;
     if (you?.may_answer === false) say(this.status, line(you.why_not ?? "You may not answer this."));
     else if (you?.voted === true) {
       const what = this.#hasVotedOtherwise ? " with edited arguments" : "";
-      say(this.status, `You have approved${what}. More approvals are needed.`);
+      const more = you.counts_again
+        ? "By now you are asked for more: approve once more."
+        : "More approvals are needed.";
+      say(this.status, `You have approved${what}. ${more}`);
     }
   }
 

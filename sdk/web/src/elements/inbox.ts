@@ -149,13 +149,9 @@ export class ToolgateInbox extends HTMLElement {
     const toolgate = this.#toolgate;
     const ready: Item[] = [];
     for (const item of this.#selectedItems()) {
-      const { card } = item;
-      if (card instanceof ToolgateApproval && card.isEditing)
-        card.complain("Left out: its arguments are being edited.");
-      else if (decision === "approve" && item.suspension.you?.voted === true)
-        // Who approved an edit of it does not take that back by the way.
-        card.complain("Left out: you have approved it already.");
-      else ready.push(item);
+      const why = leftOut(item.card, decision);
+      if (why === undefined) ready.push(item);
+      else item.card.complain(`Left out: ${why}`);
     }
     if (toolgate === undefined || ready.length === 0 || this.#isSending) return;
     this.#isSending = true;
@@ -164,10 +160,11 @@ export class ToolgateInbox extends HTMLElement {
     try {
       for (let at = 0; at < ready.length; at += BATCH) {
         const part = ready.slice(at, at + BATCH);
-        const answers = part.map(({ suspension: { suspension, digest } }) => ({
+        const answers = part.map(({ card, suspension: { suspension, digest } }) => ({
           suspension,
           decision,
           expect_digest: digest,
+          ...(card instanceof ToolgateApproval && card.comment),
         }));
         taken += this.#report(await toolgate.resolveAll(answers));
       }
@@ -418,6 +415,16 @@ export class ToolgateInbox extends HTMLElement {
     } else return;
     event.preventDefault();
   }
+}
+
+/** Why a card is not answered together with others, if it is not: what was entered on it would be lost without a word. */
+function leftOut(card: Card, decision: "approve" | "deny"): string | undefined {
+  if (!(card instanceof ToolgateApproval)) return undefined;
+  if (card.isEditing) return "its arguments are being edited.";
+  if (decision === "deny") return undefined;
+  // Who approved an edit of it does not take that back by the way.
+  if (card.hasVoted) return "you have approved it already.";
+  return card.isStanding ? "it is to approve later calls as well. Approve it by itself." : undefined;
 }
 
 function cardFor(kind: Kind): Card {

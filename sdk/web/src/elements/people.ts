@@ -133,7 +133,8 @@ export class People {
 function whyNot({ you, editable }: Suspension, { binding }: Edit): string {
   if (you?.may_answer === false) return line(you.why_not ?? "You may not answer this.");
   if (editable === "none") return "The arguments of this call may not be edited.";
-  return you?.voted === true && you.binding === binding ? "You have approved this edit." : "";
+  const isMine = you?.voted === true && you.binding === binding && !you.counts_again;
+  return isMine ? "You have approved this edit." : "";
 }
 
 function hasEdit({ arguments: edited, display }: Vote): boolean {

@@ -6,9 +6,13 @@ import type { StandingLimits, StandingRequest, Suspension } from "../wire.js";
 import { freshId, make } from "./dom.js";
 
 const MINUTE = 60_000;
+const NOT_WITH_EDITS =
+  "Later calls are not approved while the arguments are edited. Leave editing to approve them as well.";
 
 export class StandingControls {
   readonly element: HTMLElement;
+  readonly #controls: HTMLElement;
+  readonly #note = make("p", { class: "muted" }, NOT_WITH_EDITS);
   readonly #wanted = make("input", { attributes: { type: "checkbox", id: freshId() } });
   readonly #minutes: HTMLInputElement;
   readonly #uses: HTMLInputElement;
@@ -53,9 +57,9 @@ export class StandingControls {
       bounds.hidden = !this.#wanted.checked;
     });
     const wanted = `Approve later calls of ${line(suspension.tool)} like this one by ${line(suspension.caller)} as well`;
-    this.element = make(
+    this.#controls = make(
       "div",
-      { part: "standing", class: "fields" },
+      { class: "fields" },
       make(
         "div",
         { class: "choice" },
@@ -64,11 +68,25 @@ export class StandingControls {
       ),
       bounds,
     );
+    this.element = make("div", { part: "standing" }, this.#controls, this.#note);
+    this.edit(false);
+  }
+
+  /** Takes the controls away while the arguments are edited; what was entered there then says that it does not count. */
+  edit(isEditing: boolean): void {
+    this.#controls.hidden = isEditing;
+    this.#note.hidden = !isEditing || !this.#wanted.checked;
+    this.element.hidden = this.#controls.hidden && this.#note.hidden;
+  }
+
+  /** Whether later calls are to be approved as well. */
+  get isWanted(): boolean {
+    return this.#wanted.checked && !this.#controls.hidden;
   }
 
   /** What is asked for, if anything is. */
   read(): StandingRequest | undefined | "invalid" {
-    if (!this.#wanted.checked) return undefined;
+    if (!this.isWanted) return undefined;
     const [minutes, uses] = [read(this.#minutes), read(this.#uses)];
     if (minutes === undefined || uses === undefined) return "invalid";
     const kept = this.#pins.filter(({ input }) => input.checked);

@@ -1770,6 +1770,8 @@ export interface components {
         You: {
             /** @description The `binding` of that vote. A vote for another one takes its place. */
             binding?: string | null;
+            /** @description Whether the same approval would count for more than that vote does: they have voted, and were asked for more since then. */
+            counts_again: boolean;
             /** @description Whether an answer of theirs would be taken now. */
             may_answer: boolean;
             /** @description Whether they have approved it already, and it takes others as well. */
