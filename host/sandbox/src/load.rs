@@ -13,7 +13,7 @@ use crate::structure::StructureBound;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The bytes are no WebAssembly: what they are instead, as far as their beginning tells.
-    #[error("{0}, and no WebAssembly: a plugin is a component, as `toolgate build` makes it of a plugin's folder")]
+    #[error("not a WebAssembly component but {0}; `toolgate build` makes a component of a plugin's folder")]
     NotWebAssembly(&'static str),
     /// The bytes are WebAssembly, and not a component.
     #[error("not a WebAssembly component: {0}")]

@@ -171,6 +171,8 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
     let problem: Problem = serde_json::from_str(text).unwrap_or_default();
     let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
     let said = problem.detail.filter(|detail| !detail.is_empty()).unwrap_or(problem.title);
+    // As the host words it: whoever submits to one that is not there begins it, so this one is somebody else's.
+    let of_others = said.starts_with("there is no such conversation");
     let mut report = Report::new(exit, if said.is_empty() { format!("the host answered {status}") } else { said });
     for violation in problem.errors {
         let place = if violation.pointer.is_empty() { String::new() } else { format!("at {}: ", violation.pointer) };
@@ -190,6 +192,10 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
+        ("not-found", _) if of_others => report.hint(
+            "a conversation belongs to whoever submitted to it first: name one of your own with --conversation or \
+             TOOLGATE_CONVERSATION",
+        ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
             report.hint("the token is not one of this host's; `toolgate token list` shows who holds one")
         }

@@ -8,6 +8,7 @@ mod developing;
 mod hostile;
 mod making;
 mod offline;
+mod wrong;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

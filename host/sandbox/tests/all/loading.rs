@@ -150,7 +150,7 @@ fn what_is_no_plugin_is_told_apart() {
     ] {
         let refused = refuse(bytes);
         assert!(matches!(refused, LoadError::NotWebAssembly(kind) if kind == expected), "{refused}");
-        let said = format!("{expected}, and no WebAssembly: a plugin is a component, as `toolgate build` makes it");
+        let said = format!("not a WebAssembly component but {expected}; `toolgate build` makes a component");
         assert!(refused.to_string().starts_with(&said), "{refused}");
     }
     assert!(matches!(refuse(b"\0asm"), LoadError::Malformed(_)));

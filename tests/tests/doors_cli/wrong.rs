@@ -1,0 +1,60 @@
+//! What a person gives a command by mistake is refused in words that say what it is, what is expected and what to do.
+
+use std::fs;
+
+use serde_json::json;
+use toolgate_tests::host::Setup;
+
+use crate::{completion, file, function};
+
+/// What to do about it.
+const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
+
+#[test]
+fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
+    let host = Setup::default().prepare();
+    let rows: [(&[u8], &str, &str); 5] = [
+        (b"hello\n", "not a WebAssembly component but a text", BUILD),
+        (b"", "not a WebAssembly component but an empty file", BUILD),
+        (b"\x7fELF\x02\x01\x01", "not a WebAssembly component but a program or library for Linux", BUILD),
+        (b"(component)", "not a WebAssembly component but the text of a WebAssembly component", BUILD),
+        (b"\0asm\x01\0\0\0", "a core module and not a component: ", "build it with `toolgate build`"),
+    ];
+    let commands: [(&[&str], &[&str]); 4] =
+        [(&["check"], &[]), (&["conform"], &[]), (&["call"], &["tool", "{}"]), (&["pack"], &["--out", "out.wasm"])];
+    for (bytes, is, expected) in rows {
+        fs::write(host.folder().join("wrong.wasm"), bytes).unwrap();
+        for (before, behind) in commands {
+            let said = host.cli(None, &[before, &["wrong.wasm"], behind].concat());
+            let text = format!("{}{}", said.out, said.err);
+            assert_eq!(said.code, 1, "{before:?} {is}: {said:?}");
+            assert!(text.contains(&format!("{is}{expected}")), "{before:?}: {said:?}");
+            assert!(text.contains("build/NAME.wasm") || is.starts_with("a core"), "{before:?} {is}: {said:?}");
+        }
+    }
+    fs::create_dir(host.folder().join("folder.wasm")).unwrap();
+    for (before, behind) in commands {
+        let said = host.cli(None, &[before, &["folder.wasm"], behind].concat());
+        assert_eq!(said.code, 2, "{before:?}: {said:?}");
+        assert!(said.err.contains("error: folder.wasm is a folder, and no component"), "{before:?}: {said:?}");
+        assert!(said.err.contains("hint: `toolgate build` makes a component of a plugin's folder"), "{said:?}");
+    }
+    assert!(!host.folder().join("out.wasm").exists());
+    // Nothing can be said of its interface or its imports.
+    fs::write(host.folder().join("wrong.wasm"), "hello").unwrap();
+    let said = host.cli(None, &["conform", "wrong.wasm"]);
+    assert!(!said.out.contains("  pass  "), "{said:?}");
+}
+
+#[test]
+fn whoever_submits_to_a_conversation_of_others_is_told_to_name_another() {
+    let host = Setup::with(&["textkit"]).start();
+    file(&host, "answer.json", &completion(json!([function("call_1", "text_stats", &json!({"text": "a"}))])));
+    assert_eq!(host.cli(Some(&host.agent), &["submit", "answer.json"]).code, 0);
+    let other = host.token("other", &["caller"], None);
+    let said = host.cli(Some(&other), &["submit", "answer.json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("hint: a conversation belongs to whoever submitted to it first"), "{said:?}");
+    assert!(said.err.contains("--conversation"), "{said:?}");
+    assert_eq!(host.cli(Some(&other), &["submit", "answer.json", "--conversation", "others"]).code, 0);
+}
