@@ -79,7 +79,6 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
         "empty",
         "largest",
         "numbers",
-        "determinism",
         "idempotency",
         "start",
         "memory",
@@ -99,7 +98,19 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
     let lie = json!({"toolgate": 1, "tools": []}).to_string();
     let mut large = fine.clone();
     large.extend(section("padding", &vec![0; 9 << 20]));
+    let mut short = tool("largest");
+    short["parameters"]["properties"]["text"]["maxLength"] = json!(40);
+    // Variations of a call that fails before it looks at its text would show nothing.
+    let early = json!([
+        {"tool": "unicode", "arguments": {"text": "a", "n": 13}, "failure": "unavailable"},
+        {"tool": "unicode", "arguments": {"text": "a", "n": 1}},
+    ]);
+    // It counts how far it comes, and by chance may come as far again; hardly for two calls.
+    let twice = json!([{"tool": "determinism", "arguments": {}}, {"tool": "determinism", "arguments": {}}]);
     cases.extend([
+        ("determinism", wayward(&[tool("determinism")]), twice),
+        ("largest", wayward(&[short]), json!([])),
+        ("unicode", wayward(&[tool("unicode")]), early),
         ("loads", fine[..fine.len() / 2].to_vec(), json!([])),
         ("imports", illegal("intruder"), json!([])),
         ("declares", wayward(&[gated]), json!([])),

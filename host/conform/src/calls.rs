@@ -1,5 +1,6 @@
 //! Rows that need calls. First whether a tool answers at all; only then what it makes of the unusual.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use dispatch::ports::Checks;
@@ -16,7 +17,7 @@ use crate::{Requirement, loading, samples, variations};
 struct Called<'a> {
     tool: &'a Tool,
     checks: Arc<dyn Checks>,
-    /// Arguments of which it answered.
+    /// Arguments of which it answered, with a result before with a failure, and the richest first.
     samples: Vec<Value>,
 }
 
@@ -56,7 +57,10 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example
         return;
     }
     report.skip_rest("no tool answered, or none takes such arguments");
-    let mut least: Option<Spent> = None;
+    if !run.iter().any(|tool| tool.streaming) {
+        report.skip(Requirement::Stop, "no tool streams");
+    }
+    let (mut least, mut taken): (Option<Spent>, _) = (None, (0, 0));
     for tool in run {
         let mut called = Called { tool, checks: registry::checks(tool), samples: Vec::new() };
         if let Some(spent) = answers(world, &mut called, examples, report).await {
@@ -66,7 +70,7 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example
             continue;
         }
         unusual(world, &called, report).await;
-        broken(world, &called, report).await;
+        broken(world, &called, &mut taken, report).await;
         twice(world, &called, report).await;
         stopped(world, &called, report).await;
     }
@@ -83,7 +87,7 @@ async fn answers(
     examples: &[Example],
     report: &mut Report,
 ) -> Option<Spent> {
-    let mut least = None;
+    let (mut least, mut samples) = (None, Vec::new());
     let mut ran_any = false;
     let home = world.home();
     let name = called.tool.name.as_str();
@@ -106,9 +110,12 @@ async fn answers(
         }
         if let Some(spent) = settle(called, &ran, &arguments, report) {
             least = Some(spent);
-            called.samples.push(arguments);
+            samples.push((matches!(ran.outcome, Outcome::Ok { .. }), arguments));
         }
     }
+    // What is made of a sample shows little where the tool fails before it looks at it.
+    samples.sort_by_key(|(has_result, sample)| (!has_result, Reverse(variations::size(sample))));
+    called.samples.extend(samples.into_iter().map(|(_, sample)| sample));
     if !ran_any {
         let Some(sample) = samples::of(&value(&called.tool.parameters)).filter(|sample| called.fits(sample)) else {
             let what = "the kit found no arguments for it";
@@ -257,7 +264,7 @@ fn code_of(outcome: &Outcome) -> FailureCode {
     }
 }
 
-/// The variations of the first sample that fit the schema.
+/// The variations of the best sample that fit the schema.
 fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
     let sample = called.samples.first().into_iter();
     sample.flat_map(|sample| variations::changed(sample, change)).filter(|arguments| called.fits(arguments)).collect()
@@ -265,36 +272,60 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
 
 /// With the longest text that both the schema and the host take, in the place of each text.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
-    let room = world.limits.arguments.saturating_sub(json(called.samples.first().unwrap_or(&Value::Null)).size() + 64);
-    let mut length = room;
-    while length >= 64 {
-        let text = "lorem ipsum ".repeat(length / 12);
-        let made =
-            called.samples.first().map(|sample| variations::changed(sample, &|value| variations::text(value, &text)));
-        let fitting: Vec<Value> = made
-            .into_iter()
-            .flatten()
-            .filter(|made| json(made).size() <= world.limits.arguments && called.fits(made))
-            .collect();
-        if !fitting.is_empty() {
-            return fitting;
-        }
+    let Some(sample) = called.samples.first() else { return Vec::new() };
+    let with = |length: usize| {
+        let mut text = "lorem ipsum ".repeat(length / 12 + 1);
+        text.truncate(length);
+        variations::changed(sample, &|value| variations::text(value, &text))
+    };
+    let fits = |made: &Value| json(made).size() <= world.limits.arguments && called.fits(made);
+    let places = 0..with(0).len();
+    places
+        .filter_map(|place| longest(world.limits.arguments, &|length| with(length).swap_remove(place), &fits))
+        .collect()
+}
+
+/// What is made of the greatest length, of at most so much, that fits. A schema that takes a length takes the shorter ones,
+/// as a rule; where it does not, some length is found or none.
+fn longest(most: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> bool) -> Option<Value> {
+    let (mut beyond, mut length) = (most, most);
+    while !fits(&made(length)) {
+        beyond = length;
         length /= 4;
+        if length == 0 {
+            return None;
+        }
     }
-    Vec::new()
+    while length + 1 < beyond {
+        let middle = length.midpoint(beyond);
+        if fits(&made(middle)) {
+            length = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    Some(made(length))
 }
 
 /// Arguments that break the schema. A host refuses them before the plugin sees them; a plugin that relies on that is one
-/// mistake away from a trap.
-async fn broken(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+/// mistake away from a trap, or from a result that nobody checked. How many gave one is told, and says nothing against it.
+async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut Report) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
-        report.looked(Requirement::InvalidArguments);
         let ran = world.run(&world.home(), called.asked(), &json(&arguments), 1).await;
         if let Some(problem) = trapped(called, &ran, &arguments) {
             report.problem(Requirement::InvalidArguments, problem);
         }
         failures(called, &ran, report);
+        taken.0 += usize::from(matches!(ran.outcome, Outcome::Ok { .. }));
+        taken.1 += 1;
+        let note = match taken {
+            (0, all) => format!("{all} of them, and each failed with a reason"),
+            (results, all) => {
+                format!("{results} of {all} gave a result: before this component stands the host's check alone")
+            }
+        };
+        report.note(Requirement::InvalidArguments, note);
     }
 }
 
@@ -315,7 +346,12 @@ async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
     let mut problem =
         |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });
     match &ran.outcome {
-        Outcome::Failed(failure) if matches!(failure.code, FailureCode::Trapped | FailureCode::OutOfTime) => {
+        Outcome::Failed(failure)
+            if matches!(
+                failure.code,
+                FailureCode::Trapped | FailureCode::OutOfTime | FailureCode::OutOfMemory | FailureCode::LimitExceeded
+            ) =>
+        {
             problem(format!("asked for a tool that it does not have, it ended {}", failure.code.as_str()));
         }
         Outcome::Ok { .. } => problem("it gave a result for a tool that it does not have".into()),

@@ -73,7 +73,11 @@ impl Requirement {
         (Self::Results, "results", "results are JSON and fit the declared schema"),
         (Self::Examples, "examples", "the author's examples end as they say"),
         (Self::Failures, "failures", "a failure says what was wrong"),
-        (Self::InvalidArguments, "invalid-arguments", "arguments that break the schema are a failure, not a trap"),
+        (
+            Self::InvalidArguments,
+            "invalid-arguments",
+            "arguments that break the schema are no trap, and a failure says why",
+        ),
         (Self::UnknownTool, "unknown-tool", "a tool that it does not have is a failure, not a trap"),
         (Self::Progress, "progress", "progress comes from streaming tools, has words and does not go back"),
         (Self::Stop, "stop", "a call that is asked to stop comes to its end"),

@@ -86,6 +86,15 @@ fn altered(
     }
 }
 
+/// How many values there are within a value, itself included.
+pub(crate) fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.values().map(size).sum(),
+        _ => 0,
+    }
+}
+
 /// A text in the place of a text.
 pub(crate) fn text(value: &Value, new: &str) -> Option<Value> {
     value.is_string().then(|| json!(new))

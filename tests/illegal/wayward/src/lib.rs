@@ -57,13 +57,16 @@ impl server::Guest for Wayward {
                 return Err(Failure::InvalidArguments(words));
             }
         };
+        if call.tool == "unicode" && arguments.n == 13.0 {
+            return Err(Failure::Unavailable("not with this number".into()));
+        }
         let mut size = arguments.text.len() as u64;
         match call.tool.as_str() {
             "answers" => panic!("it never answers"),
             "results" => return Ok(json!({"size": "large"}).to_string()),
             "unicode" => assert!(arguments.text.is_ascii(), "beyond ASCII"),
             "empty" => assert!(!arguments.text.is_empty(), "no text"),
-            "largest" => assert!(arguments.text.len() < 10_000, "too long"),
+            "largest" => assert!(arguments.text.len() < 10_000 && arguments.text.len() != 40, "too long"),
             "numbers" => assert!(arguments.n.abs() < 1e9, "out of range"),
             "progress" => report([0.5, 0.25].into_iter(), false),
             "streams" => report((1..=20).map(|n| f64::from(n) / 20.0), true),
@@ -86,12 +89,12 @@ fn report(fractions: impl Iterator<Item = f64>, listens: bool) {
     }
 }
 
-/// How often it asked before it was told to stop, which is never twice the same.
+/// How often it asked before it was told to stop, which is hardly ever twice the same.
 fn patience() -> u64 {
     let mut asked = 0;
     while !host::stop_requested() {
         // Some work in between: calls of the host are limited.
-        asked += u64::from((0..50_000_u32).fold(0, |sum, n| black_box(sum ^ n)) < u32::MAX);
+        asked += u64::from((0..10_000_u32).fold(0, |sum, n| black_box(sum ^ n)) < u32::MAX);
     }
     asked
 }
