@@ -17,7 +17,7 @@ test.describe("with the keyboard alone", () => {
         },
       },
     } as const;
-    const edited = { name: "edited", approval: "requires-approval", options: { editable: "all" } } as const;
+    const edited = { name: "reworded", approval: "requires-approval", options: { editable: "all" } } as const;
     const host = await start({ plugins: ["lab"], components: { words: fixture([question, edited]) } });
     const [agent, alice] = [host.token("agent", ["caller"]), host.token("alice", ["approver"])];
     const page = await visit({ baseURL: host.url });
@@ -31,7 +31,7 @@ test.describe("with the keyboard alone", () => {
     const turns = [
       await agent.call("keys", "gated_echo", { value: "yes" }),
       await agent.call("keys", "gated_echo", { value: "no" }),
-      await agent.call("keys", "edited", { value: 1 }),
+      await agent.call("keys", "reworded", { value: 1 }),
       await agent.call("keys", "when", {}),
     ] as const;
     await expect(page.locator("toolgate-inbox [part~=item]")).toHaveCount(4);
@@ -58,24 +58,24 @@ test.describe("with the keyboard alone", () => {
     await expect(approvals(page, "Echo no?").getByRole("status")).toHaveText("Denied by alice.");
 
     await keyboard.press("j");
-    await expect(card("edited")).toBeFocused();
-    await expect(approvals(page, "edited").getByRole("button", { name: "Approve" })).toBeEnabled();
+    await expect(card("reworded")).toBeFocused();
+    await expect(approvals(page, "reworded").getByRole("button", { name: "Approve" })).toBeEnabled();
     await keyboard.press("e");
-    await expect(approvals(page, "edited").getByLabel("Arguments, as JSON")).toBeFocused();
+    await expect(approvals(page, "reworded").getByLabel("Arguments, as JSON")).toBeFocused();
     await keyboard.press("ControlOrMeta+a");
     await keyboard.type('{"value": 2}');
     await keyboard.press("Escape");
-    await expect(approvals(page, "edited").getByLabel("Arguments, as JSON")).toBeHidden();
+    await expect(approvals(page, "reworded").getByLabel("Arguments, as JSON")).toBeHidden();
     await keyboard.press("e");
     await keyboard.press("ControlOrMeta+a");
     await keyboard.type('{"value": 3}');
-    const approve = approvals(page, "edited").getByRole("button", { name: "Approve as edited" });
+    const approve = approvals(page, "reworded").getByRole("button", { name: "Approve as edited" });
     for (let stops = 0; !(await approve.evaluate((one) => one.matches(":focus"))); stops += 1) {
       expect(stops, "the button is not reached with Tab").toBeLessThan(10);
       await keyboard.press("Tab");
     }
     await keyboard.press("Enter");
-    await expect(approvals(page, "edited").getByRole("status")).toHaveText("Approved by alice.");
+    await expect(approvals(page, "reworded").getByRole("status")).toHaveText("Approved by alice.");
 
     await keyboard.press("j");
     await expect(questions(page).getByRole("article")).toBeFocused();
