@@ -96,9 +96,15 @@ func object(place string, raw json.RawMessage, into reflect.Value) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", or(place), err)
 	}
+	// The schema that a type says itself may allow more than the type has.
+	open := implements(into.Type(), schemerType)
+	var meant []member
 	for _, one := range known {
 		value, ok := given[one.name]
 		delete(given, one.name)
+		if !ok || !open {
+			meant = append(meant, one)
+		}
 		if !ok {
 			if value, err = absent(one); err != nil {
 				return fmt.Errorf("%s: %w", or(place), err)
@@ -107,12 +113,17 @@ func object(place string, raw json.RawMessage, into reflect.Value) error {
 				continue
 			}
 		}
+		if one.quoted {
+			var text string
+			if json.Unmarshal(value, &text) == nil {
+				value = json.RawMessage(text)
+			}
+		}
 		if err := read(step(place, one.name), value, at(into, one.index)); err != nil {
 			return err
 		}
 	}
-	// The schema that a type says itself may allow more than the type has.
-	if len(given) == 0 || implements(into.Type(), schemerType) {
+	if len(given) == 0 {
 		return nil
 	}
 	var names []string
@@ -120,10 +131,15 @@ func object(place string, raw json.RawMessage, into reflect.Value) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for _, one := range known {
-		if strings.EqualFold(one.name, names[0]) {
-			return fmt.Errorf("%s: there is no such argument; did you mean `%s`?", step(place, names[0]), one.name)
+	for _, one := range meant {
+		for _, name := range names {
+			if strings.EqualFold(one.name, name) {
+				return fmt.Errorf("%s: there is no such argument; did you mean `%s`?", step(place, name), one.name)
+			}
 		}
+	}
+	if open {
+		return nil
 	}
 	return fmt.Errorf("%s: there is no such argument", step(place, names[0]))
 }
@@ -160,6 +176,9 @@ func at(into reflect.Value, index []int) reflect.Value {
 }
 
 func dictionary(place string, raw json.RawMessage, into reflect.Value) error {
+	if key := into.Type().Key(); key.Kind() != reflect.String && !implements(reflect.PointerTo(key), textType) {
+		return plain(place, raw, into) // numbers, which only a type that says its own schema has
+	}
 	given := map[string]json.RawMessage{}
 	if err := parts(place, raw, into.Type(), &given); err != nil {
 		return err

@@ -40,6 +40,14 @@ type loose struct {
 
 func (loose) JSONSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
 
+// selfsaid says its own schema, and so may have what no schema is derived from.
+type selfsaid struct {
+	ID    int64          `json:"id,string"`
+	ByDay map[int]string `json:"by_day"`
+}
+
+func (selfsaid) JSONSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
+
 func TestArguments(t *testing.T) {
 	piece, box, half := "piece", "box", 0.5
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -65,6 +73,13 @@ func TestArguments(t *testing.T) {
 	}
 	if open, err := decode[loose](`{"amount":1,"Amount":2}`); err != nil || open.Amount != 1 {
 		t.Errorf("%+v %v", open, err)
+	}
+	if _, err := decode[loose](`{"Amount":2}`); err == nil || err.Error() != "/Amount: there is no such argument; did you mean `amount`?" {
+		t.Errorf("it would be lost: %v", err)
+	}
+	want := selfsaid{ID: 9007199254740993, ByDay: map[int]string{3: "x"}}
+	if got, err := decode[selfsaid](`{"id":"9007199254740993","by_day":{"3":"x"}}`); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

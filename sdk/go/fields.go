@@ -15,6 +15,7 @@ type member struct {
 	tagged   bool
 	optional bool // its tag says omitempty or omitzero
 	within   bool // it is behind an embedded pointer, which may be nil
+	quoted   bool // its tag says string
 }
 
 // listed keeps what members found: a list of ten thousand structs asks for those of one type.
@@ -95,9 +96,7 @@ func fieldsOf(t reflect.Type, outer member, open map[reflect.Type]bool) ([]membe
 		if !field.IsExported() {
 			continue
 		}
-		if quoted {
-			return nil, fmt.Errorf("field %s: its tag json says string, which the schema of its type does not", field.Name)
-		}
+		one.quoted = quoted
 		if one.name == "" {
 			one.name = field.Name
 		}

@@ -228,6 +228,9 @@ func (d *deriver) fields(t reflect.Type, properties map[string]any, required *[]
 		return err
 	}
 	for _, one := range known {
+		if one.quoted {
+			return fmt.Errorf("field %s: its tag json says string, which the schema of its type does not", one.field.Name)
+		}
 		schema, err := d.schema(one.field.Type)
 		if err == nil {
 			schema, err = annotate(schema, one.field)

@@ -270,19 +270,22 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
     sample.flat_map(|sample| variations::changed(sample, change)).filter(|arguments| called.fits(arguments)).collect()
 }
 
-/// With the longest text that both the schema and the host take, in the place of each text.
+/// Places of texts that are tried with a long one: to find how long takes many looks at it.
+const MOST_LONG: usize = 8;
+
+/// With the longest text that both the schema and the host take, in the place of all texts and of the first of them.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     let Some(sample) = called.samples.first() else { return Vec::new() };
-    let with = |length: usize| {
+    let with = |length: usize, place: usize| {
         let mut text = "lorem ipsum ".repeat(length / 12 + 1);
         text.truncate(length);
-        variations::changed(sample, &|value| variations::text(value, &text))
+        variations::changed_at(sample, &|value| variations::text(value, &text), place)
     };
     let fits = |made: &Value| json(made).size() <= world.limits.arguments && called.fits(made);
-    let places = 0..with(0).len();
-    places
-        .filter_map(|place| longest(world.limits.arguments, &|length| with(length).swap_remove(place), &fits))
-        .collect()
+    let (all, most) = (variations::places(sample, &|value| variations::text(value, "")), world.limits.arguments);
+    // In the first place of several, all of them are long.
+    let most = |place: usize| if place == 0 && all > 1 { most / (all - 1) } else { most };
+    (0..all.min(MOST_LONG)).filter_map(|place| longest(most(place), &|length| with(length, place), &fits)).collect()
 }
 
 /// What is made of the greatest length, of at most so much, that fits. A schema that takes a length takes the shorter ones,

@@ -46,13 +46,21 @@ fn with(members: &Map<String, Value>, name: &str, value: Value) -> Value {
 
 /// The value with `change` made to all of its leaves that it is for, and to each alone. Nothing where it is for none.
 pub(crate) fn changed(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
-    let count = leaves(sample, change);
-    let mut made = Vec::new();
-    if count > 1 {
-        made.push(altered(sample, change, &mut |_| true, &mut 0));
+    (0..places(sample, change)).map(|place| changed_at(sample, change, place)).collect()
+}
+
+/// How many values `changed` gives.
+pub(crate) fn places(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> usize {
+    match leaves(sample, change) {
+        several @ 2.. => several + 1,
+        count => count,
     }
-    made.extend((0..count).map(|wanted| altered(sample, change, &mut |n| n == wanted, &mut 0)));
-    made
+}
+
+/// One of the values that `changed` gives.
+pub(crate) fn changed_at(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>, place: usize) -> Value {
+    let first = usize::from(leaves(sample, change) > 1);
+    altered(sample, change, &mut |n| place < first || n + first == place, &mut 0)
 }
 
 fn leaves(value: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> usize {

@@ -137,11 +137,11 @@ async fn look(inner: &Arc<Inner>, judging: &mut JoinSet<()>) -> Result<Timestamp
             break;
         }
     }
+    let later = store.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
     if stuck {
         // Something is due that nothing can be done about. Looking again at once would spin.
-        return Ok(now + BACKOFF);
+        return Ok(later.first().map_or(now + BACKOFF, |(_, due)| due.at.min(now + BACKOFF)));
     }
-    let later = store.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
     let next = later.first().map(|(_, due)| due.at).into_iter().chain(silence.next_besides()).min();
     Ok(next.map_or(now + LONGEST, |at| at.min(now + LONGEST)))
 }

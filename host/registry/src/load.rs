@@ -85,10 +85,16 @@ impl Shared {
         bytes: &[u8],
         origin: Origin<'_>,
     ) -> Result<Loaded, NotLoaded> {
+        let begun = {
+            let mut begun = self.begun();
+            begun.0 += 1;
+            begun.0
+        };
         let digest = Digest::of(bytes);
         let catalog = self.catalog.load_full();
         if let Some(live) = catalog.plugin(plugin).filter(|live| live.digest == digest) {
             origin.write(plugin, bytes).map_err(NotLoaded::Fault)?;
+            self.begun().1.insert(plugin.clone(), begun);
             self.forget_refusal(plugin, origin);
             return Ok(Loaded { component: digest, tools: names(live), changed: false });
         }
@@ -129,6 +135,7 @@ impl Shared {
         self.rejected().remove(plugin);
         let _publishing = self.publishing();
         self.catalog.rcu(|catalog| catalog.with(&component));
+        self.begun().1.insert(plugin.clone(), begun);
         let tools = names(&component);
         self.tell(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
         Ok(Loaded { component: digest, tools, changed: true })
@@ -174,16 +181,18 @@ impl Shared {
     }
 
     /// Unloads a plugin and removes its file from a folder if one is given. At once, though another one may be compiled for
-    /// minutes under the lock; and then once more under it, so that it is never in the folder without being live because
-    /// somebody loads it meanwhile.
+    /// minutes under the lock; and then once more under it, should a load have been going on that made it live since. What was
+    /// loaded after that is somebody's later wish, and stays.
     pub(crate) fn remove(&self, plugin: &PluginName, folder: Option<&Path>) -> io::Result<bool> {
         let remove = || -> io::Result<bool> {
             let was_there = folder.map_or(Ok(false), |folder| files::remove(&folder.join(file_name(plugin))))?;
             Ok(self.unload(plugin) || was_there)
         };
+        let before = self.begun().0;
         let was = remove()?;
         let _loading = self.loading();
-        Ok(remove()? || was)
+        let is_later = self.begun().1.get(plugin).is_some_and(|load| *load > before);
+        Ok((!is_later && remove()?) || was)
     }
 
     /// Removes what neither the catalog nor a call needs.

@@ -110,6 +110,8 @@ pub(crate) struct Shared {
     loading: Mutex<HashSet<Digest>>,
     /// Held over each change of what is live and its event, so that events come in the order of the changes.
     publishing: Mutex<()>,
+    /// How many loads have begun, and which of them made each plugin live: what was put after it was removed stays.
+    begun: Mutex<(u64, HashMap<PluginName, u64>)>,
     /// What happens right before the lock is taken next.
     #[cfg(test)]
     pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -155,6 +157,7 @@ impl Registry {
             rejected: Mutex::default(),
             loading: Mutex::default(),
             publishing: Mutex::default(),
+            begun: Mutex::default(),
             #[cfg(test)]
             meanwhile: Mutex::default(),
         });
@@ -265,6 +268,11 @@ impl Shared {
             meanwhile();
         }
         lock(&self.loading)
+    }
+
+    /// Which loads have begun.
+    pub(crate) fn begun(&self) -> MutexGuard<'_, (u64, HashMap<PluginName, u64>)> {
+        lock(&self.begun)
     }
 
     /// Begins a change of what is live.

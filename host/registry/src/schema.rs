@@ -153,7 +153,7 @@ impl Schema {
         if !twice.is_empty() {
             let message = "the member is there twice, and readers differ in which of the two they take";
             let violation = |pointer| Violation { pointer, message: message.to_owned() };
-            return twice.into_iter().take(MAX_VIOLATIONS).map(violation).collect();
+            return twice.into_iter().map(violation).collect();
         }
         match self.compiled() {
             Some(compiled) => compiled.violations(&value),

@@ -37,8 +37,12 @@ fn depth(text: &str) -> usize {
     most
 }
 
-/// A JSON text as a value, with the JSON Pointers of members that are there twice. RFC 8259 leaves open which of them
-/// counts, so two readers may see two different documents.
+/// Members that are there twice of which a text is told, and the bytes of the pointer to one: a text that has many of them below
+/// a long name would come to far more than itself.
+const MOST_TWICE: (usize, usize) = (16, 256);
+
+/// A JSON text as a value, with the JSON Pointers of the first 16 members that are there twice, long ones cut. RFC 8259
+/// leaves open which of them counts, so two readers may see two different documents.
 ///
 /// # Errors
 /// What `serde_json` says of a text that is no JSON, or nested deeper than it reads.
@@ -133,8 +137,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut all = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let child = self.child(Step::Member(&name));
-            if all.contains_key(&name) {
-                self.twice.borrow_mut().push(child.pointer());
+            if all.contains_key(&name) && self.twice.borrow().len() < MOST_TWICE.0 {
+                let mut pointer = child.pointer();
+                pointer.truncate(pointer.floor_char_boundary(MOST_TWICE.1));
+                self.twice.borrow_mut().push(pointer);
             }
             let value = members.next_value_seed(child)?;
             all.insert(name, value);
@@ -154,6 +160,10 @@ mod tests {
         assert_eq!(value["a"]["x/y"], 2);
         assert_eq!(twice, ["/a/x~1y", "/b/0/c", "/b"]);
         assert!(read("{} {}").is_err());
+        let many = format!(r#"{{"{}":{{{}"a":0}}}}"#, "ü".repeat(1_000), r#""a":0,"#.repeat(1_000));
+        let (_, twice) = read(&many).expect("JSON");
+        assert_eq!(twice.len(), 16);
+        assert!(twice.iter().all(|pointer| pointer.len() <= 256 && pointer.starts_with("/ü")), "{twice:?}");
     }
 
     #[test]

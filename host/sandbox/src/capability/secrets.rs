@@ -163,8 +163,15 @@ impl Vault {
         }
         text.truncate(seen);
         let mut masker = entries.mask.stream();
-        let masked = masker.push(text.as_bytes());
-        (mask::whole(masked), size - seen + masker.held())
+        let mut masked = masker.push(text.as_bytes());
+        let kept = match std::str::from_utf8(&masked) {
+            // In the middle of a character.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => masked.len(),
+        };
+        let rest = size - seen + masker.held() + masked.len() - kept;
+        masked.truncate(kept);
+        (mask::whole(masked), rest)
     }
 
     /// A text with every value of a secret masked, in steps between which others get on.

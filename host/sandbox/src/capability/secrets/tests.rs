@@ -328,6 +328,10 @@ fn of_a_long_text_the_beginning_is_masked() {
     let (masked, rest) = vault().masked_beginning(text.clone(), 200);
     assert!(masked.starts_with(&format!("{} [secret KEY] yyy", "x".repeat(95))), "{masked}");
     assert_eq!(masked.len() - "[secret KEY]".len() + KEY.len() + rest, text.len());
+    for most in 0..4 {
+        let (masked, rest) = vault().masked_beginning("ü".repeat(50_000), most);
+        assert!(masked.chars().all(|c| c == 'ü') && masked.len() + rest == 100_000, "{masked:?} and {rest}");
+    }
     assert_eq!(vault().masked_beginning(KEY.into(), 0), ("[secret KEY]".into(), 0));
 }
 
