@@ -377,6 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_being_loaded_when_it_was_removed_is_removed_too() {
+        let put = Put::new();
+        put.meanwhile(|shared, folder| {
+            shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
+            // As if this load had begun before the removal.
+            shared.begun().1.insert(plugin("mail"), 0);
+        });
+        assert!(put.world.registry.shared.remove(&plugin("mail"), Some(&put.folder)).expect("removes"));
+        assert!(put.world.tools().is_empty());
+        assert!(!put.folder.join("mail.wasm").exists(), "it would be live again at the next start");
+    }
+
+    #[test]
     fn what_is_put_after_it_was_removed_stays_though_the_removal_still_waits() {
         let put = Put::new();
         put.meanwhile(|shared, folder| {

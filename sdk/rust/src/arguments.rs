@@ -80,7 +80,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[allow(dead_code, reason = "only what is refused matters")]
+    #[expect(dead_code, reason = "only what is refused matters")]
     struct Order {
         #[serde(rename = "a/b")]
         amount: Option<u8>,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "only what is refused matters")]
+    #[expect(dead_code, reason = "only what is refused matters")]
     struct Line {
         price: i32,
         note: Option<String>,

@@ -25,7 +25,7 @@ pub const LEAST_SECRET: usize = 8;
 /// The most bytes of a secret's value: keys and tokens are shorter, and each answer is searched for it.
 pub const MOST_SECRET: usize = 8 << 10;
 
-/// Bytes that are searched at once: a millisecond or a few in the worst case.
+/// Bytes that are searched at once, before others get on.
 const STEP: usize = 16 << 10;
 
 /// A secret that a plugin may use.

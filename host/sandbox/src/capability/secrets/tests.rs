@@ -150,6 +150,17 @@ fn everywhere_else_the_request_is_refused() {
 }
 
 #[test]
+fn a_header_with_a_secret_is_there_once() {
+    let vault = vault();
+    let mut headers = HeaderMap::new();
+    for value in [of(&vault, "KEY"), "Basic dTpw".to_owned()] {
+        headers.append(http::header::AUTHORIZATION, HeaderValue::try_from(value).expect("a value"));
+    }
+    let sent = vault.fill_head(HOME, &mut Uri::from_static("https://h/"), &mut headers);
+    assert_eq!(sent, Err(Misplaced::Twice { place: "header:authorization".into() }));
+}
+
+#[test]
 fn a_secret_stands_alone_so_that_no_guest_chooses_what_of_it_is_cut_off() {
     let long = format!("{}KEY", "x".repeat(65));
     for (uri, header) in [
