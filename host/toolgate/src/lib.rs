@@ -16,6 +16,8 @@
 //! This crate alone names concrete types: the store, the sandbox, the registry and the server know each other only through
 //! the ports of `dispatch`.
 
+#![warn(missing_docs)]
+
 mod buckets;
 mod clock;
 mod compiler;

@@ -30,10 +30,6 @@ pub struct Event {
 /// What is told of an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(
-    missing_docs,
-    reason = "the members have the names and meanings that they have in a turn, a call or a suspension"
-)]
 pub enum Detail {
     /// `turn.started`
     Started {
