@@ -15,8 +15,8 @@ use async_trait::async_trait;
 use dispatch::ports::{Clock as _, End, Filter, Question, Run, Store as _};
 use dispatch::{Answer, Bounds, CallRequest, Handle, Host, Parts, Quotas, TurnRequest};
 use domain::{
-    CallId, ConversationId, Digest, Escalate, Event, Json, Named, Need, OnExpiry, Outcome, OwnerId, Pin, Principal,
-    Recovery, Rejection, Role, Rule, Rules, Span, StandingId, StandingTerms, TurnId, Verdict,
+    CallEvent, CallId, ConversationId, Digest, Escalate, Event, Json, Named, Need, OnExpiry, Outcome, OwnerId, Pin,
+    Principal, Recovery, Rejection, Role, Rule, Rules, Span, StandingId, StandingTerms, TurnId, Verdict,
 };
 use policy::{Combined, Condition, Dynamic, OperatorRule, Pattern, Test};
 use store::MemoryStore;
@@ -370,12 +370,12 @@ impl World {
             check(&facts, &calls);
             for fact in &facts {
                 match fact {
-                    Event::CallStarted { .. } => self.starts += 1,
-                    Event::CallApproved { call, standing, .. } => {
+                    Event::Call { event: CallEvent::Started { .. }, .. } => self.starts += 1,
+                    Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
                         let Submitted { tool, judged, call } = &submitted[call.get()];
                         used.push((standing.id, *tool, value(&call.arguments), judged.clone()));
                     }
-                    Event::CallResolved { call, resolution, .. } => {
+                    Event::Call { call, event: CallEvent::Resolved { resolution, .. } } => {
                         let Submitted { tool, judged, call } = &submitted[call.get()];
                         let approved = value(resolution.arguments.as_ref().unwrap_or(&call.arguments));
                         let standing = resolution.standing.as_ref();

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use domain::{
-    Call, CallId, CallIndex, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
+    Call, CallEvent, CallId, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
     OwnerId, PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp,
     Turn, TurnId,
 };
@@ -320,77 +320,80 @@ pub(crate) fn of_turn(events: &[Event], turn: &Turn) -> Vec<AuditEntry> {
 }
 
 fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {
-    let call = |index: &CallIndex| turn.calls.get(index.get());
-    let system = PrincipalId::system;
     Some(match event {
         Event::TurnStarted { caller, at, .. } => AuditEntry::of(turn, *at, caller.clone(), Action::TurnStarted),
-        Event::CallRequested { call: index, arguments, ruled_by, .. } => AuditEntry {
+        Event::Call { call, event } => return of_call(event, turn.calls.get(call.get())?, turn),
+        Event::TurnCancelled { by, at } => AuditEntry::of(turn, *at, by.clone(), Action::Cancel),
+        Event::TurnSettled { end, at } => AuditEntry {
+            outcome: Some(end.as_str()),
+            ..AuditEntry::of(turn, *at, PrincipalId::system(), Action::TurnSettled)
+        },
+    })
+}
+
+fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
+    let system = PrincipalId::system;
+    Some(match event {
+        CallEvent::Requested { arguments, ruled_by, .. } => AuditEntry {
             rule: ruled_by.as_deref().map(str::to_owned),
             arguments: Some(Digest::of(arguments.as_str())),
-            ..AuditEntry::about(turn, call(index)?, turn.started_at, turn.caller.clone(), Action::CallRequested)
+            ..AuditEntry::about(turn, call, turn.started_at, turn.caller.clone(), Action::CallRequested)
         },
-        Event::CallApproved { call: index, standing, approved, at } => AuditEntry {
+        CallEvent::Approved { standing, approved, at } => AuditEntry {
             standing: Some(standing.id),
             digest: Some(*approved),
-            ..AuditEntry::about(turn, call(index)?, *at, standing.by.clone(), Action::StandingUse)
+            ..AuditEntry::about(turn, call, *at, standing.by.clone(), Action::StandingUse)
         },
-        Event::CallVoted { call: index, suspension, vote } => AuditEntry {
+        CallEvent::Voted { suspension, vote } => AuditEntry {
             suspension: Some(*suspension),
             digest: Some(vote.binding),
             edited: vote.arguments.clone(),
             comment: vote.comment.clone(),
             link: vote.link,
-            ..AuditEntry::about(turn, call(index)?, vote.at, vote.by.clone(), Action::Vote)
+            ..AuditEntry::about(turn, call, vote.at, vote.by.clone(), Action::Vote)
         },
-        Event::SuspensionDelegated { call: index, suspension, delegation } => AuditEntry {
+        CallEvent::Delegated { suspension, delegation } => AuditEntry {
             suspension: Some(*suspension),
             to: Some(delegation.to.clone()),
             comment: delegation.comment.clone(),
             link: delegation.link,
-            ..AuditEntry::about(turn, call(index)?, delegation.at, delegation.from.clone(), Action::Delegate)
+            ..AuditEntry::about(turn, call, delegation.at, delegation.from.clone(), Action::Delegate)
         },
-        Event::LinkMade { call: index, suspension, link, at } => AuditEntry {
+        CallEvent::LinkMade { suspension, link, at } => AuditEntry {
             suspension: Some(*suspension),
             link: Some(link.id),
             to: Some(link.to.clone()),
             webhook: link.webhook.as_deref().map(str::to_owned),
             until: Some(link.expires_at),
-            ..AuditEntry::about(turn, call(index)?, *at, link.by.clone(), Action::LinkMade)
+            ..AuditEntry::about(turn, call, *at, link.by.clone(), Action::LinkMade)
         },
-        Event::LinkUsed { call: index, suspension, link, by, at } => AuditEntry {
+        CallEvent::LinkUsed { suspension, link, by, at } => AuditEntry {
             suspension: Some(*suspension),
             link: Some(*link),
-            ..AuditEntry::about(turn, call(index)?, *at, by.clone(), Action::LinkUsed)
+            ..AuditEntry::about(turn, call, *at, by.clone(), Action::LinkUsed)
         },
-        Event::SuspensionEscalated { call: index, suspension, at } => AuditEntry {
+        CallEvent::Escalated { suspension, at } => AuditEntry {
             suspension: Some(*suspension),
-            ..AuditEntry::about(turn, call(index)?, *at, system(), Action::Escalate)
+            ..AuditEntry::about(turn, call, *at, system(), Action::Escalate)
         },
-        Event::CallResolved { call: index, suspension, by, at, approved, .. } => {
-            let entry = resolved(turn, call(index)?, *suspension, *at, by.clone())?;
+        CallEvent::Resolved { suspension, by, at, approved, .. } => {
+            let entry = resolved(turn, call, *suspension, *at, by.clone())?;
             AuditEntry { digest: approved.or(entry.digest), ..entry }
         }
-        Event::SuspensionExpired { call: index, suspension, approved, at } => {
-            let entry = resolved(turn, call(index)?, *suspension, *at, system())?;
+        CallEvent::Expired { suspension, approved, at } => {
+            let entry = resolved(turn, call, *suspension, *at, system())?;
             // Where the operator lets silence approve, the audit says that it did.
             AuditEntry { action: if approved.is_some() { Action::Approve } else { entry.action }, ..entry }
         }
-        Event::CallStarted { call: index, running, at } => {
-            let call = call(index)?;
-            AuditEntry {
-                attempt: Some(running.attempt),
-                owner: Some(running.owner),
-                digest: call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)),
-                ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
-            }
-        }
-        Event::CallSettled { call: index, outcome, at, .. } => settled(turn, call(index)?, outcome, *at),
-        Event::TurnCancelled { by, at } => AuditEntry::of(turn, *at, by.clone(), Action::Cancel),
-        Event::TurnSettled { end, at } => {
-            AuditEntry { outcome: Some(end.as_str()), ..AuditEntry::of(turn, *at, system(), Action::TurnSettled) }
-        }
-        // What waits is told by what it was that waited: the request before it, and the answer or the outcome after.
-        Event::CallSuspended { .. } | Event::ClientAwaited { .. } | Event::LeaseExtended { .. } => return None,
+        CallEvent::Started { running, at } => AuditEntry {
+            attempt: Some(running.attempt),
+            owner: Some(running.owner),
+            digest: call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)),
+            ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
+        },
+        CallEvent::Settled { outcome, at, .. } => settled(turn, call, outcome, *at),
+        // The entries of the request before and of the answer or the outcome after say this.
+        CallEvent::Suspended { .. } | CallEvent::ClientAwaited { .. } | CallEvent::LeaseExtended { .. } => return None,
     })
 }
 

@@ -7,7 +7,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::{CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Turn, TurnId};
+use domain::{
+    CallEvent, CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Turn, TurnId,
+};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -232,18 +234,31 @@ fn weight(committed: &Committed) -> usize {
     }
 }
 
-/// How much of it is in an event.
+/// How many of those bytes are in an event.
 pub(crate) fn size(event: &Event) -> usize {
     let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     match event {
         Event::TurnStarted { context, .. } => json(context),
-        Event::CallRequested { arguments, .. } => arguments.size(),
-        Event::CallSuspended { suspension, .. } => {
-            json(&suspension.response) + suspension.prompt.as_ref().map_or(0, String::len)
-        }
-        Event::CallResolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
-        Event::CallSettled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
-        _ => 0,
+        Event::Call { event, .. } => match event {
+            CallEvent::Requested { arguments, .. } => arguments.size(),
+            CallEvent::Suspended { suspension } => {
+                json(&suspension.response) + suspension.prompt.as_ref().map_or(0, String::len)
+            }
+            CallEvent::Resolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
+            CallEvent::Settled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
+            CallEvent::Settled { .. }
+            | CallEvent::Approved { .. }
+            | CallEvent::Voted { .. }
+            | CallEvent::Delegated { .. }
+            | CallEvent::LinkMade { .. }
+            | CallEvent::LinkUsed { .. }
+            | CallEvent::Escalated { .. }
+            | CallEvent::ClientAwaited { .. }
+            | CallEvent::Expired { .. }
+            | CallEvent::Started { .. }
+            | CallEvent::LeaseExtended { .. } => 0,
+        },
+        Event::TurnCancelled { .. } | Event::TurnSettled { .. } => 0,
     }
 }
 
@@ -312,11 +327,13 @@ mod tests {
     fn a_follower_keeps_little_of_what_is_heavy_and_never_nothing() {
         let commit = |position, bytes| {
             let value = Json::new(format!("\"{}\"", "x".repeat(bytes)));
-            let settled = Event::CallSettled {
+            let settled = Event::Call {
                 call: CallIndex(0),
-                outcome: Outcome::Ok { value, trusted: true },
-                receipt: None,
-                at: domain::Timestamp::from_millis(0),
+                event: CallEvent::Settled {
+                    outcome: Outcome::Ok { value, trusted: true },
+                    receipt: None,
+                    at: domain::Timestamp::from_millis(0),
+                },
             };
             let facts = Facts::Turn { turn: TurnId::from_bits(1), events: vec![settled] };
             Committed { position: Position(position), facts }

@@ -1,6 +1,8 @@
 //! Which entries of the indexes change with a commit. Indexes are derived: whoever has the logs can make them anew.
 
-use domain::{Call, CallIndex, ClosedAs, Decision, Event, Kind, StandingRow, Suspension, SuspensionId, Turn};
+use domain::{
+    Call, CallEvent, CallIndex, ClosedAs, Decision, Event, Kind, StandingRow, Suspension, SuspensionId, Turn,
+};
 
 use crate::exact;
 use crate::ports::{Index, SuspensionRow};
@@ -11,10 +13,8 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
     for event in events {
         match event {
             Event::TurnStarted { caller, .. } => changes.push(Index::Owner(caller.clone())),
-            Event::CallRequested { id, .. } => changes.push(Index::Call(id.clone())),
-            Event::CallApproved { standing, .. } => changes.push(Index::StandingUse(standing.id)),
-            Event::CallResolved { call, suspension, .. } => changes.extend(follows(after, *call, *suspension)),
-            _ => {}
+            Event::Call { call, event } => changes.extend(of_call(*call, event, after)),
+            Event::TurnCancelled { .. } | Event::TurnSettled { .. } => {}
         }
     }
     for (index, call) in after.indexed() {
@@ -26,6 +26,26 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
         changes.push(Index::Due { before, after });
     }
     changes
+}
+
+/// What one event of a call changes. The rows of its suspensions follow from the call's state.
+fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
+    match event {
+        CallEvent::Requested { id, .. } => Some(Index::Call(id.clone())),
+        CallEvent::Approved { standing, .. } => Some(Index::StandingUse(standing.id)),
+        CallEvent::Resolved { suspension, .. } => follows(after, call, *suspension),
+        CallEvent::Voted { .. }
+        | CallEvent::Delegated { .. }
+        | CallEvent::LinkMade { .. }
+        | CallEvent::LinkUsed { .. }
+        | CallEvent::Escalated { .. }
+        | CallEvent::Suspended { .. }
+        | CallEvent::ClientAwaited { .. }
+        | CallEvent::Expired { .. }
+        | CallEvent::Started { .. }
+        | CallEvent::LeaseExtended { .. }
+        | CallEvent::Settled { .. } => None,
+    }
 }
 
 /// What an answer changes beyond the suspension itself: a standing approval, or a denial to be remembered.

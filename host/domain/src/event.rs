@@ -1,11 +1,11 @@
 //! Every fact that is ever stored. The order of a turn's events is the order in which they became true.
 
-use std::sync::Arc;
+mod call;
+
+pub use call::CallEvent;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Delegation, Digest, Json, Link, LinkId, Outcome, OwnerId, Pinned, PluginName,
-    PrincipalId, Receipt, Rejection, Resolution, Running, StandingUse, Suspension, SuspensionId, Timestamp, ToolName,
-    TurnId, Vote,
+    CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Rejection, Timestamp, ToolName, TurnId,
 };
 
 /// How a turn ended.
@@ -49,149 +49,12 @@ pub enum Event {
         /// When.
         at: Timestamp,
     },
-    /// One of its calls.
-    CallRequested {
-        /// Its position; the first is 0, and positions follow each other.
+    /// Something happened to one of its calls.
+    Call {
+        /// The position of the call. The first call has the position 0.
         call: CallIndex,
-        /// The caller's id.
-        id: CallId,
-        /// The tool as it was asked for.
-        tool: Arc<str>,
-        /// The arguments as submitted.
-        arguments: Json,
-        /// What it is pinned to; `None` where it ends at once.
-        pinned: Option<Arc<Pinned>>,
-        /// The operator's rule or policy that decided about it, where one did.
-        ruled_by: Option<Arc<str>>,
-    },
-    /// A standing approval lets a gated call go on. Nobody was asked.
-    CallApproved {
-        /// Which call.
-        call: CallIndex,
-        /// By which approval, and who gave it.
-        standing: StandingUse,
-        /// The binding that is approved with it.
-        approved: Digest,
-        /// When.
-        at: Timestamp,
-    },
-    /// Somebody approved, and others have to as well.
-    CallVoted {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// The vote.
-        vote: Box<Vote>,
-    },
-    /// Somebody handed their say on.
-    SuspensionDelegated {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// From whom to whom.
-        delegation: Box<Delegation>,
-    },
-    /// A link to it was made, or made again to count for longer.
-    LinkMade {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// The link.
-        link: Box<Link>,
-        /// When.
-        at: Timestamp,
-    },
-    /// A link to it was used.
-    LinkUsed {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// Which link.
-        link: LinkId,
-        /// In whose name.
-        by: PrincipalId,
-        /// When.
-        at: Timestamp,
-    },
-    /// Others may answer from now on as well.
-    SuspensionEscalated {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// When.
-        at: Timestamp,
-    },
-    /// A call waits.
-    CallSuspended {
-        /// Which.
-        call: CallIndex,
-        /// For what.
-        suspension: Box<Suspension>,
-    },
-    /// The time until which a client must attach was changed.
-    ClientAwaited {
-        /// Which call.
-        call: CallIndex,
-        /// Until when; `None` once a client has attached.
-        grace_until: Option<Timestamp>,
-    },
-    /// Somebody answered.
-    CallResolved {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// What was answered.
-        resolution: Box<Resolution>,
-        /// The binding that was approved, where it was an approval.
-        approved: Option<Digest>,
-        /// Who answered.
-        by: PrincipalId,
-        /// When.
-        at: Timestamp,
-    },
-    /// Nobody answered in time. What follows from it is the next event of the call.
-    SuspensionExpired {
-        /// Which call.
-        call: CallIndex,
-        /// Which of its suspensions.
-        suspension: SuspensionId,
-        /// The binding that the expiry approved, where the operator allows that.
-        approved: Option<Digest>,
-        /// When.
-        at: Timestamp,
-    },
-    /// A host is about to run the guest.
-    CallStarted {
-        /// Which call.
-        call: CallIndex,
-        /// Which attempt, by whom, until when.
-        running: Running,
-        /// When.
-        at: Timestamp,
-    },
-    /// The host that runs it still does.
-    LeaseExtended {
-        /// Which call.
-        call: CallIndex,
-        /// Until when it counts as running.
-        lease_end: Timestamp,
-    },
-    /// A call ended. A suspension of it that is open is withdrawn with it.
-    CallSettled {
-        /// Which.
-        call: CallIndex,
-        /// How.
-        outcome: Outcome,
-        /// What its guest spent; `None` where none ran to its end.
-        receipt: Option<Receipt>,
-        /// When.
-        at: Timestamp,
+        /// What happened.
+        event: CallEvent,
     },
     /// Somebody cancelled the turn. Its calls' outcomes follow in the same commit.
     TurnCancelled {
@@ -215,21 +78,9 @@ impl Event {
     pub const fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::TurnStarted { .. } => "turn.started",
-            Self::CallRequested { .. } => "call.requested",
-            Self::CallSuspended { .. } => "call.suspended",
-            Self::CallApproved { .. } => "call.approved",
-            Self::CallVoted { .. } => "call.voted",
-            Self::CallResolved { .. } => "call.resolved",
-            Self::SuspensionDelegated { .. } => "suspension.delegated",
-            Self::SuspensionEscalated { .. } => "suspension.escalated",
-            Self::SuspensionExpired { .. } => "suspension.expired",
-            Self::CallStarted { .. } => "call.started",
-            Self::CallSettled { .. } => "call.settled",
+            Self::Call { event, .. } => return event.name(),
             Self::TurnCancelled { .. } => "turn.cancelled",
             Self::TurnSettled { .. } => "turn.settled",
-            Self::ClientAwaited { .. } | Self::LinkMade { .. } | Self::LinkUsed { .. } | Self::LeaseExtended { .. } => {
-                return None;
-            }
         })
     }
 }

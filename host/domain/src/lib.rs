@@ -40,7 +40,7 @@ pub use approvers::{Delegation, Escalate, Need, Risk, Vote, Who};
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
 pub use effect::{Due, Effect};
-pub use event::{Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
+pub use event::{CallEvent, Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
 pub use gate::{Rule, Verdict};
 pub use ids::{
     CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,

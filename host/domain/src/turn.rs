@@ -12,7 +12,7 @@ mod tests;
 pub use input::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission};
 
 use crate::{
-    Call, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json, OwnerId,
+    Call, CallEvent, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json, OwnerId,
     PrincipalId, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
 };
 
@@ -76,35 +76,25 @@ impl Turn {
         match event {
             Event::TurnStarted { .. } | Event::TurnCancelled { .. } => {}
             Event::TurnSettled { end, at } => self.state = TurnState::Ended(*end, *at),
-            Event::CallRequested { id, tool, arguments, pinned, ruled_by, .. } => self.calls.push(Call {
-                id: id.clone(),
-                tool: tool.clone(),
-                submitted: arguments.clone(),
-                arguments: arguments.clone(),
-                pinned: pinned.clone(),
-                state: CallState::Awaiting,
-                suspensions: Vec::new(),
-                links: Vec::new(),
-                approved: None,
-                approver: None,
-                standing: None,
-                ruled_by: ruled_by.clone(),
-                attempts: 0,
-                receipt: None,
-            }),
-            Event::CallSuspended { call, .. }
-            | Event::ClientAwaited { call, .. }
-            | Event::CallApproved { call, .. }
-            | Event::CallVoted { call, .. }
-            | Event::CallResolved { call, .. }
-            | Event::SuspensionDelegated { call, .. }
-            | Event::LinkMade { call, .. }
-            | Event::LinkUsed { call, .. }
-            | Event::SuspensionEscalated { call, .. }
-            | Event::SuspensionExpired { call, .. }
-            | Event::CallStarted { call, .. }
-            | Event::LeaseExtended { call, .. }
-            | Event::CallSettled { call, .. } => {
+            Event::Call { event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by }, .. } => {
+                self.calls.push(Call {
+                    id: id.clone(),
+                    tool: tool.clone(),
+                    submitted: arguments.clone(),
+                    arguments: arguments.clone(),
+                    pinned: pinned.clone(),
+                    state: CallState::Awaiting,
+                    suspensions: Vec::new(),
+                    links: Vec::new(),
+                    approved: None,
+                    approver: None,
+                    standing: None,
+                    ruled_by: ruled_by.clone(),
+                    attempts: 0,
+                    receipt: None,
+                })
+            }
+            Event::Call { call, event } => {
                 if let Some(call) = self.calls.get_mut(call.get()) {
                     call.apply(event);
                 }
@@ -183,18 +173,18 @@ impl Turn {
 }
 
 impl Call {
-    fn apply(&mut self, event: &Event) {
+    fn apply(&mut self, event: &CallEvent) {
         match event {
-            Event::CallSuspended { suspension, .. } => {
+            CallEvent::Suspended { suspension } => {
                 self.state = CallState::Awaiting;
                 self.suspensions.push((suspension.as_ref().clone(), None));
             }
-            Event::ClientAwaited { grace_until, .. } => {
+            CallEvent::ClientAwaited { grace_until } => {
                 if let Some((suspension, None)) = self.suspensions.last_mut() {
                     suspension.grace_until = *grace_until;
                 }
             }
-            Event::CallResolved { resolution, approved, by, at, .. } => {
+            CallEvent::Resolved { resolution, approved, by, at, .. } => {
                 self.close(ClosedAs::Resolved(resolution.as_ref().clone()), by, *at);
                 if let Some(arguments) = &resolution.arguments {
                     self.arguments = arguments.clone();
@@ -204,31 +194,31 @@ impl Call {
                     self.approver = Some(by.clone());
                 }
             }
-            Event::CallApproved { standing, approved, .. } => {
+            CallEvent::Approved { standing, approved, .. } => {
                 self.approved = Some(*approved);
                 self.approver = Some(standing.by.clone());
                 self.standing = Some(standing.id);
             }
-            Event::CallVoted { vote, .. } => {
+            CallEvent::Voted { vote, .. } => {
                 if let Some((suspension, None)) = self.suspensions.last_mut() {
                     suspension.votes.retain(|earlier| earlier.by != vote.by);
                     suspension.votes.push(vote.as_ref().clone());
                 }
             }
-            Event::SuspensionDelegated { delegation, .. } => {
+            CallEvent::Delegated { delegation, .. } => {
                 if let Some((suspension, None)) = self.suspensions.last_mut() {
                     suspension.votes.retain(|earlier| earlier.by != delegation.from);
                     suspension.delegations.push(delegation.as_ref().clone());
                 }
             }
-            Event::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
-            Event::LinkUsed { link, at, .. } => self.link_used(*link, *at),
-            Event::SuspensionEscalated { at, .. } => {
+            CallEvent::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
+            CallEvent::LinkUsed { link, at, .. } => self.link_used(*link, *at),
+            CallEvent::Escalated { at, .. } => {
                 if let Some((suspension, None)) = self.suspensions.last_mut() {
                     suspension.escalated_at = Some(*at);
                 }
             }
-            Event::SuspensionExpired { approved, at, .. } => {
+            CallEvent::Expired { approved, at, .. } => {
                 let system = PrincipalId::system();
                 self.close(ClosedAs::Expired, &system, *at);
                 if approved.is_some() {
@@ -236,21 +226,22 @@ impl Call {
                     self.approver = Some(system);
                 }
             }
-            Event::CallStarted { running, .. } => {
+            CallEvent::Started { running, .. } => {
                 self.attempts = running.attempt;
                 self.state = CallState::Running(*running);
             }
-            Event::LeaseExtended { lease_end, .. } => {
+            CallEvent::LeaseExtended { lease_end } => {
                 if let CallState::Running(running) = &mut self.state {
                     running.lease_end = *lease_end;
                 }
             }
-            Event::CallSettled { outcome, receipt, at, .. } => {
+            CallEvent::Settled { outcome, receipt, at } => {
                 self.receipt = *receipt;
                 self.close(ClosedAs::Withdrawn, &PrincipalId::system(), *at);
                 self.state = CallState::Settled(outcome.clone());
             }
-            _ => {}
+            // It made this call.
+            CallEvent::Requested { .. } => {}
         }
     }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use approved::{Call, PEOPLE, check, parsed, pinned};
 use domain::{
-    Asked, CallId, CallIndex, Checked, Context, ConversationId, Digest, Escalate, Event, Input, Json, Named, Need,
-    OnExpiry, Outcome, OwnerId, Pin, Plan, Principal, Recovery, Refusal, Rejection, Requested, Resolve, Rule, Rules,
-    Span, StandingId, StandingTerms, StandingUse, Submission, Timestamp, Turn, TurnId, Verdict,
+    Asked, CallEvent, CallId, CallIndex, Checked, Context, ConversationId, Digest, Escalate, Event, Input, Json, Named,
+    Need, OnExpiry, Outcome, OwnerId, Pin, Plan, Principal, Recovery, Refusal, Rejection, Requested, Resolve, Rule,
+    Rules, Span, StandingId, StandingTerms, StandingUse, Submission, Timestamp, Turn, TurnId, Verdict,
 };
 use proptest::prelude::*;
 use toolgate_domain as domain;
@@ -189,7 +189,7 @@ impl World {
     }
 
     fn starts(&self) -> usize {
-        self.facts.iter().filter(|fact| matches!(fact, Event::CallStarted { .. })).count()
+        self.facts.iter().filter(|fact| matches!(fact, Event::Call { event: CallEvent::Started { .. }, .. })).count()
     }
 }
 

@@ -8,10 +8,10 @@ mod invariants;
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallId, CallIndex, Checked, Context, ConversationId, Digest, Editable, Event, Executor, Failure,
-    FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Recovery,
-    Rejection, Requested, Resolve, Role, Rule, Rules, Span, Submission, SuspensionId, Timestamp, Turn, TurnId, Verdict,
-    Wait,
+    Approval, CallEvent, CallId, CallIndex, Checked, Context, ConversationId, Digest, Editable, Event, Executor,
+    Failure, FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId,
+    Recovery, Rejection, Requested, Resolve, Role, Rule, Rules, Span, Submission, SuspensionId, Timestamp, Turn,
+    TurnId, Verdict, Wait,
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -182,7 +182,9 @@ impl World {
                 let verdict = || Verdict { rule: rule.unwrap_or_default(), ..Verdict::default() };
                 let silent = waiting.map(|(.., open)| (open.id, verdict())).collect();
                 self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since, silent });
-                let approves = |fact: &Event| matches!(fact, Event::SuspensionExpired { approved: Some(_), .. });
+                let approves = |fact: &Event| {
+                    matches!(fact, Event::Call { event: CallEvent::Expired { approved: Some(_), .. }, .. })
+                };
                 let approved = self.facts[before..].iter().any(approves);
                 assert!(
                     !approved || rule == Some(Rule::Allow),

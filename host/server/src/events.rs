@@ -12,7 +12,9 @@ use std::time::Duration;
 use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
-use domain::{ConversationId, Event as Fact, Kind as Waits, Principal, SuspensionId, ToolName, Turn, TurnId};
+use domain::{
+    CallEvent, ConversationId, Event as Fact, Kind as Waits, Principal, SuspensionId, ToolName, Turn, TurnId,
+};
 use tokio::time::MissedTickBehavior;
 
 use crate::auth::Credential;
@@ -275,7 +277,7 @@ impl Stream {
     }
 
     fn is_news(&mut self, fact: &Fact) -> bool {
-        !matches!(fact, Fact::CallSuspended { suspension, .. } if self.told.remove(&suspension.id))
+        !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.told.remove(&suspension.id))
     }
 
     fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {

@@ -6,8 +6,8 @@
 use super::{Context, Input, Refusal, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    Asked, Call, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt,
-    Recovery, Role, Rule, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict,
+    Asked, Call, CallEvent, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, PromptBy,
+    Receipt, Recovery, Role, Rule, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict,
 };
 
 /// How long after a call must have ended its host still counts as running it.
@@ -40,17 +40,19 @@ impl Turn {
         };
         let mut draft = Draft { turn, events: vec![started] };
         for (index, requested) in (0..).map(CallIndex).zip(&submission.calls) {
-            draft.push(Event::CallRequested {
-                call: index,
-                id: requested.id.clone(),
-                tool: requested.tool.clone(),
-                arguments: requested.arguments.clone(),
-                pinned: match &requested.plan {
-                    Plan::Go(pinned) => Some(pinned.clone()),
-                    Plan::Settle(_) => None,
+            draft.record(
+                index,
+                CallEvent::Requested {
+                    id: requested.id.clone(),
+                    tool: requested.tool.clone(),
+                    arguments: requested.arguments.clone(),
+                    pinned: match &requested.plan {
+                        Plan::Go(pinned) => Some(pinned.clone()),
+                        Plan::Settle(_) => None,
+                    },
+                    ruled_by: requested.ruled_by.clone(),
                 },
-                ruled_by: requested.ruled_by.clone(),
-            });
+            );
         }
         // Calls are entered only once all of them exist: one that ends at once must not end the turn before the others.
         for (index, requested) in (0..).map(CallIndex).zip(submission.calls) {
@@ -59,7 +61,7 @@ impl Turn {
                 (Plan::Go(pinned), None) => match (pinned.phases().first(), requested.standing) {
                     (Some(Phase::Approve), Some(standing)) if pinned.may_be_covered(&requested.asked) => {
                         let approved = pinned.binding(&requested.arguments);
-                        draft.push(Event::CallApproved { call: index, standing, approved, at: cx.now });
+                        draft.record(index, CallEvent::Approved { standing, approved, at: cx.now });
                         draft.proceed(index, cx);
                     }
                     (first, _) => draft.enter(index, first, Some((requested.prompt, requested.asked)), cx),
@@ -127,6 +129,10 @@ impl Draft {
         self.events.push(event);
     }
 
+    pub(super) fn record(&mut self, call: CallIndex, event: CallEvent) {
+        self.push(Event::Call { call, event });
+    }
+
     pub(super) fn call(&self, index: CallIndex) -> Option<&Call> {
         self.turn.calls.get(index.get())
     }
@@ -173,7 +179,7 @@ impl Draft {
             owner: cx.owner,
             lease_end: cx.now + cx.rules.queue + pinned.timeout + LEASE_SLACK,
         };
-        self.push(Event::CallStarted { call: index, running, at: cx.now });
+        self.record(index, CallEvent::Started { running, at: cx.now });
     }
 
     fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
@@ -211,7 +217,7 @@ impl Draft {
             votes: Vec::new(),
             delegations: Vec::new(),
         };
-        self.push(Event::CallSuspended { call: index, suspension: Box::new(suspension) });
+        self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
     }
 
     /// Ends a call, and the turn with its last one.
@@ -223,7 +229,7 @@ impl Draft {
         if self.call(index).is_none_or(|call| call.outcome().is_some()) {
             return;
         }
-        self.push(Event::CallSettled { call: index, outcome, receipt, at: cx.now });
+        self.record(index, CallEvent::Settled { outcome, receipt, at: cx.now });
         if !self.turn.is_ended() && self.turn.calls.iter().all(|call| call.outcome().is_some()) {
             let end = self.end();
             self.push(Event::TurnSettled { end, at: cx.now });
@@ -233,7 +239,9 @@ impl Draft {
     /// How the turn ends, from the facts of this decision: what cancels or aborts a turn ends all its calls at once.
     fn end(&self) -> TurnEnd {
         let cancelled = self.events.iter().any(|event| matches!(event, Event::TurnCancelled { .. }));
-        let denied = |event: &Event| matches!(event, Event::CallSettled { outcome: Outcome::Denied(_), .. });
+        let denied = |event: &Event| {
+            matches!(event, Event::Call { event: CallEvent::Settled { outcome: Outcome::Denied(_), .. }, .. })
+        };
         let rejected = self.events.iter().any(denied) && self.events.iter().any(is_answer);
         match (cancelled, self.turn.rejection) {
             (true, _) => TurnEnd::Cancelled,
@@ -298,7 +306,7 @@ impl Draft {
                 (CallState::Running(running), _) if running.lease_end <= cx.now => {
                     if running.owner == cx.owner && alive.contains(&index) {
                         let lease_end = cx.now + LEASE_SLACK;
-                        self.push(Event::LeaseExtended { call: index, lease_end });
+                        self.record(index, CallEvent::LeaseExtended { lease_end });
                     } else {
                         self.recover(index, cx);
                     }
@@ -310,15 +318,15 @@ impl Draft {
                 }
                 (_, Some(open)) if open.next_escalation().is_some_and(|at| at <= cx.now) => {
                     let suspension = open.id;
-                    self.push(Event::SuspensionEscalated { call: index, suspension, at: cx.now });
+                    self.record(index, CallEvent::Escalated { suspension, at: cx.now });
                 }
                 (_, Some(open)) if open.grace_until.is_some_and(|until| until <= cx.now) => {
                     // Clients of a host that was just started get the same grace as a call that was just made.
                     let grace = open_since + cx.rules.grace;
                     if attended.contains(&index) {
-                        self.push(Event::ClientAwaited { call: index, grace_until: None });
+                        self.record(index, CallEvent::ClientAwaited { grace_until: None });
                     } else if grace > cx.now {
-                        self.push(Event::ClientAwaited { call: index, grace_until: Some(grace) });
+                        self.record(index, CallEvent::ClientAwaited { grace_until: Some(grace) });
                     } else {
                         self.settle(index, Outcome::Unavailable, cx);
                     }
@@ -339,7 +347,7 @@ impl Draft {
         let rule = if verdict.rule == Rule::Allow && !verdict.needs.is_empty() { Rule::Ask } else { verdict.rule };
         let approves = open.silence_approves() && rule == Rule::Allow;
         let approved = approves.then_some(open.digest);
-        self.push(Event::SuspensionExpired { call: index, suspension: open.id, approved, at: cx.now });
+        self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
         match &open.on_expiry {
             _ if open.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
             OnExpiry::Error => self.settle(index, Outcome::Expired, cx),
@@ -361,7 +369,7 @@ impl Draft {
             let waits = |open: &Suspension| open.kind == Kind::ClientExec && open.grace_until.is_none();
             if self.call(*index).and_then(Call::open).is_some_and(waits) {
                 let grace_until = Some(cx.now + cx.rules.grace);
-                self.push(Event::ClientAwaited { call: *index, grace_until });
+                self.record(*index, CallEvent::ClientAwaited { grace_until });
             }
         }
     }
@@ -407,12 +415,12 @@ impl Draft {
                     votes: Vec::new(),
                     delegations: Vec::new(),
                 };
-                self.push(Event::CallSuspended { call: index, suspension: Box::new(suspension) });
+                self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
             }
         }
     }
 }
 
 fn is_answer(event: &Event) -> bool {
-    matches!(event, Event::CallResolved { .. } | Event::SuspensionExpired { .. })
+    matches!(event, Event::Call { event: CallEvent::Resolved { .. } | CallEvent::Expired { .. }, .. })
 }

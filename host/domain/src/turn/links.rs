@@ -5,7 +5,7 @@ use super::decide::Draft;
 use super::resolve::is_open;
 use super::{Context, Refusal};
 use crate::{
-    Call, CallIndex, Event, Link, LinkId, MOST_LINKS, PrincipalId, SentLink, Suspension, SuspensionId, Timestamp,
+    Call, CallEvent, CallIndex, Link, LinkId, MOST_LINKS, PrincipalId, SentLink, Suspension, SuspensionId, Timestamp,
 };
 
 impl Draft {
@@ -25,7 +25,7 @@ impl Draft {
             }
             None => {}
         }
-        self.push(Event::LinkMade { call: index, suspension: id, link: Box::new(link), at: cx.now });
+        self.record(index, CallEvent::LinkMade { suspension: id, link: Box::new(link), at: cx.now });
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl Draft {
             None => Err(unknown()),
             Some(SentLink { used_at: Some(_), .. }) => Err(Refusal::Replayed),
             Some(_) => {
-                self.push(Event::LinkUsed { call: index, suspension: id, link, by: by.clone(), at: cx.now });
+                self.record(index, CallEvent::LinkUsed { suspension: id, link, by: by.clone(), at: cx.now });
                 Ok(())
             }
         }

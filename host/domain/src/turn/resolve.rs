@@ -5,8 +5,8 @@ use super::decide::Draft;
 use super::votes::{self, Counted};
 use super::{Context, Refusal, Resolve, Turn};
 use crate::{
-    Call, CallIndex, Closed, ClosedAs, Decision, Digest, Editable, Event, Executor, Failure, FailureCode, Json, Kind,
-    Need, Outcome, Principal, Resolution, Rule, Standing, Suspension, Violation,
+    Call, CallEvent, CallIndex, Closed, ClosedAs, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
+    Kind, Need, Outcome, Principal, Resolution, Rule, Standing, Suspension, Violation,
 };
 
 impl Draft {
@@ -66,14 +66,16 @@ impl Draft {
             standing,
             link: answer.by.link,
         };
-        self.push(Event::CallResolved {
-            call: index,
-            suspension: suspension.id,
-            resolution: Box::new(resolution),
-            approved,
-            by: answer.by.id,
-            at: cx.now,
-        });
+        self.record(
+            index,
+            CallEvent::Resolved {
+                suspension: suspension.id,
+                resolution: Box::new(resolution),
+                approved,
+                by: answer.by.id,
+                at: cx.now,
+            },
+        );
         match decision {
             Decision::Approve => self.proceed(index, cx),
             Decision::Deny if suspension.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),

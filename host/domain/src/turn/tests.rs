@@ -11,8 +11,8 @@ use expect_test::Expect;
 
 use super::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn};
 use crate::{
-    Approval, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure, FailureCode, Json,
-    OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery, Role, Span,
+    Approval, CallEvent, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure, FailureCode,
+    Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery, Role, Span,
     SuspensionId, Timestamp, TurnId, Wait,
 };
 
@@ -140,33 +140,39 @@ impl World {
     fn note(&mut self, events: &[Event]) {
         for event in events {
             let line = match event {
-                Event::CallSuspended { call, suspension } => {
+                Event::Call { call, event: CallEvent::Suspended { suspension } } => {
                     let doubt = suspension.in_doubt.map_or(String::new(), |n| format!(" in doubt #{n}"));
                     format!("{} suspended {}{doubt}", call.0, suspension.kind.as_str())
                 }
-                Event::ClientAwaited { call, grace_until } => {
+                Event::Call { call, event: CallEvent::ClientAwaited { grace_until } } => {
                     format!("{} client awaited until {:?}", call.0, grace_until.map(|until| until.millis() / 1000))
                 }
-                Event::CallResolved { call, resolution, by, .. } => {
+                Event::Call { call, event: CallEvent::Resolved { resolution, by, .. } } => {
                     format!("{} resolved {} by {by}", call.0, resolution.decision.as_str())
                 }
-                Event::CallApproved { call, standing, .. } => {
+                Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
                     format!("{} approved beforehand by {}", call.0, standing.by)
                 }
-                Event::CallVoted { call, vote, .. } => format!("{} vote of {}", call.0, vote.by),
-                Event::SuspensionDelegated { call, delegation, .. } => {
+                Event::Call { call, event: CallEvent::Voted { vote, .. } } => format!("{} vote of {}", call.0, vote.by),
+                Event::Call { call, event: CallEvent::Delegated { delegation, .. } } => {
                     format!("{} handed on from {} to {}", call.0, delegation.from, delegation.to)
                 }
-                Event::LinkMade { call, link, .. } => format!("{} link to {}", call.0, link.to),
-                Event::LinkUsed { call, by, .. } => format!("{} link of {by} used", call.0),
-                Event::SuspensionEscalated { call, .. } => format!("{} escalated", call.0),
-                Event::SuspensionExpired { call, .. } => format!("{} suspension expired", call.0),
-                Event::CallStarted { call, running, .. } => format!("{} started #{}", call.0, running.attempt),
-                Event::LeaseExtended { call, .. } => format!("{} lease extended", call.0),
-                Event::CallSettled { call, outcome, .. } => format!("{} settled {}", call.0, outcome.as_str()),
+                Event::Call { call, event: CallEvent::LinkMade { link, .. } } => {
+                    format!("{} link to {}", call.0, link.to)
+                }
+                Event::Call { call, event: CallEvent::LinkUsed { by, .. } } => format!("{} link of {by} used", call.0),
+                Event::Call { call, event: CallEvent::Escalated { .. } } => format!("{} escalated", call.0),
+                Event::Call { call, event: CallEvent::Expired { .. } } => format!("{} suspension expired", call.0),
+                Event::Call { call, event: CallEvent::Started { running, .. } } => {
+                    format!("{} started #{}", call.0, running.attempt)
+                }
+                Event::Call { call, event: CallEvent::LeaseExtended { .. } } => format!("{} lease extended", call.0),
+                Event::Call { call, event: CallEvent::Settled { outcome, .. } } => {
+                    format!("{} settled {}", call.0, outcome.as_str())
+                }
                 Event::TurnCancelled { .. } => "cancelled".into(),
                 Event::TurnSettled { end, .. } => format!("turn {}", end.as_str()),
-                Event::TurnStarted { .. } | Event::CallRequested { .. } => continue,
+                Event::TurnStarted { .. } | Event::Call { event: CallEvent::Requested { .. }, .. } => continue,
             };
             self.trace.push_str(&line);
             self.trace.push('\n');

@@ -4,7 +4,7 @@
 use super::decide::Draft;
 use super::{Context, Refusal, Resolve, Turn};
 use crate::{
-    Call, CallIndex, Delegation, Digest, Event, Kind, Named, Principal, PrincipalId, Standing, StandingId,
+    Call, CallEvent, CallIndex, Delegation, Digest, Kind, Named, Principal, PrincipalId, Standing, StandingId,
     StandingTerms, Suspension, SuspensionId, Vote,
 };
 
@@ -136,7 +136,7 @@ fn why_none_stands(call: &Call, suspension: &Suspension) -> &'static str {
 
 impl Draft {
     pub(super) fn vote(&mut self, index: CallIndex, suspension: SuspensionId, vote: Box<Vote>) {
-        self.push(Event::CallVoted { call: index, suspension, vote });
+        self.record(index, CallEvent::Voted { suspension, vote });
     }
 
     /// Hands a principal's say in an approval on to one who has none in it.
@@ -181,7 +181,7 @@ impl Draft {
         };
         takes_over(&to, suspension, &needs, &self.turn, cx)?;
         let delegation = Delegation { from: by.id.clone(), to: to.id, needs, comment, link: by.link, at: cx.now };
-        self.push(Event::SuspensionDelegated { call: index, suspension: id, delegation: Box::new(delegation) });
+        self.record(index, CallEvent::Delegated { suspension: id, delegation: Box::new(delegation) });
         Ok(())
     }
 }

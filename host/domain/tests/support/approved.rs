@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::domain::{
-    Approval, CallIndex, Decision, Digest, Editable, Event, Executor, Json, Kind, Need, OnExpiry, Pinned, PluginName,
+    Approval, CallEvent, Decision, Digest, Editable, Event, Executor, Json, Kind, Need, OnExpiry, Pinned, PluginName,
     PrincipalId, Recovery, Resolution, Role, Span, Suspension, Wait, Who,
 };
 
@@ -69,28 +69,13 @@ pub(crate) fn pinned(call: &Call) -> Pinned {
 pub(crate) fn check(facts: &[Event], calls: &[Call]) {
     let mut ledgers: Vec<Ledger<'_>> = calls.iter().map(Ledger::new).collect();
     for fact in facts {
-        let Some(at) = about(fact).map(CallIndex::get) else { continue };
-        if let Some(denied) = ledgers[at].take(fact) {
+        let Event::Call { call, event } = fact else { continue };
+        if let Some(denied) = ledgers[call.get()].take(event) {
             // A person's no to one of several calls that are alike and wait for the same answer is a no to all of them.
             for ledger in ledgers.iter_mut().filter(|ledger| ledger.waits_for == Some(denied)) {
                 ledger.denied = true;
             }
         }
-    }
-}
-
-fn about(fact: &Event) -> Option<CallIndex> {
-    match fact {
-        Event::CallSuspended { call, .. }
-        | Event::CallApproved { call, .. }
-        | Event::CallVoted { call, .. }
-        | Event::CallResolved { call, .. }
-        | Event::SuspensionDelegated { call, .. }
-        | Event::SuspensionEscalated { call, .. }
-        | Event::SuspensionExpired { call, .. }
-        | Event::CallStarted { call, .. }
-        | Event::CallSettled { call, .. } => Some(*call),
-        _ => None,
     }
 }
 
@@ -135,11 +120,11 @@ impl<'a> Ledger<'a> {
     }
 
     /// Takes a fact in. The digest of what a person denied with it.
-    fn take(&mut self, fact: &Event) -> Option<Digest> {
-        match fact {
-            Event::CallSuspended { suspension, .. } => self.suspended(suspension),
-            Event::SuspensionEscalated { at, .. } => self.late = Some(at.millis() - self.since),
-            Event::SuspensionDelegated { delegation, .. } => {
+    fn take(&mut self, event: &CallEvent) -> Option<Digest> {
+        match event {
+            CallEvent::Suspended { suspension } => self.suspended(suspension),
+            CallEvent::Escalated { at, .. } => self.late = Some(at.millis() - self.since),
+            CallEvent::Delegated { delegation, .. } => {
                 let (from, to) = (&delegation.from, &delegation.to);
                 assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is handed to the caller");
                 assert!(is_approver(to), "{to} could not use it");
@@ -148,9 +133,9 @@ impl<'a> Ledger<'a> {
                 self.votes.remove(from);
                 self.handed.insert(from.clone(), to.clone());
             }
-            Event::CallVoted { vote, .. } => self.voted(&vote.by, vote.binding),
-            Event::CallResolved { resolution, by, .. } => return self.resolved(resolution, by),
-            Event::SuspensionExpired { approved, .. } => {
+            CallEvent::Voted { vote, .. } => self.voted(&vote.by, vote.binding),
+            CallEvent::Resolved { resolution, by, .. } => return self.resolved(resolution, by),
+            CallEvent::Expired { approved, .. } => {
                 self.waits_for = None;
                 if approved.is_some() {
                     let silence = self.call.on_expiry == OnExpiry::Approve;
@@ -159,16 +144,20 @@ impl<'a> Ledger<'a> {
                     self.approved = true;
                 }
             }
-            Event::CallApproved { .. } => {
+            CallEvent::Approved { .. } => {
                 assert!(self.call.beforehand, "nobody allowed it beforehand");
                 assert!(!self.call.policy_failed, "nobody could, not knowing what a policy would say");
                 let asked_again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();
                 assert!(!asked_again, "after a kill anybody could answer");
                 self.approved = true;
             }
-            Event::CallStarted { .. } => self.started(),
-            Event::CallSettled { .. } => self.settled = true,
-            _ => {}
+            CallEvent::Started { .. } => self.started(),
+            CallEvent::Settled { .. } => self.settled = true,
+            CallEvent::Requested { .. }
+            | CallEvent::LinkMade { .. }
+            | CallEvent::LinkUsed { .. }
+            | CallEvent::ClientAwaited { .. }
+            | CallEvent::LeaseExtended { .. } => {}
         }
         None
     }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::domain::{Approval, CallIndex, CallState, Digest, Event, Json, Pinned, Turn};
+use crate::domain::{Approval, CallEvent, CallIndex, CallState, Digest, Event, Json, Pinned, Turn};
 
 /// Panics with the promise that is broken.
 #[allow(unreachable_pub, reason = "one of the two crates that share this file is a test, which nothing can reach")]
@@ -18,20 +18,20 @@ pub fn check(facts: &[Event], turn: &Turn) {
     for fact in facts {
         assert_eq!(ended, 0, "nothing happens after the end of a turn: {fact:?}");
         match fact {
-            Event::CallRequested { call, arguments: submitted, pinned: to, .. } => {
+            Event::Call { call, event: CallEvent::Requested { arguments: submitted, pinned: to, .. } } => {
                 arguments.insert(*call, submitted.clone());
                 pinned.extend(to.clone().map(|to| (*call, to)));
             }
-            Event::CallResolved { call, suspension, resolution, approved: binding, .. } => {
+            Event::Call { call, event: CallEvent::Resolved { suspension, resolution, approved: binding, .. } } => {
                 assert!(closed.insert(*suspension), "one resolution for each suspension");
                 arguments.extend(resolution.arguments.clone().map(|edited| (*call, edited)));
                 approved.extend(binding.map(|binding| (*call, binding)));
             }
-            Event::SuspensionExpired { call, suspension, approved: binding, .. } => {
+            Event::Call { call, event: CallEvent::Expired { suspension, approved: binding, .. } } => {
                 assert!(closed.insert(*suspension), "one resolution for each suspension");
                 approved.extend(binding.map(|binding| (*call, binding)));
             }
-            Event::CallStarted { call, .. } => {
+            Event::Call { call, event: CallEvent::Started { .. } } => {
                 assert!(!settled.contains(call), "no call runs again once its result is recorded");
                 let pinned = &pinned[call];
                 if pinned.approval == Approval::RequiresApproval {
@@ -39,8 +39,12 @@ pub fn check(facts: &[Event], turn: &Turn) {
                     assert_eq!(approved.get(call), Some(&binding), "only exactly what was approved starts");
                 }
             }
-            Event::CallSuspended { call, .. } => assert!(!settled.contains(call), "nothing waits after its end"),
-            Event::CallSettled { call, .. } => assert!(settled.insert(*call), "one outcome for each call"),
+            Event::Call { call, event: CallEvent::Suspended { .. } } => {
+                assert!(!settled.contains(call), "nothing waits after its end")
+            }
+            Event::Call { call, event: CallEvent::Settled { .. } } => {
+                assert!(settled.insert(*call), "one outcome for each call")
+            }
             Event::TurnSettled { .. } => ended += 1,
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Events, as they are followed. Ids keep one name in every event: `turn`, `call` and `suspension` are always ids.
 
 use dispatch::ports::Progress;
-use domain::{Event as Fact, PluginChange, PluginEvent, TurnId};
+use domain::{CallEvent, Event as Fact, PluginChange, PluginEvent, TurnId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -155,71 +155,17 @@ impl Event {
     pub fn of(fact: &Fact, turn: &domain::Turn) -> Option<Self> {
         let name = fact.name()?;
         let id = turn.id.to_string();
-        let call = |index: domain::CallIndex| turn.calls.get(index.get());
         let (at, detail) = match fact {
             Fact::TurnStarted { conversation, caller, rejection, context, at, .. } => {
                 let context = context.as_ref().map(Verbatim::from);
                 let (conversation, caller) = (conversation.to_string(), caller.to_string());
                 (*at, Detail::Started { turn: id, conversation, caller, rejection: rejection.into(), context })
             }
-            Fact::CallRequested { id: call, tool, arguments, pinned, ruled_by, .. } => {
-                let pinned = pinned.as_deref();
-                let detail = Detail::Requested {
-                    turn: id,
-                    call: call.to_string(),
-                    tool: tool.to_string(),
-                    arguments: arguments.into(),
-                    executor: pinned.map(|pinned| (&pinned.executor).into()),
-                    approval: pinned.map(|pinned| (&pinned.approval).into()),
-                    plugin: pinned.map(|pinned| pinned.plugin.to_string()),
-                    component: pinned.map(|pinned| pinned.component.to_string()),
-                    rule: ruled_by.as_deref().map(str::to_owned),
-                };
-                (turn.started_at, detail)
-            }
-            Fact::CallSuspended { call: index, suspension } => {
-                let told = Suspension::new(turn, call(*index)?, suspension, None);
-                (suspension.created_at, Detail::Suspended(Box::new(told)))
-            }
-            Fact::CallResolved { call: index, suspension, resolution, by, at, .. } => {
-                let detail = Detail::Resolved {
-                    turn: id,
-                    call: call(*index)?.id.to_string(),
-                    suspension: suspension.to_string(),
-                    by: by.to_string(),
-                    decision: resolution.decision.as_str().to_owned(),
-                    data: resolution.data.as_ref().map(Verbatim::from),
-                    arguments: resolution.arguments.as_ref().map(Verbatim::from),
-                    edited: resolution.arguments.is_some().then_some(true),
-                    comment: resolution.comment.clone(),
-                    standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
-                    via: super::via(resolution.link),
-                };
-                (*at, detail)
-            }
-            Fact::CallApproved { .. }
-            | Fact::CallVoted { .. }
-            | Fact::SuspensionDelegated { .. }
-            | Fact::SuspensionEscalated { .. } => of_approval(fact, turn)?,
-            Fact::SuspensionExpired { call: index, suspension, at, .. } => {
-                let call = call(*index)?.id.to_string();
-                (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
-            }
-            Fact::CallStarted { call: index, running, at } => {
-                let call = call(*index)?;
-                let (tool, call) = (call.tool.to_string(), call.id.to_string());
-                (*at, Detail::Running { turn: id, call, tool, attempt: running.attempt })
-            }
-            Fact::CallSettled { call: index, outcome, receipt, at } => {
-                (*at, settled(id, call(*index)?, outcome, receipt.as_ref()))
-            }
+            Fact::Call { call, event } => of_call(event, turn.calls.get(call.get())?, turn)?,
             Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),
             Fact::TurnSettled { end, at } => {
                 let state = (&domain::TurnState::Ended(*end, *at)).into();
                 (*at, Detail::Ended { turn: id, state })
-            }
-            Fact::ClientAwaited { .. } | Fact::LinkMade { .. } | Fact::LinkUsed { .. } | Fact::LeaseExtended { .. } => {
-                return None;
             }
         };
         Some(Self { event: name.to_owned(), at: Some(rfc3339(at)), snapshot: None, detail })
@@ -267,29 +213,74 @@ impl Event {
     }
 }
 
-/// A fact on the way to an approval.
-fn of_approval(fact: &Fact, turn: &domain::Turn) -> Option<(domain::Timestamp, Detail)> {
+fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Option<(domain::Timestamp, Detail)> {
     let id = turn.id.to_string();
-    let call = |index: domain::CallIndex| turn.calls.get(index.get());
-    Some(match fact {
-        Fact::CallApproved { call: index, standing, at, .. } => {
-            let call = call(*index)?.id.to_string();
+    Some(match event {
+        CallEvent::Requested { id: call, tool, arguments, pinned, ruled_by } => {
+            let pinned = pinned.as_deref();
+            let detail = Detail::Requested {
+                turn: id,
+                call: call.to_string(),
+                tool: tool.to_string(),
+                arguments: arguments.into(),
+                executor: pinned.map(|pinned| (&pinned.executor).into()),
+                approval: pinned.map(|pinned| (&pinned.approval).into()),
+                plugin: pinned.map(|pinned| pinned.plugin.to_string()),
+                component: pinned.map(|pinned| pinned.component.to_string()),
+                rule: ruled_by.as_deref().map(str::to_owned),
+            };
+            (turn.started_at, detail)
+        }
+        CallEvent::Suspended { suspension } => {
+            let told = Suspension::new(turn, call, suspension, None);
+            (suspension.created_at, Detail::Suspended(Box::new(told)))
+        }
+        CallEvent::Resolved { suspension, resolution, by, at, .. } => {
+            let detail = Detail::Resolved {
+                turn: id,
+                call: call.id.to_string(),
+                suspension: suspension.to_string(),
+                by: by.to_string(),
+                decision: resolution.decision.as_str().to_owned(),
+                data: resolution.data.as_ref().map(Verbatim::from),
+                arguments: resolution.arguments.as_ref().map(Verbatim::from),
+                edited: resolution.arguments.is_some().then_some(true),
+                comment: resolution.comment.clone(),
+                standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
+                via: super::via(resolution.link),
+            };
+            (*at, detail)
+        }
+        CallEvent::Approved { standing, at, .. } => {
+            let call = call.id.to_string();
             let (standing, by) = (standing.id.to_string(), standing.by.to_string());
             (*at, Detail::Approved { turn: id, call, standing, by })
         }
-        Fact::CallVoted { call: index, suspension, vote } => {
-            let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+        CallEvent::Voted { suspension, vote } => {
+            let (call, suspension) = (call.id.to_string(), suspension.to_string());
             (vote.at, Detail::Voted { turn: id, call, suspension, vote: vote.as_ref().into() })
         }
-        Fact::SuspensionDelegated { call: index, suspension, delegation } => {
-            let (call, suspension) = (call(*index)?.id.to_string(), suspension.to_string());
+        CallEvent::Delegated { suspension, delegation } => {
+            let (call, suspension) = (call.id.to_string(), suspension.to_string());
             (delegation.at, Detail::Delegated { turn: id, call, suspension, delegation: delegation.as_ref().into() })
         }
-        Fact::SuspensionEscalated { call: index, suspension, at } => {
-            let call = call(*index)?.id.to_string();
+        CallEvent::Escalated { suspension, at } => {
+            let call = call.id.to_string();
             (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
         }
-        _ => return None,
+        CallEvent::Expired { suspension, at, .. } => {
+            let call = call.id.to_string();
+            (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
+        }
+        CallEvent::Started { running, at } => {
+            let (tool, call) = (call.tool.to_string(), call.id.to_string());
+            (*at, Detail::Running { turn: id, call, tool, attempt: running.attempt })
+        }
+        CallEvent::Settled { outcome, receipt, at } => (*at, settled(id, call, outcome, receipt.as_ref())),
+        CallEvent::ClientAwaited { .. }
+        | CallEvent::LinkMade { .. }
+        | CallEvent::LinkUsed { .. }
+        | CallEvent::LeaseExtended { .. } => return None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! How single values are written: ids and digests as their texts, times as milliseconds, JSON as a string.
 //!
 //! The domain has no serde, so everything that is stored implements [`Field`] here, and derived code reaches it with
-//! `#[serde(with = "field")]`. Values are written from a borrow: nothing is copied on the way to disk.
+//! `#[serde(with = "field")]`. Large values are shared and not copied on the way to disk.
 //!
 //! JSON that passes through is kept as a JSON string and not embedded. An approval is bound to a digest over the very
 //! bytes of the arguments, and an embedded value would lose the white space around it; a text that is not JSON after all

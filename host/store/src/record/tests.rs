@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use dispatch::ports::{Attempt, DeliveryState, Occasion};
 use domain::{
-    Approval, Asked, CallId, CallIndex, ConversationId, Decision, Delegation, Digest, Editable, Escalate, Executor,
-    Failure, FailureCode, Json, Kind, Link, LinkId, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned, PluginChange,
-    PluginName, PrincipalId, PromptBy, Receipt, Recovery, Rejection, Resolution, Risk, Running, Span, Standing,
-    StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId, Vote,
-    Wait,
+    Approval, Asked, CallEvent, CallId, CallIndex, ConversationId, Decision, Delegation, Digest, Editable, Escalate,
+    Executor, Failure, FailureCode, Json, Kind, Link, LinkId, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned,
+    PluginChange, PluginName, PrincipalId, PromptBy, Receipt, Recovery, Rejection, Resolution, Risk, Running, Span,
+    Standing, StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp, ToolName, TurnEnd, TurnId,
+    Vote, Wait,
 };
 
 use super::*;
@@ -83,7 +83,7 @@ fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
 fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
     let id = CallId::new(&format!("toolu_{call}")).unwrap();
     let (tool, arguments) = ("transfer".into(), json(arguments));
-    Event::CallRequested { call: CallIndex(call), id, tool, arguments, pinned, ruled_by: None }
+    Event::Call { call: CallIndex(call), event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by: None } }
 }
 
 fn requests() -> Vec<Event> {
@@ -126,7 +126,7 @@ fn suspended(kind: Kind, full: bool) -> Event {
         votes: Vec::new(),
         delegations: Vec::new(),
     });
-    Event::CallSuspended { call: CallIndex(1), suspension }
+    Event::Call { call: CallIndex(1), event: CallEvent::Suspended { suspension } }
 }
 
 fn resolved(decision: Decision, full: bool) -> Event {
@@ -139,13 +139,9 @@ fn resolved(decision: Decision, full: bool) -> Event {
         link: None,
     });
     let approved = full.then(|| Digest::of("binding"));
-    Event::CallResolved {
+    Event::Call {
         call: CallIndex(1),
-        suspension: SUSPENSION,
-        resolution,
-        approved,
-        by: principal("bob@x"),
-        at: at(7),
+        event: CallEvent::Resolved { suspension: SUSPENSION, resolution, approved, by: principal("bob@x"), at: at(7) },
     }
 }
 
@@ -170,18 +166,22 @@ fn by_link(vote: Vote) -> Vote {
 }
 
 fn resolved_by_link() -> Event {
-    let Event::CallResolved { call, suspension, mut resolution, approved, by, at } = resolved(Decision::Approve, true)
+    let Event::Call { call, event: CallEvent::Resolved { suspension, mut resolution, approved, by, at } } =
+        resolved(Decision::Approve, true)
     else {
         unreachable!()
     };
     resolution.link = Some(LINK);
-    Event::CallResolved { call, suspension, resolution, approved, by, at }
+    Event::Call { call, event: CallEvent::Resolved { suspension, resolution, approved, by, at } }
 }
 
 fn made(webhook: Option<&str>) -> Event {
     let by = if webhook.is_some() { PrincipalId::system() } else { principal("root") };
     let link = Link { id: LINK, to: principal("ann"), by, webhook: webhook.map(Into::into), expires_at: at(99) };
-    Event::LinkMade { call: CallIndex(1), suspension: SUSPENSION, link: Box::new(link), at: at(15) }
+    Event::Call {
+        call: CallIndex(1),
+        event: CallEvent::LinkMade { suspension: SUSPENSION, link: Box::new(link), at: at(15) },
+    }
 }
 
 fn standing(pin: Pin) -> Standing {
@@ -190,7 +190,9 @@ fn standing(pin: Pin) -> Standing {
 
 /// A suspension with all that rules, policies and approvers can add to it.
 fn governed(kind: Kind, prompt_by: PromptBy, risk: Risk) -> Event {
-    let Event::CallSuspended { call, mut suspension } = suspended(kind, false) else { unreachable!() };
+    let Event::Call { call, event: CallEvent::Suspended { mut suspension } } = suspended(kind, false) else {
+        unreachable!()
+    };
     let who = ["principal:ann", "group:finance", "role:admin"].map(|who| who.parse().unwrap());
     let escalate = Escalate { after: Span::from_secs(60), to: Arc::new(["role:admin".parse().unwrap()]) };
     suspension.asked = Asked {
@@ -210,30 +212,38 @@ fn governed(kind: Kind, prompt_by: PromptBy, risk: Risk) -> Event {
     suspension.escalated_at = Some(at(1_700));
     suspension.votes = vec![vote("ann", true), vote("bob@x", false)];
     suspension.delegations = vec![delegation(Some("on leave".into())), delegation(None)];
-    Event::CallSuspended { call, suspension }
+    Event::Call { call, event: CallEvent::Suspended { suspension } }
 }
 
 /// A suspension that asks because a policy could not be asked.
 fn policy_failed() -> Event {
-    let Event::CallSuspended { call, mut suspension } = suspended(Kind::Approval, false) else { unreachable!() };
+    let Event::Call { call, event: CallEvent::Suspended { mut suspension } } = suspended(Kind::Approval, false) else {
+        unreachable!()
+    };
     let (by, reason) = (Some("limits".into()), Some("the policy limits could not be asked: it crashed".into()));
     suspension.asked = Asked { by, reason, policy_failed: true, ..Asked::default() };
-    Event::CallSuspended { call, suspension }
+    Event::Call { call, event: CallEvent::Suspended { suspension } }
 }
 
 /// What came with rules, policies and approvals that take several people.
 fn governing() -> Vec<(&'static str, Vec<Event>)> {
     let (call, suspension) = (CallIndex(1), SUSPENSION);
-    let Event::CallRequested { id, tool, arguments, pinned, .. } = requested(1, "{}", None) else { unreachable!() };
-    let ruled = Event::CallRequested { call, id, tool, arguments, pinned, ruled_by: Some("large-payments".into()) };
+    let Event::Call { event: CallEvent::Requested { id, tool, arguments, pinned, .. }, .. } = requested(1, "{}", None)
+    else {
+        unreachable!()
+    };
+    let ruled = Event::Call {
+        call,
+        event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by: Some("large-payments".into()) },
+    };
     let lasting = |pin| {
-        let Event::CallResolved { call, suspension, mut resolution, approved, by, at } =
+        let Event::Call { call, event: CallEvent::Resolved { suspension, mut resolution, approved, by, at } } =
             resolved(Decision::Approve, true)
         else {
             unreachable!()
         };
         resolution.standing = Some(standing(pin));
-        Event::CallResolved { call, suspension, resolution, approved, by, at }
+        Event::Call { call, event: CallEvent::Resolved { suspension, resolution, approved, by, at } }
     };
     let asked = [PromptBy::Plugin, PromptBy::Host, PromptBy::Plugin, PromptBy::Plugin].into_iter().zip(Risk::ALL);
     let used = StandingUse { id: STANDING, by: principal("ann") };
@@ -244,32 +254,54 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
         ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
         (
             "call_approved",
-            vec![Event::CallApproved { call, standing: used, approved: Digest::of("binding"), at: at(13) }],
+            vec![Event::Call {
+                call,
+                event: CallEvent::Approved { standing: used, approved: Digest::of("binding"), at: at(13) },
+            }],
         ),
         (
             "call_voted",
-            [true, false].map(|full| Event::CallVoted { call, suspension, vote: Box::new(vote("ann", full)) }).into(),
+            [true, false]
+                .map(|full| Event::Call {
+                    call,
+                    event: CallEvent::Voted { suspension, vote: Box::new(vote("ann", full)) },
+                })
+                .into(),
         ),
         (
             "suspension_delegated",
-            vec![Event::SuspensionDelegated { call, suspension, delegation: Box::new(delegation(None)) }],
+            vec![Event::Call {
+                call,
+                event: CallEvent::Delegated { suspension, delegation: Box::new(delegation(None)) },
+            }],
         ),
         (
             "call_voted_by_link",
-            vec![Event::CallVoted { call, suspension, vote: Box::new(by_link(vote("ann", false))) }],
+            vec![Event::Call {
+                call,
+                event: CallEvent::Voted { suspension, vote: Box::new(by_link(vote("ann", false))) },
+            }],
         ),
         (
             "suspension_delegated_by_link",
-            vec![Event::SuspensionDelegated {
+            vec![Event::Call {
                 call,
-                suspension,
-                delegation: Box::new(Delegation { link: Some(LINK), ..delegation(None) }),
+                event: CallEvent::Delegated {
+                    suspension,
+                    delegation: Box::new(Delegation { link: Some(LINK), ..delegation(None) }),
+                },
             }],
         ),
         ("call_resolved_by_link", vec![resolved_by_link()]),
         ("link_made", vec![made(None), made(Some("pager"))]),
-        ("link_used", vec![Event::LinkUsed { call, suspension, link: LINK, by: principal("ann"), at: at(16) }]),
-        ("suspension_escalated", vec![Event::SuspensionEscalated { call, suspension, at: at(14) }]),
+        (
+            "link_used",
+            vec![Event::Call {
+                call,
+                event: CallEvent::LinkUsed { suspension, link: LINK, by: principal("ann"), at: at(16) },
+            }],
+        ),
+        ("suspension_escalated", vec![Event::Call { call, event: CallEvent::Escalated { suspension, at: at(14) } }]),
     ]
 }
 
@@ -301,7 +333,7 @@ fn receipted(call: CallIndex) -> Event {
         bytes_out: u64::MAX,
     };
     let outcome = Outcome::Ok { value: json("1"), trusted: true };
-    Event::CallSettled { call, outcome, receipt: Some(receipt), at: at(6) }
+    Event::Call { call, event: CallEvent::Settled { outcome, receipt: Some(receipt), at: at(6) } }
 }
 
 /// Every event in every shape that it has, by the name of its file.
@@ -315,7 +347,8 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         context: (rejection == Rejection::AbortTurn).then(|| json(r#"{"page":"/"}"#)),
         at: at(1_732_230_000_000),
     };
-    let expired = |approved| Event::SuspensionExpired { call, suspension: SUSPENSION, approved, at: at(8) };
+    let expired =
+        |approved| Event::Call { call, event: CallEvent::Expired { suspension: SUSPENSION, approved, at: at(8) } };
     let answer = Decision::Answer("yes".into());
     let decisions = [Decision::Approve, Decision::Deny, answer, Decision::Result, Decision::Error];
     let running = Running { attempt: 2, owner: OWNER, lease_end: at(9) };
@@ -323,16 +356,21 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         ("turn_started", Rejection::ALL.map(started).into()),
         ("call_requested", requests()),
         ("call_suspended", Kind::ALL.map(|kind| suspended(kind, kind == Kind::Elicitation)).into()),
-        ("client_awaited", [None, Some(at(3))].map(|grace_until| Event::ClientAwaited { call, grace_until }).into()),
+        (
+            "client_awaited",
+            [None, Some(at(3))]
+                .map(|grace_until| Event::Call { call, event: CallEvent::ClientAwaited { grace_until } })
+                .into(),
+        ),
         ("call_resolved", decisions.map(|decision| resolved(decision.clone(), decision == Decision::Approve)).into()),
         ("suspension_expired", vec![expired(None), expired(Some(Digest::of("binding")))]),
-        ("call_started", vec![Event::CallStarted { call, running, at: at(4) }]),
-        ("lease_extended", vec![Event::LeaseExtended { call, lease_end: at(5) }]),
+        ("call_started", vec![Event::Call { call, event: CallEvent::Started { running, at: at(4) } }]),
+        ("lease_extended", vec![Event::Call { call, event: CallEvent::LeaseExtended { lease_end: at(5) } }]),
         (
             "call_settled",
             outcomes()
                 .into_iter()
-                .map(|outcome| Event::CallSettled { call, outcome, receipt: None, at: at(6) })
+                .map(|outcome| Event::Call { call, event: CallEvent::Settled { outcome, receipt: None, at: at(6) } })
                 .collect(),
         ),
         ("call_settled_with_receipt", vec![receipted(call)]),
@@ -353,28 +391,38 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
 fn file_of(event: &Event) -> &'static str {
     match event {
         Event::TurnStarted { .. } => "turn_started",
-        Event::CallRequested { ruled_by: None, .. } => "call_requested",
-        Event::CallRequested { ruled_by: Some(_), .. } => "call_requested_ruled",
-        Event::CallApproved { .. } => "call_approved",
-        Event::CallVoted { vote, .. } if vote.link.is_some() => "call_voted_by_link",
-        Event::CallVoted { .. } => "call_voted",
-        Event::SuspensionDelegated { delegation, .. } if delegation.link.is_some() => "suspension_delegated_by_link",
-        Event::SuspensionDelegated { .. } => "suspension_delegated",
-        Event::LinkMade { .. } => "link_made",
-        Event::LinkUsed { .. } => "link_used",
-        Event::SuspensionEscalated { .. } => "suspension_escalated",
-        Event::CallSuspended { suspension, .. } if suspension.asked.policy_failed => "call_suspended_policy_failed",
-        Event::CallSuspended { suspension, .. } if !suspension.asked.is_plain() => "call_suspended_governed",
-        Event::CallSuspended { .. } => "call_suspended",
-        Event::CallResolved { resolution, .. } if resolution.link.is_some() => "call_resolved_by_link",
-        Event::CallResolved { resolution, .. } if resolution.standing.is_some() => "call_resolved_standing",
-        Event::ClientAwaited { .. } => "client_awaited",
-        Event::CallResolved { .. } => "call_resolved",
-        Event::SuspensionExpired { .. } => "suspension_expired",
-        Event::CallStarted { .. } => "call_started",
-        Event::LeaseExtended { .. } => "lease_extended",
-        Event::CallSettled { receipt: None, .. } => "call_settled",
-        Event::CallSettled { receipt: Some(_), .. } => "call_settled_with_receipt",
+        Event::Call { event: CallEvent::Requested { ruled_by: None, .. }, .. } => "call_requested",
+        Event::Call { event: CallEvent::Requested { ruled_by: Some(_), .. }, .. } => "call_requested_ruled",
+        Event::Call { event: CallEvent::Approved { .. }, .. } => "call_approved",
+        Event::Call { event: CallEvent::Voted { vote, .. }, .. } if vote.link.is_some() => "call_voted_by_link",
+        Event::Call { event: CallEvent::Voted { .. }, .. } => "call_voted",
+        Event::Call { event: CallEvent::Delegated { delegation, .. }, .. } if delegation.link.is_some() => {
+            "suspension_delegated_by_link"
+        }
+        Event::Call { event: CallEvent::Delegated { .. }, .. } => "suspension_delegated",
+        Event::Call { event: CallEvent::LinkMade { .. }, .. } => "link_made",
+        Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
+        Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.asked.policy_failed => {
+            "call_suspended_policy_failed"
+        }
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } if !suspension.asked.is_plain() => {
+            "call_suspended_governed"
+        }
+        Event::Call { event: CallEvent::Suspended { .. }, .. } => "call_suspended",
+        Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.link.is_some() => {
+            "call_resolved_by_link"
+        }
+        Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.standing.is_some() => {
+            "call_resolved_standing"
+        }
+        Event::Call { event: CallEvent::ClientAwaited { .. }, .. } => "client_awaited",
+        Event::Call { event: CallEvent::Resolved { .. }, .. } => "call_resolved",
+        Event::Call { event: CallEvent::Expired { .. }, .. } => "suspension_expired",
+        Event::Call { event: CallEvent::Started { .. }, .. } => "call_started",
+        Event::Call { event: CallEvent::LeaseExtended { .. }, .. } => "lease_extended",
+        Event::Call { event: CallEvent::Settled { receipt: None, .. }, .. } => "call_settled",
+        Event::Call { event: CallEvent::Settled { receipt: Some(_), .. }, .. } => "call_settled_with_receipt",
         Event::TurnCancelled { .. } => "turn_cancelled",
         Event::TurnSettled { .. } => "turn_settled",
     }

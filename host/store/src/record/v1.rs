@@ -4,15 +4,15 @@
 //! Unknown members are refused: inside one version they can only be damage, or a release that broke its promise.
 
 mod delivery;
+mod event;
 mod rows;
 mod suspension;
 
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallId, CallIndex, ConversationId, Delegation, Digest, Event, Executor, Failure, FailureCode, Json, Link,
-    LinkId, Outcome, OwnerId, Pinned, PluginName, PrincipalId, Receipt, Recovery, Rejection, Resolution, Running, Span,
-    StandingUse, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId, Vote, Wait,
+    Approval, CallIndex, Digest, Executor, Failure, FailureCode, Json, Outcome, OwnerId, Pinned, PluginName, Receipt,
+    Recovery, Rejection, Running, Span, Timestamp, TurnEnd, Wait,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -36,7 +36,6 @@ macro_rules! described {
 use described;
 
 described! {
-    Event as EventV1,
     CallIndex as CallIndexV1,
     Rejection as RejectionV1,
     TurnEnd as TurnEndV1,
@@ -50,166 +49,6 @@ described! {
     Failure as FailureV1,
     Receipt as ReceiptV1,
     FailureCode as FailureCodeV1,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Event", rename_all = "snake_case", deny_unknown_fields)]
-enum EventV1 {
-    TurnStarted {
-        #[serde(with = "field")]
-        turn: TurnId,
-        #[serde(with = "field")]
-        conversation: ConversationId,
-        #[serde(with = "field")]
-        caller: PrincipalId,
-        #[serde(with = "field")]
-        rejection: Rejection,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        context: Option<Json>,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    CallRequested {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        id: CallId,
-        tool: Arc<str>,
-        #[serde(with = "field")]
-        arguments: Json,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        pinned: Option<Arc<Pinned>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ruled_by: Option<Arc<str>>,
-    },
-    CallApproved {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        standing: StandingUse,
-        #[serde(with = "field")]
-        approved: Digest,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    CallVoted {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        vote: Box<Vote>,
-    },
-    SuspensionDelegated {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        delegation: Box<Delegation>,
-    },
-    LinkMade {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        link: Box<Link>,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    LinkUsed {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        link: LinkId,
-        #[serde(with = "field")]
-        by: PrincipalId,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    SuspensionEscalated {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    CallSuspended {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: Box<Suspension>,
-    },
-    ClientAwaited {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        grace_until: Option<Timestamp>,
-    },
-    CallResolved {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field")]
-        resolution: Box<Resolution>,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        approved: Option<Digest>,
-        #[serde(with = "field")]
-        by: PrincipalId,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    SuspensionExpired {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        suspension: SuspensionId,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        approved: Option<Digest>,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    CallStarted {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        running: Running,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    LeaseExtended {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        lease_end: Timestamp,
-    },
-    CallSettled {
-        #[serde(with = "field")]
-        call: CallIndex,
-        #[serde(with = "field")]
-        outcome: Outcome,
-        #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-        receipt: Option<Receipt>,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    TurnCancelled {
-        #[serde(with = "field")]
-        by: PrincipalId,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
-    TurnSettled {
-        #[serde(with = "field")]
-        end: TurnEnd,
-        #[serde(with = "field")]
-        at: Timestamp,
-    },
 }
 
 #[derive(Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Index, Occasion, Store, SuspensionRow};
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent,
-    PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
+    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange,
+    PluginEvent, PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -52,13 +52,9 @@ pub(crate) fn number(event: &Event) -> u64 {
 /// A fact of about this many bytes.
 pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
     let arguments = Json::new(format!("[{number},\"{}\"]", "x".repeat(bytes)));
-    Event::CallRequested {
+    Event::Call {
         call: CallIndex(0),
-        id: call("big"),
-        tool: "t".into(),
-        arguments,
-        pinned: None,
-        ruled_by: None,
+        event: CallEvent::Requested { id: call("big"), tool: "t".into(), arguments, pinned: None, ruled_by: None },
     }
 }
 

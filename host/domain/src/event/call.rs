@@ -1,0 +1,101 @@
+//! Facts about one call. They are an enum of their own, so that a match over them names every one.
+
+use std::sync::Arc;
+
+use crate::{
+    CallId, Delegation, Digest, Json, Link, LinkId, Outcome, Pinned, PrincipalId, Receipt, Resolution, Running,
+    StandingUse, Suspension, SuspensionId, Timestamp, Vote,
+};
+
+/// A fact about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallEvent {
+    /// The turn asked for the call. Calls are requested in the order of their positions.
+    Requested {
+        id: CallId,
+        /// The name that the caller gave. There may be no such tool.
+        tool: Arc<str>,
+        /// The arguments as submitted.
+        arguments: Json,
+        /// `None` where the call ends at once.
+        pinned: Option<Arc<Pinned>>,
+        /// The operator's rule or policy that decided about the call.
+        ruled_by: Option<Arc<str>>,
+    },
+    /// A standing approval lets a gated call continue. Nobody was asked.
+    Approved {
+        standing: StandingUse,
+        /// The binding that is approved.
+        approved: Digest,
+        at: Timestamp,
+    },
+    /// Somebody approved, and others have to approve as well.
+    Voted { suspension: SuspensionId, vote: Box<Vote> },
+    /// Somebody delegated their authority.
+    Delegated { suspension: SuspensionId, delegation: Box<Delegation> },
+    /// A link was made, or an existing link was made valid for longer.
+    LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp },
+    /// A link was used.
+    LinkUsed {
+        suspension: SuspensionId,
+        link: LinkId,
+        /// The principal in whose name the link was used.
+        by: PrincipalId,
+        at: Timestamp,
+    },
+    /// From now on, more principals may answer.
+    Escalated { suspension: SuspensionId, at: Timestamp },
+    /// The call waits.
+    Suspended { suspension: Box<Suspension> },
+    /// The time until which a client must attach has changed. `None`: a client has attached.
+    ClientAwaited { grace_until: Option<Timestamp> },
+    /// Somebody answered.
+    Resolved {
+        suspension: SuspensionId,
+        resolution: Box<Resolution>,
+        /// The binding that an approval approves.
+        approved: Option<Digest>,
+        by: PrincipalId,
+        at: Timestamp,
+    },
+    /// Nobody answered in time. The next event of the call says what follows.
+    Expired {
+        suspension: SuspensionId,
+        /// The binding that a timeout approval approves.
+        approved: Option<Digest>,
+        at: Timestamp,
+    },
+    /// A host is about to run the guest.
+    Started { running: Running, at: Timestamp },
+    /// The host that runs the guest is still running it.
+    LeaseExtended { lease_end: Timestamp },
+    /// The call ended. An open suspension of the call is withdrawn.
+    Settled {
+        outcome: Outcome,
+        /// `None` where no guest ran to its end.
+        receipt: Option<Receipt>,
+        at: Timestamp,
+    },
+}
+
+impl CallEvent {
+    /// The public name. `None` for events that only the host uses.
+    #[must_use]
+    pub const fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Requested { .. } => "call.requested",
+            Self::Suspended { .. } => "call.suspended",
+            Self::Approved { .. } => "call.approved",
+            Self::Voted { .. } => "call.voted",
+            Self::Resolved { .. } => "call.resolved",
+            Self::Delegated { .. } => "suspension.delegated",
+            Self::Escalated { .. } => "suspension.escalated",
+            Self::Expired { .. } => "suspension.expired",
+            Self::Started { .. } => "call.started",
+            Self::Settled { .. } => "call.settled",
+            Self::ClientAwaited { .. } | Self::LinkMade { .. } | Self::LinkUsed { .. } | Self::LeaseExtended { .. } => {
+                return None;
+            }
+        })
+    }
+}
