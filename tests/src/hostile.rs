@@ -36,18 +36,18 @@ pub struct Class {
 
 /// Every class, in the order of the table.
 pub const CLASSES: [Class; 9] = [
-    Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never gives the processor back" },
-    Class { name: "memory", memory_mib: 320, about: "Memory, tables, instances and stack of the guest itself" },
-    Class { name: "allocation", memory_mib: 128, about: "What the host allocates on behalf of a guest" },
+    Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never yields the processor" },
+    Class { name: "memory", memory_mib: 320, about: "The guest's own memory, tables, instances and stack" },
+    Class { name: "allocation", memory_mib: 128, about: "Memory that the host allocates for a guest" },
     Class {
         name: "amplification",
         memory_mib: 192,
-        about: "A little work of a guest or a caller that costs the host much",
+        about: "A little work by a guest or a caller that costs the host much",
     },
-    Class { name: "network", memory_mib: 96, about: "Requests to where no plugin may send any" },
-    Class { name: "text", memory_mib: 96, about: "Text that lies to whoever reads it" },
+    Class { name: "network", memory_mib: 96, about: "Requests to forbidden addresses" },
+    Class { name: "text", memory_mib: 96, about: "Text that deceives its readers" },
     Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
-    Class { name: "gate", memory_mib: 96, about: "The way around an approval" },
+    Class { name: "gate", memory_mib: 96, about: "Ways around an approval" },
     Class { name: "structural", memory_mib: 384, about: "Components that attack the loader and the compiler" },
 ];
 

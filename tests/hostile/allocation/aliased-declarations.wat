@@ -1,4 +1,4 @@
-;; attack = 'Twenty thousand tools whose texts are all one and the same 100 KiB: 8 GB for the host, 800 KB for the guest.'
+;; attack = 'Twenty thousand tools that share one text of 100 KiB: 8 GB for the host, 800 KB for the guest.'
 ;; expect = 'refused(catalog)'
 ;; memory_mib = 128
 

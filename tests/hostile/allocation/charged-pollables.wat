@@ -1,4 +1,4 @@
-;; attack = 'More things to wait for than the host may hold for the call, though as many handles as it likes.'
+;; attack = 'More pollables than its host memory allows, with unlimited handles.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'host_bytes'
 ;; limits = { host_bytes = 262144 }

@@ -1,4 +1,4 @@
-;; attack = 'More streams than the host may hold for the call, though as many handles as it likes.'
+;; attack = 'More streams than its host memory allows, with unlimited handles.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'host_bytes'
 ;; limits = { host_bytes = 262144 }

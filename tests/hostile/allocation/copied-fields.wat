@@ -1,4 +1,4 @@
-;; attack = 'Four hundred values of one header field, copied: by the count of the library they are few, and a copy is charged only afterwards.'
+;; attack = 'Four hundred values of one header field, copied: the library counts them as few, and charges the copy only afterwards.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'may be copied'
 ;; plugin.grants.http = [{ url = "https://example.com/", methods = ["GET"] }]

@@ -1,4 +1,4 @@
-;; attack = 'Progress whose data are a million opening brackets.'
+;; attack = 'Progress data of a million opening brackets.'
 ;; expect = 'ok'
 
 (func $run (param i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'A result of half a million nested arrays, which a parser that recurses would not survive.'
+;; attack = 'A result of half a million nested arrays, which crashes a recursive parser.'
 ;; expect = 'failed(invalid_result)'
 ;; at_once = 4
 

@@ -1,4 +1,4 @@
-;; attack = 'A handle that is given back twice.'
+;; attack = 'A handle that is dropped twice.'
 ;; expect = 'failed(trapped)'
 ;; says = 'handle'
 

@@ -1,4 +1,4 @@
-;; attack = 'A million tools of nothing but empty texts, which are small for the guest and large for the host.'
+;; attack = 'A million tools of empty texts: small for the guest, large for the host.'
 ;; expect = 'refused(catalog)'
 ;; memory_mib = 128
 

@@ -1,4 +1,4 @@
-;; attack = 'A list of four thousand million tools in a memory that holds none of them.'
+;; attack = 'A list of four billion tools in a memory that holds none.'
 ;; expect = 'refused(catalog)'
 ;; memory_mib = 64
 

@@ -1,4 +1,4 @@
-;; attack = 'Reads four million million million bytes from its input.'
+;; attack = 'Reads 4·10^18 bytes from its input.'
 ;; expect = 'ok'
 ;; says = '1'
 

@@ -1,4 +1,4 @@
-;; attack = 'Exits, as a program would that ends its process.'
+;; attack = 'Exits, as a program that ends its process.'
 ;; expect = 'failed(trapped)'
 ;; says = 'exited'
 ;; at_once = 4

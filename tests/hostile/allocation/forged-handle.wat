@@ -1,4 +1,4 @@
-;; attack = 'A handle that nobody gave it: it counts through the numbers that its neighbours may have.'
+;; attack = 'Forged handles: it counts through the numbers that its neighbours may have.'
 ;; expect = 'failed(trapped)'
 ;; says = 'handle'
 

@@ -1,4 +1,4 @@
-;; attack = 'A result whose length is said to be one gigabyte, of which there are two pages.'
+;; attack = 'A result with a claimed length of one gigabyte in a memory of two pages.'
 ;; expect = 'failed(trapped)'
 ;; memory_mib = 64
 ;; at_once = 4

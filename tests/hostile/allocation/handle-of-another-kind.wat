@@ -1,4 +1,4 @@
-;; attack = 'A stream handed over where a thing to wait for belongs.'
+;; attack = 'A stream passed as a pollable.'
 ;; expect = 'failed(trapped)'
 ;; says = 'handle'
 

@@ -1,4 +1,4 @@
-;; attack = 'A result of 100 MiB that is really there.'
+;; attack = 'A result of 100 MiB that really exists.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = '`hostcall_bytes`'
 ;; memory_mib = 320

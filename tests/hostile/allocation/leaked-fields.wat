@@ -1,4 +1,4 @@
-;; attack = 'Header fields that are made and never given back, each with one short field in it.'
+;; attack = 'Undropped header objects with one short field each.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'host_bytes'
 ;; plugin.grants.http = [{ url = "https://example.com/", methods = ["GET"] }]

@@ -1,4 +1,4 @@
-;; attack = 'A million things to wait for, none of which is given back.'
+;; attack = 'A million undropped pollables.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'handles'
 ;; at_once = 4

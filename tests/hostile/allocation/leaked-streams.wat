@@ -1,4 +1,4 @@
-;; attack = 'A million streams to its own output, none of which is given back.'
+;; attack = 'A million undropped streams to its own output.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'handles'
 ;; at_once = 4

@@ -1,4 +1,4 @@
-;; attack = 'Thirty thousand lines of 4 KiB in the log, which is 120 MB, four times at once.'
+;; attack = 'Thirty thousand log lines of 4 KiB (120 MB), four times at once.'
 ;; expect = 'ok'
 ;; at_once = 4
 

@@ -1,4 +1,4 @@
-;; attack = 'A line of the log that begins behind the memory.'
+;; attack = 'A log line that begins beyond the memory.'
 ;; expect = 'failed(trapped)'
 
 (func $run (param i32 i32) (result i32)

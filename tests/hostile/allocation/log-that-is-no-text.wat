@@ -1,4 +1,4 @@
-;; attack = 'A line of the log that is not UTF-8.'
+;; attack = 'A log line that is not UTF-8.'
 ;; expect = 'failed(trapped)'
 
 (data (i32.const 4096) "\ff\ff\ff\ff")

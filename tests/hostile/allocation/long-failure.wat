@@ -1,4 +1,4 @@
-;; attack = 'A failure whose message has 6 MiB, which a model would have to read.'
+;; attack = 'A failure with a message of 6 MiB that a model would have to read.'
 ;; expect = 'failed(tool_failed)'
 ;; says = 'bytes more'
 ;; at_once = 4

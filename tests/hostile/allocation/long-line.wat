@@ -1,4 +1,4 @@
-;; attack = 'One line of the log with 12 MiB.'
+;; attack = 'One log line of 12 MiB.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = '`hostcall_bytes`'
 ;; at_once = 4

@@ -1,4 +1,4 @@
-;; attack = 'Requests that are never sent, each with a method of a megabyte, for which the library has no bound.'
+;; attack = 'Unsent requests, each with a method of one megabyte, which the library does not limit.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'host_bytes'
 ;; plugin.grants.http = [{ url = "https://example.com/", methods = ["GET"] }]

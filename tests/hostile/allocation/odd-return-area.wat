@@ -1,4 +1,4 @@
-;; attack = 'A result whose place in memory is not aligned.'
+;; attack = 'A result at an unaligned address.'
 ;; expect = 'failed(trapped)'
 
 (func $run (param i32 i32) (result i32)

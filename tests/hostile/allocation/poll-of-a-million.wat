@@ -1,4 +1,4 @@
-;; attack = 'A poll over a million times the same handle, which is 4 MB for the guest and much more for a host that keeps a place for each.'
+;; attack = 'A poll over the same handle a million times: 4 MB for the guest, much more for a naive host.'
 ;; expect = 'failed(limit_exceeded)'
 ;; limits = { time_ms = 2000 }
 ;; at_once = 2

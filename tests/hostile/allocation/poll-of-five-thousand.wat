@@ -1,4 +1,4 @@
-;; attack = 'Five thousand things to wait for, and a poll over all of them.'
+;; attack = 'Five thousand pollables, and a poll over all of them.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'handles'
 ;; at_once = 4

@@ -1,4 +1,4 @@
-;; attack = 'A poll over an empty list, which could never end.'
+;; attack = 'A poll over an empty list, which might never end.'
 ;; expect = 'failed(trapped)'
 ;; limits = { time_ms = 2000 }
 

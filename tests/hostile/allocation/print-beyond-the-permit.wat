@@ -1,4 +1,4 @@
-;; attack = 'Writes 8 MiB to its output at once without asking how much it may.'
+;; attack = 'Writes 8 MiB to its output at once without checking the permitted size.'
 ;; expect = 'ok'
 
 (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))

@@ -1,4 +1,4 @@
-;; attack = 'A hundred thousand updates of its progress with 1 KiB of data each.'
+;; attack = 'A hundred thousand progress updates with 1 KiB each.'
 ;; expect = 'ok'
 ;; at_once = 4
 

@@ -1,4 +1,4 @@
-;; attack = 'Four million million million random bytes at once.'
+;; attack = 'A request for 4·10^18 random bytes.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'random bytes'
 ;; memory_mib = 64

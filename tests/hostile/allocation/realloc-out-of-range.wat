@@ -1,4 +1,4 @@
-;; attack = 'A `cabi_realloc` that lets the host write behind the memory.'
+;; attack = 'A `cabi_realloc` that makes the host write beyond the memory.'
 ;; expect = 'failed(trapped)'
 
 (func $realloc (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'A `cabi_realloc` that gives the same place each time, so that the host overwrites what it has just handed over.'
+;; attack = 'A `cabi_realloc` that always returns the same address, so that the host overwrites its own data.'
 ;; expect = 'ok'
 
 (func $realloc (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)

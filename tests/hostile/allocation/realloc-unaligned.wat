@@ -1,4 +1,4 @@
-;; attack = 'A `cabi_realloc` whose places are not aligned.'
+;; attack = 'A `cabi_realloc` that returns unaligned addresses.'
 ;; expect = 'failed(trapped)'
 
 (import "wasi:io/poll@0.2.0" "poll" (func $poll (param i32 i32 i32)))

@@ -1,4 +1,4 @@
-;; attack = 'A result of 7 MiB: within what may be copied at once, and beyond what a result may have.'
+;; attack = 'A result of 7 MiB: below the limit of one copy, above the limit of a result.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = '`result`'
 ;; at_once = 4

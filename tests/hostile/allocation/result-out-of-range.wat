@@ -1,4 +1,4 @@
-;; attack = 'A result that begins within the memory and ends behind it.'
+;; attack = 'A result that begins inside the memory and ends beyond it.'
 ;; expect = 'failed(trapped)'
 
 (func $run (param i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'A result that writes a lone surrogate in UTF-8, which is no text.'
+;; attack = 'A result with a lone surrogate in UTF-8.'
 ;; expect = 'failed(trapped)'
 
 (data (i32.const 4096) "\22\ed\a0\80\22")

@@ -1,4 +1,4 @@
-;; attack = 'A result whose place is the last byte of the address space.'
+;; attack = 'A result at the last byte of the address space.'
 ;; expect = 'failed(trapped)'
 
 (func $run (param i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'A tool whose executor is none of the four.'
+;; attack = 'A tool with an undefined executor.'
 ;; expect = 'refused(catalog)'
 
 (func $tools (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'A failure of a kind that the interface does not have.'
+;; attack = 'A failure of an undefined kind.'
 ;; expect = 'failed(trapped)'
 ;; says = 'discriminant'
 

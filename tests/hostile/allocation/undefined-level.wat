@@ -1,4 +1,4 @@
-;; attack = 'A line of the log at a level that does not exist.'
+;; attack = 'A log line with an undefined level.'
 ;; expect = 'failed(trapped)'
 
 (func $run (param i32 i32) (result i32)

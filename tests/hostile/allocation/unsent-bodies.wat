@@ -1,4 +1,4 @@
-;; attack = 'Requests that are never sent, each with a body that was begun, for which the host keeps pieces.'
+;; attack = 'Unsent requests, each with a started body that the host keeps.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'host_bytes'
 ;; plugin.grants.http = [{ url = "https://example.com/", methods = ["POST"] }]

@@ -1,4 +1,4 @@
-;; attack = 'Lets the host write four million million million zeroes to its output.'
+;; attack = 'Makes the host write 4·10^18 zeroes to its output.'
 ;; expect = 'failed(trapped)'
 ;; memory_mib = 64
 

@@ -1,4 +1,4 @@
-;; attack = 'A new key in its store without end.'
+;; attack = 'Writes new keys to its store endlessly.'
 ;; expect = 'failed(out_of_time)'
 ;; limits = { time_ms = 1000 }
 ;; plugin.grants.keyvalue = { keys = 1000, bytes = 1048576 }

@@ -1,4 +1,4 @@
-;; attack = 'Opens the store of a neighbour by a name that leads out of its own.'
+;; attack = "Opens a neighbour's store by a name that leads out of its own."
 ;; expect = 'ok'
 ;; says = '1'
 ;; plugin.grants.keyvalue = true

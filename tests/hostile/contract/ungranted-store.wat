@@ -1,4 +1,4 @@
-;; attack = 'Imports a store that nobody granted.'
+;; attack = 'Imports a store without a grant.'
 ;; expect = 'refused(import-not-granted)'
 ;; says = 'keyvalue'
 

@@ -1,4 +1,4 @@
-;; attack = 'Copies of 64 MiB within the memory, one instruction each, without end.'
+;; attack = 'Endless copies of 64 MiB within the memory, one instruction each.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits.time_ms = 300

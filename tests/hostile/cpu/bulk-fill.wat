@@ -1,4 +1,4 @@
-;; attack = 'Fills of 120 MiB of memory, one instruction each, without end.'
+;; attack = 'Endless fills of 120 MiB of memory, one instruction each.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

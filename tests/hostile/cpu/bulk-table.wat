@@ -1,4 +1,4 @@
-;; attack = 'Fills and copies of a large table, one instruction each, without end.'
+;; attack = 'Endless fills and copies of a large table, one instruction each.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'A loop that waits for a time three hours away by reading the clock.'
+;; attack = 'A loop that reads the clock until three hours have passed.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

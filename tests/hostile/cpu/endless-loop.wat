@@ -1,4 +1,4 @@
-;; attack = 'A tool that computes for ever, four times at once.'
+;; attack = 'A tool that computes forever, four times at once.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'Work that doubles with each of its ninety steps, as a matcher does that backtracks.'
+;; attack = 'Work that doubles in each of ninety steps, like a backtracking matcher.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'Grows memory and table by nothing, without end: each goes through the limiter of the host.'
+;; attack = "Endlessly grows memory and table by zero; each growth passes the host's limiter."
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

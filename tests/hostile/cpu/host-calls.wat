@@ -1,4 +1,4 @@
-;; attack = 'Calls of the host without end, each of which is served at once.'
+;; attack = 'Endless host calls, each served at once.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'A post-return function that never ends: it runs after the result was handed over.'
+;; attack = 'A post-return function that never ends; it runs after the result was passed.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

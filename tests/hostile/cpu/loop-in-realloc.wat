@@ -1,4 +1,4 @@
-;; attack = 'A `cabi_realloc` that never returns: the host calls it to hand the arguments over.'
+;; attack = 'A `cabi_realloc` that never returns; the host calls it to pass the arguments.'
 ;; expect = 'failed(out_of_time)'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4

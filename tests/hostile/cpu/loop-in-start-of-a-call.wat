@@ -1,4 +1,4 @@
-;; attack = 'A start function that ends while the catalog is read, and never in a call: it asks for what only a call has.'
+;; attack = 'A start function that ends while the catalog is read and never ends in a call: it tests for data that only a call has.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'A module whose start function never ends, which runs before anything is called.'
+;; attack = 'A start function that never ends; it runs before any call.'
 ;; expect = 'refused(catalog)'
 
 (func $start (loop $again (br $again)))

@@ -1,4 +1,4 @@
-;; attack = 'A catalog that never comes.'
+;; attack = 'A catalog that never returns.'
 ;; expect = 'refused(catalog)'
 
 (func $tools (result i32)

@@ -1,4 +1,4 @@
-;; attack = 'Polls a thing that is always ready, without end: the host waits for nothing and never rests.'
+;; attack = 'Endlessly polls an always ready pollable, so that the host never waits.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

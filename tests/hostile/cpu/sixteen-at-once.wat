@@ -1,4 +1,4 @@
-;; attack = 'Sixteen calls at once that compute for ever, more than there are processors.'
+;; attack = 'Sixteen concurrent calls that compute forever, more than processors.'
 ;; expect = 'failed(out_of_time)'
 ;; says = '(limit `time`)'
 ;; limits = { time_ms = 300 }

@@ -1,4 +1,4 @@
-;; attack = 'A catalog that sleeps before it comes.'
+;; attack = 'A catalog that sleeps.'
 ;; expect = 'refused(catalog)'
 
 (import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))

@@ -1,4 +1,4 @@
-;; attack = 'A function that calls itself for ever.'
+;; attack = 'A function that recurses forever.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'nested too deeply'
 ;; at_once = 4

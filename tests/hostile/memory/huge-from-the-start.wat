@@ -1,4 +1,4 @@
-;; attack = 'A memory that has 4 GiB before anything runs.'
+;; attack = 'A memory of 4 GiB initially.'
 ;; expect = 'refused(catalog)'
 ;; memory_mib = 64
 

@@ -1,4 +1,4 @@
-;; attack = 'A table that has four thousand million elements before anything runs.'
+;; attack = 'A table with four billion initial elements.'
 ;; expect = 'refused(invalid-component)'
 ;; memory_mib = 64
 

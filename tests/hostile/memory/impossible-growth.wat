@@ -1,4 +1,4 @@
-;; attack = 'Asks for 4 GiB a hundred times and takes a little between, so that a refusal might give memory back.'
+;; attack = 'Requests 4 GiB a hundred times and takes a little in between, so that a refusal might return memory.'
 ;; expect = 'ok'
 ;; says = '512'
 ;; limits = { memory_bytes = 33554432 }

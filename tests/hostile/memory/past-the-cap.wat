@@ -1,4 +1,4 @@
-;; attack = 'Takes memory until there is none, and crashes then.'
+;; attack = 'Takes memory until none is left, and then crashes.'
 ;; expect = 'failed(out_of_memory)'
 ;; says = '(limit `memory`)'
 ;; limits = { memory_bytes = 33554432 }

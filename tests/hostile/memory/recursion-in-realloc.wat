@@ -1,4 +1,4 @@
-;; attack = 'A `cabi_realloc` that calls itself for ever while the host hands the arguments over.'
+;; attack = 'A `cabi_realloc` that recurses forever while the host passes the arguments.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'nested too deeply'
 

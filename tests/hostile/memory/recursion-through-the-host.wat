@@ -1,4 +1,4 @@
-;; attack = 'A function that calls the host and then itself, so that frames of the host lie between its own.'
+;; attack = 'A function that calls the host and then itself, so that host frames lie between its own.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'nested too deeply'
 ;; at_once = 4

@@ -1,4 +1,4 @@
-;; attack = 'Takes all the memory that it may have and writes to every page; four times at once.'
+;; attack = 'Takes all permitted memory and writes to every page, four times at once.'
 ;; expect = 'ok'
 ;; says = '512'
 ;; limits = { memory_bytes = 33554432 }

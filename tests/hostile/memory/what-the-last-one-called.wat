@@ -1,4 +1,4 @@
-;; attack = 'Looks through its table for functions that an earlier call put there, and then puts them.'
+;; attack = 'Searches its table for functions of an earlier call, and then stores some.'
 ;; expect = 'ok'
 ;; says = '0'
 ;; never = ['1']

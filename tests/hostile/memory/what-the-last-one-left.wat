@@ -1,4 +1,4 @@
-;; attack = 'Looks through all of its memory for what an earlier call wrote, and then writes it.'
+;; attack = 'Searches its memory for data of an earlier call, and then writes some.'
 ;; expect = 'ok'
 ;; says = '0'
 ;; never = ['1']

@@ -1,4 +1,4 @@
-;; attack = 'Deep recursion with the frame of a hundred variables that live across the call.'
+;; attack = 'Deep recursion with a hundred live variables per frame.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'nested too deeply'
 

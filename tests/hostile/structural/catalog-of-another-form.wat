@@ -1,4 +1,4 @@
-;; attack = 'A plugin whose `tools` is a function of another form than the interface says.'
+;; attack = 'A plugin whose `tools` has another type than the interface.'
 ;; expect = 'refused(catalog)'
 
 (component

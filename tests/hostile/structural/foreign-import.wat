@@ -1,4 +1,4 @@
-;; attack = 'A plugin that imports a door of another host.'
+;; attack = "A plugin that imports another host's interface."
 ;; expect = 'refused(import-not-granted)'
 ;; says = 'evil:corp/door@1.0.0'
 

@@ -1,4 +1,4 @@
-;; attack = 'A component that exports nothing, and has the names of a plugin inside.'
+;; attack = "A component that exports nothing but contains a plugin's names."
 ;; expect = 'refused(unknown-interface)'
 
 (component

@@ -1,4 +1,4 @@
-;; attack = 'A crash in a function whose name clears the line of a terminal and turns the direction of the text.'
+;; attack = 'A crash in a function whose name clears the terminal line and changes the text direction.'
 ;; expect = 'failed(trapped)'
 ;; never = ["\u001b", "\\u001b", "\\u0007"]
 ;; says = 'the tool crashed'
