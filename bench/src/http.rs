@@ -25,7 +25,7 @@ impl Serving {
     /// Starts `toolgate serve` and waits until it answers.
     pub(crate) fn start(folder: &Path) -> Result<Self> {
         let binary = std::env::current_exe()?.with_file_name("toolgate");
-        ensure!(binary.is_file(), "the binary is missing: cargo build --release -p toolgate");
+        ensure!(binary.is_file(), "the binary is missing: cargo build --release -p toolgate-cli");
         let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let child = Command::new(binary)
             .args(["serve", "--listen", &free.to_string()])

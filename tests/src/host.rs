@@ -344,9 +344,9 @@ pub fn binary() -> PathBuf {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
         let test = std::env::current_exe().expect("a test has a file");
         let binary = test.ancestors().nth(2).expect("it lies in target/PROFILE/deps").join("toolgate");
-        assert!(binary.is_file(), "{} is missing: run `cargo build -p toolgate`", binary.display());
+        assert!(binary.is_file(), "{} is missing: run `cargo build -p toolgate-cli`", binary.display());
         if let Some(newer) = newer_source(&binary) {
-            panic!("{} was built before {newer} was changed: run `cargo build -p toolgate`", binary.display());
+            panic!("{} was built before {newer} was changed: run `cargo build -p toolgate-cli`", binary.display());
         }
         binary
     });

@@ -14,7 +14,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         languages::build()?;
     }
     // The binary too, which some of them start; in one build, so that nothing is compiled for two sets of features.
-    Invocation::new("cargo build --locked --release -p toolgate -p toolgate-bench").run()?;
+    Invocation::new("cargo build --locked --release -p toolgate-cli -p toolgate-bench").run()?;
     let command = Invocation::new("cargo run --locked --release -p toolgate-bench --");
     names.iter().fold(command, |command, name| command.word(name)).run()
 }

@@ -38,13 +38,13 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
 /// Builds the host's binary in the profile that tests and the demo share.
 pub(crate) fn host() -> Result<()> {
     web::before_the_binary()?;
-    Invocation::new("cargo build --locked -p toolgate --bin toolgate").run()
+    Invocation::new("cargo build --locked -p toolgate-cli").run()
 }
 
 /// Builds the binary that one would install.
 pub(crate) fn release() -> Result<()> {
     web::before_the_binary()?;
-    Invocation::new("cargo build --locked --release -p toolgate --bin toolgate").run()?;
+    Invocation::new("cargo build --locked --release -p toolgate-cli").run()?;
     console::line("built toolgate in the folder `release` of the target folder");
     Ok(())
 }

@@ -31,6 +31,7 @@ pub(crate) enum Part {
     Web,
     Guests,
     Build,
+    Library,
     Languages,
     Syscalls,
     Tests,
@@ -42,7 +43,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -50,6 +51,7 @@ impl Part {
         Self::Web,
         Self::Guests,
         Self::Build,
+        Self::Library,
         Self::Languages,
         Self::Syscalls,
         Self::Tests,
@@ -69,6 +71,7 @@ impl Part {
             Self::Web => "web",
             Self::Guests => "guests",
             Self::Build => "build",
+            Self::Library => "library",
             Self::Languages => "languages",
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
@@ -93,6 +96,7 @@ impl Part {
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
+            Self::Library => "the library alone builds and passes its tests, without the HTTP server",
             Self::Languages => "plugins in every language build, and the SDKs pass their native tests (PyPI, npm)",
             Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
             Self::Tests => "the host's tests pass",
@@ -125,6 +129,11 @@ impl Part {
             }
             // With the tests at once: what they add to the features of dependencies would otherwise build those twice.
             Self::Build => vec![Invocation::new("cargo build --locked --workspace --all-targets")],
+            // Only this package is selected, so the features that other packages ask for stay off.
+            Self::Library => vec![
+                Invocation::new("cargo clippy --locked -p toolgate --all-targets -- -D warnings"),
+                Invocation::new("cargo test --locked -p toolgate"),
+            ],
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
                 // Tests that need what was left out fail without it, unless they are told that this is on purpose.

@@ -2,15 +2,16 @@
 //! sessions.
 
 use std::net::SocketAddr;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::Question;
-use domain::{Digest, PluginName, Principal, PrincipalId};
+use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{Wanted, words};
 use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::wire::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
-use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
+use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
 
 use crate::config::DoorTable;
 use crate::ended::EndedFile;
@@ -45,26 +46,41 @@ pub fn open(
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
-        auth: Arc::new(Bearers(tokens)),
+        auth: Arc::new(tokens),
         sessions,
         settings: Settings { hosts, ..door.settings() },
     })
 }
 
-pub(crate) struct Bearers(pub(crate) Tokens);
-
-impl Authenticate for Bearers {
-    fn principal(&self, token: &str) -> Option<Principal> {
-        self.0.principal(token)
+impl DoorTable {
+    /// The bounds on connections.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        let others = Connections::default();
+        Connections {
+            most: self.connections.map_or(others.most, NonZeroUsize::get),
+            head: span(self.head_ms, others.head),
+            head_bytes: self.head_bytes.map_or(others.head_bytes, NonZeroUsize::get),
+            stall: span(self.stall_ms, others.stall),
+        }
     }
 
-    fn holder(&self, token: Digest) -> Option<Principal> {
-        self.0.holder(token)
+    /// The server's settings.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let others = Settings::default();
+        Settings {
+            body: span(self.body_ms, others.body),
+            event_streams: self.event_streams.map_or(others.event_streams, NonZeroUsize::get),
+            recheck: span(self.recheck_ms, others.recheck),
+            origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
+            ..others
+        }
     }
+}
 
-    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
-        self.0.named(name)
-    }
+fn span(own: Option<NonZeroU64>, other: Span) -> Span {
+    own.map_or(other, |own| Span::from_millis(own.get()))
 }
 
 struct Explaining(Arc<policy::Combined>);

@@ -29,6 +29,7 @@ pub struct Host {
     pub(crate) registry: Registry,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Arc<Combined>,
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API changes plugins in a name"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
     pub(crate) running: Running,

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! [`Host`] opens everything; [`Handle`] is what one asks it for: submit a turn, wait, answer what waits, follow what
-//! happens, each in the name of a [`domain::Principal`]. `examples/embed.rs` shows a whole program. The binary `toolgate`
-//! is this library with the doors of `server` in front: [`doors`] puts them there.
+//! happens, each in the name of a [`domain::Principal`]. `examples/embed.rs` shows a whole program.
+//!
+//! The feature `server`, which is off by default, adds the HTTP API: the module `doors` and bearer tokens. The binary
+//! `toolgate` is the crate `toolgate-cli`, which uses this library with that feature.
 //!
 //! This crate alone names concrete types: the store, the sandbox, the registry and the server know each other only through
 //! the ports of `dispatch`.
@@ -22,15 +24,20 @@ mod buckets;
 mod clock;
 mod compiler;
 pub mod config;
+#[cfg(feature = "server")]
 pub mod doors;
+#[cfg(feature = "server")]
 mod ended;
 mod folder;
 mod guards;
 mod host;
+#[cfg(feature = "server")]
 mod keys;
+#[cfg(feature = "server")]
 mod links;
 mod reach;
 mod record;
+#[cfg(feature = "server")]
 pub mod tokens;
 mod wire_up;
 

@@ -8,22 +8,19 @@ use async_trait::async_trait;
 use domain::SuspensionId;
 use webhook::Link;
 
-use crate::doors::Bearers;
 use crate::keys;
 use crate::tokens::Tokens;
 
 /// Makes links of this host.
-pub(crate) struct HostLinks(server::Links);
+struct HostLinks(server::Links);
 
-impl HostLinks {
-    /// With the key and the tokens of a data folder.
-    ///
-    /// # Errors
-    /// When one of them cannot be read or made.
-    pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Self> {
-        let tokens = Tokens::open(folder).map_err(io::Error::other)?;
-        Ok(Self(server::Links::new(handle, keys::signing_key(folder)?, Arc::new(Bearers(tokens)))))
-    }
+/// The links of the host on this data folder, made with its key and for the holders of its tokens.
+///
+/// # Errors
+/// When the key or the tokens cannot be read or made.
+pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::Links>> {
+    let tokens = Tokens::open(folder).map_err(io::Error::other)?;
+    Ok(Arc::new(HostLinks(server::Links::new(handle, keys::signing_key(folder)?, Arc::new(tokens)))))
 }
 
 #[async_trait]

@@ -22,6 +22,7 @@ pub(crate) struct Actors(Arc<Mutex<HashMap<PluginName, PrincipalId>>>);
 
 impl Actors {
     /// Until the value is dropped, what becomes of the plugin is this principal's doing.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API changes plugins in a name"))]
     pub(crate) fn acting(&self, plugin: &PluginName, by: PrincipalId) -> Acting {
         self.lock().insert(plugin.clone(), by);
         Acting { actors: self.clone(), plugin: plugin.clone() }

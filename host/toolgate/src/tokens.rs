@@ -16,6 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::{Digest, Principal, PrincipalId, Role, Timestamp};
 pub use file::Holder;
 use file::{Content, Stamp};
+use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -171,25 +172,6 @@ impl Tokens {
         Ok(known.1.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
 
-    /// Who is asking with this token. While the file cannot be read, nobody is known.
-    #[must_use]
-    pub fn principal(&self, token: &str) -> Option<Principal> {
-        self.holder(Digest::from_bytes(digest(token)))
-    }
-
-    /// Whose token has this SHA-256: what a session says, which must not hold the token itself.
-    #[must_use]
-    pub fn holder(&self, token: Digest) -> Option<Principal> {
-        // Looks at all of them, so that the time taken does not tell how far it came.
-        self.last(|_, digest| bool::from(digest.ct_eq(token.as_bytes()))).map(|(principal, _)| principal)
-    }
-
-    /// Who holds the token of this name, and the SHA-256 of the token.
-    #[must_use]
-    pub fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
-        self.last(|holder, _| holder.name == *name)
-    }
-
     /// The last token that is the one that is asked for; no two are.
     fn last(&self, is_it: impl Fn(&Holder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         if let Err(error) = self.refresh() {
@@ -240,6 +222,22 @@ impl Tokens {
         content.write(&path).map_err(io("write", &path))?;
         drop(lock);
         self.refresh()
+    }
+}
+
+/// While the file cannot be read, nobody is known.
+impl Authenticate for Tokens {
+    fn principal(&self, token: &str) -> Option<Principal> {
+        self.holder(Digest::from_bytes(digest(token)))
+    }
+
+    fn holder(&self, token: Digest) -> Option<Principal> {
+        // Compares with every token, so that the time taken does not tell where it was found.
+        self.last(|_, digest| bool::from(digest.ct_eq(token.as_bytes()))).map(|(principal, _)| principal)
+    }
+
+    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
+        self.last(|holder, _| holder.name == *name)
     }
 }
 

@@ -22,7 +22,6 @@ use crate::config::{Config, ConfigError};
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, Running};
-use crate::links::HostLinks;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 
@@ -104,6 +103,8 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let secrets = plan.config.secrets()?;
+    #[cfg(not(feature = "server"))]
+    plan.config.refuse_links()?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let mut settings = plan.config.registry(&data, &secrets);
     settings.folder = plan.plugins;
@@ -138,14 +139,17 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
     // The key is made only where somebody wants links: a program that embeds the host may have no tokens.
+    #[cfg(feature = "server")]
     let links =
-        if webhooks.want_links() { Some(HostLinks::open(&data, handle.clone()).map_err(unusable)?) } else { None };
+        if webhooks.want_links() { Some(crate::links::open(&data, handle.clone()).map_err(unusable)?) } else { None };
+    #[cfg(not(feature = "server"))]
+    let links = None;
     tasks.extend(webhooks.deliver(&Courier {
         store: store.clone(),
         clock,
         suspensions: Arc::new(handle.clone()),
         transport: Arc::new(Http::new(Arc::new(Lookups(resolver)))),
-        links: links.map(|links| Arc::new(links) as Arc<dyn webhook::Links>),
+        links,
     }));
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, policy, actors, data, running })

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use domain::{ConversationId, PrincipalId, Role, Timestamp};
+use server::Authenticate as _;
 use toolgate::tokens::{Holder, TokenError, Tokens};
 
 fn holder(name: &str, roles: &[Role]) -> Holder {

@@ -10,7 +10,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 11] = [
+const FORBIDDEN: [(&str, &[&str], &str); 12] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
@@ -65,6 +65,20 @@ const FORBIDDEN: [(&str, &[&str], &str); 11] = [
         "toolgate-server",
         &["wasmtime", "sled", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
         "edges do not know each other",
+    ),
+    (
+        "toolgate",
+        &[
+            "clap",
+            "axum",
+            "tracing-subscriber",
+            "toolgate-server",
+            "toolgate-kit",
+            "toolgate-conform",
+            "toolgate-console",
+            "toolgate-cli",
+        ],
+        "the library that people embed has no command line and, without its feature `server`, no HTTP server",
     ),
 ];
 

@@ -3,10 +3,8 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
-use domain::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::{Connections, Settings};
 
 use super::Parsed;
 
@@ -69,35 +67,12 @@ impl FromStr for Origin {
     }
 }
 
-impl DoorTable {
-    /// The bounds on connections.
+impl Origin {
+    /// The origin, as it was written.
     #[must_use]
-    pub fn connections(&self) -> Connections {
-        let others = Connections::default();
-        Connections {
-            most: self.connections.map_or(others.most, NonZeroUsize::get),
-            head: span(self.head_ms, others.head),
-            head_bytes: self.head_bytes.map_or(others.head_bytes, NonZeroUsize::get),
-            stall: span(self.stall_ms, others.stall),
-        }
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
-
-    /// The server's settings.
-    #[must_use]
-    pub fn settings(&self) -> Settings {
-        let others = Settings::default();
-        Settings {
-            body: span(self.body_ms, others.body),
-            event_streams: self.event_streams.map_or(others.event_streams, NonZeroUsize::get),
-            recheck: span(self.recheck_ms, others.recheck),
-            origins: self.origins.iter().map(|Parsed(Origin(origin))| origin.clone()).collect(),
-            ..others
-        }
-    }
-}
-
-fn span(own: Option<NonZeroU64>, other: Span) -> Span {
-    own.map_or(other, |own| Span::from_millis(own.get()))
 }
 
 #[cfg(test)]

@@ -197,6 +197,20 @@ impl Config {
     }
 }
 
+#[cfg(not(feature = "server"))]
+impl Config {
+    /// Refuses webhooks that send links: a link leads to the HTTP API, which this program was built without.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the first such webhook.
+    pub(crate) fn refuse_links(&self) -> Result<(), ConfigError> {
+        let Some(position) = self.webhook.iter().position(|table| table.link.is_some()) else { return Ok(()) };
+        let message = "this program has no HTTP server, so nobody could open a link".to_owned();
+        let hint = "remove `link`, or build the crate toolgate with the feature `server`".to_owned();
+        Err(self.source.error(&["webhook", &position.to_string(), "link"], message, Some(hint)))
+    }
+}
+
 fn secret(table: &WebhookTable, beside: &Path) -> Result<Secret, String> {
     let text = match (&table.secret_env, &table.secret_file) {
         (Some(variable), _) => secrets::variable_of(variable)?,

@@ -43,7 +43,7 @@ fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
     }
 }
 
-/// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate --test cli` writes them anew.
+/// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test cli` writes them anew.
 #[test]
 fn every_command_explains_itself_as_it_is_written_down() {
     let (folder, mut said) = (folder(), Vec::new());
