@@ -1,116 +1,21 @@
-//! The command line: what can be asked of the binary, in words for people.
-
-mod access;
-mod answer;
-mod build;
-mod cache;
-mod conform;
-mod host;
-mod look;
-mod make;
-mod policy;
+//! Arguments that several commands share.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-pub(crate) use access::{Grants, Pack};
-pub(crate) use answer::{Answer, Approve, Deny, Submit};
-pub(crate) use build::{Build, Dev, Toolchains};
-pub(crate) use cache::Cache;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use conform::Conform;
-pub(crate) use host::{Call, Check, CompileComponent, Config, Export, Serve};
-pub(crate) use look::{Audit, AuditCommand, Events, Pending, Show, Tools, Verify};
-pub(crate) use make::{New, Token, TokenCommand};
-pub(crate) use policy::{Explain, Policy, PolicyCommand, Test as TestPolicy};
+use clap::{Args, ValueEnum};
+use domain::{ConversationId, InvalidId, ToolName};
+use serde_json::value::RawValue;
+use toolgate::config::{Config, ConfigError};
 
-/// A host for agent tools that are WebAssembly components: it checks them when they are loaded, runs them in a sandbox,
-/// and keeps every call that waits for a person or a client, across restarts.
-#[derive(Debug, Parser)]
-#[command(name = "toolgate", version, max_term_width = 100, after_help = FIRST_STEPS)]
-pub(crate) struct Toolgate {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-    /// What is logged to standard error, as in RUST_LOG: `info`, `debug`, `guest=debug`
-    #[arg(long, global = true, env = "TOOLGATE_LOG", value_name = "FILTER", help_heading = "Logging")]
-    pub(crate) log: Option<String>,
-    /// How it is logged
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Logging")]
-    pub(crate) log_format: LogFormat,
-}
+/// The conversation of commands that name none.
+pub(crate) const CONVERSATION: &str = "cli";
 
-const FIRST_STEPS: &str = "\
-First steps:
-  toolgate new hello && cd hello          write a plugin to start from; --lang python, js, ts, go, c
-  toolgate build                          build it, whatever its language: build/hello.wasm
-  toolgate check build/hello.wasm         what keeps a component from being loaded
-  toolgate conform build/hello.wasm       whether its tools behave as callers expect
-  toolgate grants build/hello.wasm        what it wants, what it has, and the lines that grant what is missing
-  toolgate call build/hello.wasm '{\"text\":\"a\"}'   one call, without a server
-  toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
-  toolgate submit answer.json             carry out what a model asked for
-  toolgate pending                        what waits, and how to answer
-
-Exit codes: 0 done; 1 refused or failed; 2 a mistake on the command line or in the configuration;
-3 the host cannot be reached; 4 the host failed.";
-
-/// Every command.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Serve(Serve),
-    Check(Check),
-    Conform(Conform),
-    Pack(Pack),
-    Grants(Grants),
-    Call(Call),
-    Tools(Tools),
-    Submit(Submit),
-    Pending(Pending),
-    Show(Show),
-    Approve(Approve),
-    Deny(Deny),
-    Answer(Answer),
-    Events(Events),
-    Audit(Audit),
-    Policy(Policy),
-    New(New),
-    Build(Build),
-    Dev(Dev),
-    Token(Token),
-    Config(Config),
-    Export(Export),
-    #[command(hide = true)]
-    CompileComponent(CompileComponent),
-}
-
-impl Command {
-    /// What is logged if nobody says otherwise. Only a host runs long enough to have a log; what the others have to say,
-    /// they say themselves.
-    pub(crate) fn log(&self) -> &'static str {
-        match self {
-            Self::Serve(_) => "info",
-            // Plugins of the folder that the call has nothing to do with may be refused.
-            Self::Call(_) | Self::Dev(_) => "error",
-            _ => "warn",
-        }
-    }
-}
-
-/// How lines are logged.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-/// Which host, and as whom.
+/// The host to speak to, and the token to use.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Host")]
 pub(crate) struct Connection {
-    /// The host's address. Default: that of the host that runs on the data folder, else http://127.0.0.1:7420
+    /// The host's address. Default: the host that runs on the data folder, else http://127.0.0.1:7420
     #[arg(long, env = "TOOLGATE_URL", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The bearer token. Default: the admin token in the data folder, for a host on this machine only
@@ -120,25 +25,65 @@ pub(crate) struct Connection {
     pub(crate) data: Data,
 }
 
-/// The host's own folder.
+/// The data folder and the configuration.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Data {
-    /// The host's own folder: turns, components, compiled code, tokens [default: ./toolgate-data]
+    /// The host's data folder: turns, components, compiled code, tokens [default: ./toolgate-data]
     #[arg(long = "data", env = "TOOLGATE_DATA", value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The configuration [default: ./toolgate.toml, if there is one]
+    /// The configuration [default: ./toolgate.toml, if it exists]
     #[arg(long = "config", env = "TOOLGATE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// The forms in which providers of models want things.
+impl Data {
+    /// The data folder: the command line's, or else the configuration's.
+    pub(crate) fn folder(&self) -> Result<PathBuf, ConfigError> {
+        let config = Config::read(self.config.as_deref())?;
+        Ok(self.folder.clone().unwrap_or_else(|| config.data_folder()))
+    }
+}
+
+/// The user's cache.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cache")]
+pub(crate) struct Cache {
+    /// The folder for toolchains and for at most 2 GiB of compiled code [default: toolgate in XDG_CACHE_HOME or ~/.cache]
+    #[arg(long, env = "TOOLGATE_CACHE", value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+impl Cache {
+    /// The folder. `None` if neither the user nor the environment names one.
+    pub(crate) fn folder(&self) -> Option<kit::Cache> {
+        let folder = self.cache.clone().or_else(toolgate::config::user_cache)?;
+        kit::Cache::at(&folder).ok()
+    }
+
+    /// The folder for compiled code.
+    pub(crate) fn compiled(&self) -> Option<PathBuf> {
+        self.folder().map(|cache| cache.compiled())
+    }
+}
+
+/// Where toolchains come from.
+#[derive(Debug, Args)]
+pub(crate) struct Toolchains {
+    /// Download nothing. If a tool is missing, the command fails and names it
+    #[arg(long)]
+    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
+}
+
+/// The JSON formats of model providers.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Format {
     Toolgate,
     Openai,
     OpenaiResponses,
     Anthropic,
-    /// For tools only.
+    /// For lists of tools only.
     Mcp,
 }
 
@@ -155,7 +100,28 @@ impl Format {
     }
 }
 
+/// The name of an argument's value, as the API spells it.
+pub(crate) fn value_name(value: impl ValueEnum) -> Option<String> {
+    value.to_possible_value().map(|value| value.get_name().to_owned())
+}
+
 /// Whether only this machine can reach an address.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
+}
+
+/// Parses a conversation's id.
+pub(crate) fn conversation(text: &str) -> Result<ConversationId, InvalidId> {
+    ConversationId::new(text)
+}
+
+/// Parses a tool's name.
+pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
+    ToolName::new(text)
+}
+
+/// Checks a JSON text and keeps it as it is, so that numbers keep every digit.
+pub(crate) fn json(text: &str) -> Result<Box<RawValue>, String> {
+    serde_json::from_str(text)
+        .map_err(|error| format!("not JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"))
 }

@@ -1,24 +1,24 @@
-//! What a person is shown of turns and suspensions, in full and escaped: whoever decides sees everything that is decided.
+//! Turns and suspensions as text. A person who decides sees the whole call, and untrusted text is escaped.
 
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 use crate::wire::{Call, Receipt, Suspension, Turn};
 
-/// A suspension with all that is needed to answer it.
+/// A suspension with everything that an answer needs.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
-    let open = item.state == "open";
+    let is_open = item.state == "open";
     let (tool, plugin) = (text::line(&item.tool), item.plugin.as_deref().map(text::line).unwrap_or_default());
     let mut text = format!(
         "{}  {}  {} ({plugin})\n",
-        terminal.ink(Ink::Strong, &text::line(&item.suspension)),
-        terminal.ink(if open { Ink::Open } else { Ink::Faint }, &text::line(&item.kind)),
-        terminal.ink(Ink::Strong, &tool),
+        terminal.style(Style::Strong, &text::line(&item.suspension)),
+        terminal.style(if is_open { Style::Open } else { Style::Faint }, &text::line(&item.kind)),
+        terminal.style(Style::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
         text.push_str(&text::block(prompt, "  | "));
     }
     if let Some(attempt) = item.in_doubt_attempt {
         text.push_str(&format!(
-            "  The host was killed while attempt {attempt} ran: it may have taken effect. Approving runs it again.\n"
+            "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
         ));
     }
     row(&mut text, "arguments", &text::json_line(item.arguments.get()));
@@ -28,23 +28,23 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     if let Some(schema) = &item.response_schema {
         row(&mut text, "answer fits", &text::json_line(schema.get()));
     }
-    if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && open) {
+    if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && is_open) {
         row(&mut text, "editable", &text::json_line(&editable.to_string()));
     }
     row(&mut text, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
     row(&mut text, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
     row(&mut text, "digest", &text::line(&item.digest));
-    if open {
+    if is_open {
         let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
         row(&mut text, "expires", &format!("{}{}", text::line(&item.expires_at), text::json_line(&then)));
-        for command in ways(item) {
-            row(&mut text, "answer with", &terminal.ink(Ink::Good, &command));
+        for command in commands(item) {
+            row(&mut text, "answer with", &terminal.style(Style::Good, &command));
         }
     }
     if let Some(closed) = &item.closed {
         let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
-        let said = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
-        row(&mut text, "ended", &text::line(&said));
+        let line = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
+        row(&mut text, "ended", &text::line(&line));
         if let Some(comment) = &closed.comment {
             text.push_str(&text::block(comment, "  | "));
         }
@@ -53,14 +53,14 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 }
 
 /// The commands that answer a suspension, to paste.
-fn ways(item: &Suspension) -> Vec<String> {
+fn commands(item: &Suspension) -> Vec<String> {
     let id = text::line(&item.suspension);
     match item.kind.as_str() {
         "approval" => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
         "client_exec" => {
             vec![format!("toolgate answer {id} 'RESULT AS JSON'"), format!("toolgate answer {id} --error 'why not'")]
         }
-        // Only the first choice takes data for certain: others, such as declining, may go without.
+        // Only the first choice certainly takes data. Other choices, such as declining, may need none.
         _ if item.allowed.len() > 1 => item
             .allowed
             .iter()
@@ -74,7 +74,7 @@ fn ways(item: &Suspension) -> Vec<String> {
     }
 }
 
-/// A word for a shell, so that a plugin's choice can be pasted and runs nothing.
+/// Quotes a word for a shell, so that a plugin's choice runs nothing when it is pasted.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
@@ -83,14 +83,14 @@ fn quoted(word: &str) -> String {
     format!("'{}'", text::line(word).replace('\'', "'\\''"))
 }
 
-/// A turn: what became of each call, and what waits.
+/// A turn with the state of each call and its open suspensions.
 pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
     let state = text::line(&turn.state);
-    let ink = if turn.ended() { Ink::Good } else { Ink::Open };
+    let style = if turn.is_settled() { Style::Good } else { Style::Open };
     let mut text = format!(
         "{}  {}  in {}{}\n",
-        terminal.ink(Ink::Strong, &text::line(&turn.turn)),
-        terminal.ink(ink, &state),
+        terminal.style(Style::Strong, &text::line(&turn.turn)),
+        terminal.style(style, &state),
         text::line(&turn.conversation),
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
@@ -107,20 +107,23 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
 }
 
 fn call(call: &Call, terminal: &Terminal) -> String {
-    let ink = match call.status.as_str() {
-        "resolved" => Ink::Good,
-        "errored" => Ink::Bad,
-        _ => Ink::Open,
+    let style = match call.status.as_str() {
+        "resolved" => Style::Good,
+        "errored" => Style::Bad,
+        _ => Style::Open,
     };
     let state = call.outcome.as_deref().unwrap_or(&call.status);
     let by = call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {by}"));
-    let trust =
-        if call.trusted == Some(false) { ", not checked by the host: the client or provider says so" } else { "" };
+    let trust = if call.trusted == Some(false) {
+        ", reported by the client or provider; the host has not checked it"
+    } else {
+        ""
+    };
     let mut text = format!(
         "  {}  {}  {}{}{trust}\n",
         text::line(&call.id),
-        terminal.ink(Ink::Strong, &text::line(&call.tool)),
-        terminal.ink(ink, &text::line(state)),
+        terminal.style(Style::Strong, &text::line(&call.tool)),
+        terminal.style(style, &text::line(state)),
         text::line(&by),
     );
     text.push_str(&format!("      {}\n", text::json_line(call.arguments.get())));
@@ -128,13 +131,13 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         text.push_str(&format!("   => {}\n", text::json_line(content.get())));
     }
     if let Some(receipt) = &call.receipt {
-        text.push_str(&format!("      {}\n", terminal.ink(Ink::Faint, &spent(receipt))));
+        text.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
     }
     text
 }
 
-/// What a call spent, on one line.
-fn spent(receipt: &Receipt) -> String {
+/// The usage of a call, on one line.
+fn usage(receipt: &Receipt) -> String {
     let time = match receipt.time_us {
         micros @ ..1_000 => format!("{micros} µs"),
         micros @ ..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
@@ -150,7 +153,7 @@ fn spent(receipt: &Receipt) -> String {
     )
 }
 
-/// A size as people read it, rounded down.
+/// A size with its unit, rounded down.
 fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         ..1_024 => return format!("{bytes} B"),
@@ -167,7 +170,7 @@ fn row(text: &mut String, name: &str, value: &str) {
     text.push_str(&format!("  {name:<11} {value}\n"));
 }
 
-/// A JSON string without its quotes, anything else as it is.
+/// A JSON string without its quotes. Other values stay as they are.
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_of_a_plugin_is_one_word_for_a_shell() {
+    fn a_choice_is_quoted_for_a_shell() {
         for (choice, expected) in [
             ("accept", "accept"),
             ("not now", "'not now'"),
@@ -192,19 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_is_one_short_line() {
+    fn a_receipt_fits_one_line() {
         for (receipt, line) in [
             ((12_345, 1_310_720, 34, 1_024, 2_560), "12 ms, 1.2 MiB, 34 host calls, 1 KiB in, 2.5 KiB out"),
             ((9_900, 128 << 20, 1, 0, 1_023), "9.9 ms, 128 MiB, 1 host call, 0 B in, 1023 B out"),
             ((7, 65_536, 0, 1_048_575, 10 << 20), "7 µs, 64 KiB, 0 host calls, 1023 KiB in, 10 MiB out"),
         ] {
             let (time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out) = receipt;
-            assert_eq!(spent(&Receipt { time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out }), line);
+            assert_eq!(usage(&Receipt { time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out }), line);
         }
     }
 
     #[test]
-    fn a_card_shows_everything_and_nothing_of_it_can_pass_for_a_line_of_ours() {
+    fn a_card_shows_the_whole_call_and_cannot_be_forged() {
         let item = serde_json::json!({
             "suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay", "plugin": "p",
             "kind": "approval", "state": "open", "prompt": "Pay 1?\n  digest      sha256:forged\u{1b}[1A",

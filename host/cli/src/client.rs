@@ -1,11 +1,11 @@
-//! Speaks to a host: one request, one answer, and problems (RFC 9457) as reports.
+//! The HTTP client for a host. It turns problem details (RFC 9457) into reports.
 
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use toolgate::config::{Config, LISTEN};
+use toolgate::config::LISTEN;
 use toolgate::tokens::Tokens;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
@@ -13,23 +13,26 @@ use ureq::{Agent, Body};
 use crate::args::{self, Connection};
 use crate::report::{Exit, Report};
 
-/// The longest answer that is read.
-const MOST: u64 = 256 << 20;
+/// The file in the data folder with the address of the host that runs on it.
+pub(crate) const ADDRESS_FILE: &str = "address";
 
-/// What a query is made of; absent values are left out.
+/// The maximal size of an answer, in bytes.
+const MAX_ANSWER: u64 = 256 << 20;
+
+/// The parameters of a query. Parameters without a value are omitted.
 pub(crate) type Query<'a> = &'a [(&'a str, Option<&'a str>)];
 
-/// A host, and who we are to it.
+/// The address of a host, and the token to use.
 pub(crate) struct Client {
     agent: Agent,
     url: String,
     token: Option<String>,
 }
 
-/// What a host says of a request that it did not carry out.
+/// Why a host refused a request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Problem {
+struct Problem {
     code: String,
     title: String,
     detail: Option<String>,
@@ -49,23 +52,21 @@ struct Violation {
 }
 
 impl Client {
-    /// Finds out where the host is, and with which token to speak to it.
+    /// Finds the host's address and the token: on the command line, or in the data folder.
     pub(crate) fn new(connection: &Connection) -> Result<Self, Report> {
-        let config = Config::read(connection.data.config.as_deref())?;
-        let folder = connection.data.folder.clone().unwrap_or_else(|| config.data_folder());
-        let running =
-            || std::fs::read_to_string(folder.join(super::ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
+        let folder = connection.data.folder()?;
+        let running = || std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
         let url = connection.url.clone().or_else(running).unwrap_or_else(|| format!("http://{LISTEN}"));
         let uri: ureq::http::Uri = url.parse().map_err(|error| {
             Report::new(Exit::Usage, format!("{url:?} is not the address of a host")).because(error)
         })?;
-        // The admin token is never sent to another machine unless somebody says so.
-        let here = uri.host().is_some_and(|host| {
+        // The admin token of the data folder is never sent to another machine.
+        let is_local = uri.host().is_some_and(|host| {
             let host = host.trim_start_matches('[').trim_end_matches(']');
             host == "localhost" || host.parse().is_ok_and(args::is_private)
         });
-        let kept = || std::fs::read_to_string(Tokens::admin_file(&folder)).ok().filter(|_| here);
-        let token = connection.token.clone().or_else(kept).map(|token| token.trim().to_owned());
+        let admin = || std::fs::read_to_string(Tokens::admin_file(&folder)).ok().filter(|_| is_local);
+        let token = connection.token.clone().or_else(admin).map(|token| token.trim().to_owned());
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -75,16 +76,16 @@ impl Client {
         Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })
     }
 
-    /// Reads something, as the text that came.
+    /// Reads a resource as text.
     pub(crate) fn get(&self, path: &str, query: Query<'_>) -> Result<String, Report> {
         let request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
         let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
         text(self.answer(self.signed(request).call())?)
     }
 
-    /// Reads something of a known form.
+    /// Reads and parses a resource.
     pub(crate) fn read<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, Report> {
-        understand(&self.get(path, query)?)
+        parse(&self.get(path, query)?)
     }
 
     /// Posts JSON.
@@ -118,11 +119,11 @@ impl Client {
 
     fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Report> {
         let mut answer = answer.map_err(|error| {
-            if is_hung_up(&error) {
-                return Report::new(Exit::Refused, "the host hung up while the request was being sent")
+            if is_closed(&error) {
+                return Report::new(Exit::Refused, "the host closed the connection while the request was being sent")
                     .because(error)
                     .hint(
-                        "it may be larger than the host takes, or the host was stopped: `toolgate tools` tells which",
+                        "the request may be too large, or the host was stopped; `toolgate tools` shows whether it runs",
                     );
             }
             Report::new(Exit::Unreachable, format!("cannot reach a host at {}", self.url))
@@ -138,8 +139,8 @@ impl Client {
     }
 }
 
-/// Whether a host was there and would not hear all of it.
-fn is_hung_up(error: &ureq::Error) -> bool {
+/// Whether a host has accepted the connection and then closed it.
+fn is_closed(error: &ureq::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     matches!(error, ureq::Error::Io(error) if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
 }
@@ -152,31 +153,32 @@ fn text(answer: Response<Body>) -> Result<String, Report> {
     answer
         .into_body()
         .into_with_config()
-        .limit(MOST)
+        .limit(MAX_ANSWER)
         .read_to_string()
-        .map_err(|error| Report::new(Exit::Unreachable, "the host's answer broke off").because(error))
+        .map_err(|error| Report::new(Exit::Unreachable, "the host's answer is incomplete").because(error))
 }
 
-/// An answer of a known form.
-pub(crate) fn understand<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
+/// Parses an answer.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
     serde_json::from_str(text).map_err(|error| {
-        Report::new(Exit::HostFault, "the host's answer is not of the form that this version of toolgate knows")
+        Report::new(Exit::HostFault, "this version of toolgate cannot read the host's answer")
             .because(error)
-            .hint("is the host of the same version as this binary?")
+            .hint("check that the host and this binary have the same version")
     })
 }
 
-/// What a problem means to whoever gave the command.
+/// The report for a refused request.
 fn report(status: StatusCode, text: &str, signed: bool) -> Report {
     let problem: Problem = serde_json::from_str(text).unwrap_or_default();
     let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
-    let said = problem.detail.filter(|detail| !detail.is_empty()).unwrap_or(problem.title);
-    // As the host words it: whoever submits to one that is not there begins it, so this one is somebody else's.
-    let of_others = said.starts_with("there is no such conversation");
-    let mut report = Report::new(exit, if said.is_empty() { format!("the host answered {status}") } else { said });
+    let message = problem.detail.filter(|detail| !detail.is_empty()).unwrap_or(problem.title);
+    // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
+    let is_of_others = message.starts_with("there is no such conversation");
+    let mut report =
+        Report::new(exit, if message.is_empty() { format!("the host answered {status}") } else { message });
     for violation in problem.errors {
-        let place = if violation.pointer.is_empty() { String::new() } else { format!("at {}: ", violation.pointer) };
-        report = report.because(format!("{place}{}", violation.message));
+        let at = if violation.pointer.is_empty() { String::new() } else { format!("at {}: ", violation.pointer) };
+        report = report.because(format!("{at}{}", violation.message));
     }
     for finding in problem.findings {
         report = report.because(finding);
@@ -186,21 +188,21 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
             let state = problem.state.unwrap_or_else(|| "closed".into());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
-            report.because(format!("it ended with `{state}`{by}{at}")).hint("`toolgate pending` lists what waits")
+            report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists what waits")
         }
         ("digest-mismatch", _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
-        ("not-found", _) if of_others => report.hint(
-            "a conversation belongs to whoever submitted to it first: name one of your own with --conversation or \
+        ("not-found", _) if is_of_others => report.hint(
+            "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
-            report.hint("the token is not one of this host's; `toolgate token list` shows who holds one")
+            report.hint("this host does not know the token; `toolgate token list` shows the holders")
         }
         (_, StatusCode::UNAUTHORIZED) => report.hint(
-            "give a token with --token or TOOLGATE_TOKEN, or the host's own folder with --data: it holds the admin's",
+            "give a token with --token or TOOLGATE_TOKEN, or the host's data folder with --data: it has the admin's token",
         ),
         _ => report,
     }

@@ -1,6 +1,7 @@
-//! Every command of the binary, one file each.
+//! Registers the commands. A new command is one file here and one line in `register!`.
 
 mod answer;
+mod approve;
 mod audit;
 mod author;
 mod build;
@@ -8,6 +9,7 @@ mod call;
 mod check;
 mod config;
 mod conform;
+mod deny;
 mod dev;
 mod events;
 mod export;
@@ -23,43 +25,77 @@ mod token;
 mod tools;
 
 use anyhow::Context as _;
+use clap::Subcommand;
 use toolgate::CompilerProgram;
 
-use crate::args::Command;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
-/// Carries a command out.
-pub(crate) fn run(command: Command, terminal: &Terminal) -> Result<(), Report> {
-    match command {
-        Command::Serve(args) => serve::run(args, terminal),
-        Command::Check(args) => check::run(&args, terminal),
-        Command::Conform(args) => conform::run(&args, terminal),
-        Command::Pack(args) => pack::run(&args, terminal),
-        Command::Grants(args) => grants::run(&args, terminal),
-        Command::Call(args) => call::run(&args, terminal),
-        Command::Tools(args) => tools::run(&args, terminal),
-        Command::Submit(args) => submit::run(&args, terminal),
-        Command::Pending(args) => pending::run(&args, terminal),
-        Command::Show(args) => show::run(&args, terminal),
-        Command::Approve(args) => answer::approve(&args, terminal),
-        Command::Deny(args) => answer::deny(&args, terminal),
-        Command::Answer(args) => answer::answer(&args, terminal),
-        Command::Events(args) => events::run(&args, terminal),
-        Command::Audit(args) => audit::run(&args, terminal),
-        Command::Policy(args) => policy::run(&args, terminal),
-        Command::New(args) => new::run(&args, terminal),
-        Command::Build(args) => build::run(&args, terminal),
-        Command::Dev(args) => dev::run(&args, terminal),
-        Command::Token(args) => token::run(args.command, terminal),
-        Command::Config(args) => config::run(&args, terminal),
-        Command::Export(args) => export::run(&args, terminal),
-        // It ends in `main`, before there is a log.
-        Command::CompileComponent(_) => Ok(()),
-    }
+/// The first argument that makes this binary the compiler of one component.
+pub(crate) const COMPILE: &str = "compile-component";
+
+/// A command. Its fields are its arguments, and its doc comment is its help text.
+trait Run {
+    /// The log filter, unless the user names one. Only a host runs long enough to need a log; the other commands print.
+    const LOG: &'static str = "warn";
+
+    /// Runs the command.
+    fn run(self, terminal: &Terminal) -> Result<(), Report>;
+}
+
+macro_rules! register {
+    ($($module:ident::$command:ident,)*) => {
+        /// Every command.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($command($module::$command),)*
+        }
+
+        impl Command {
+            /// The log filter, unless the user names one.
+            pub(crate) fn log(&self) -> &'static str {
+                match self {
+                    $(Self::$command(_) => $module::$command::LOG,)*
+                }
+            }
+
+            /// Runs the command.
+            pub(crate) fn run(self, terminal: &Terminal) -> Result<(), Report> {
+                match self {
+                    $(Self::$command(command) => command.run(terminal),)*
+                }
+            }
+        }
+    };
+}
+
+// In the order of `toolgate --help`.
+register! {
+    serve::Serve,
+    check::Check,
+    conform::Conform,
+    pack::Pack,
+    grants::Grants,
+    call::Call,
+    tools::Tools,
+    submit::Submit,
+    pending::Pending,
+    show::Show,
+    approve::Approve,
+    deny::Deny,
+    answer::Answer,
+    events::Events,
+    audit::Audit,
+    policy::Policy,
+    new::New,
+    build::Build,
+    dev::Dev,
+    token::Token,
+    config::Config,
+    export::Export,
 }
 
 /// This binary, run again as the compiler.
 fn compiler() -> anyhow::Result<CompilerProgram> {
-    CompilerProgram::itself(["compile-component"]).context("cannot find out which program this is")
+    CompilerProgram::itself([COMPILE]).context("cannot find the file of this program, which compiles components")
 }

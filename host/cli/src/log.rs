@@ -1,9 +1,10 @@
-//! The host's log on standard error. What plugins, models and callers had their words in is escaped on its way there, so
-//! that nothing of it can forge a line, in either format.
+//! The host's log on standard error. Text from plugins, models and callers is escaped, so that none of it can forge a log
+//! line, in either format.
 
 use std::fmt;
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use tracing::Subscriber;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
@@ -12,25 +13,34 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::LogFormat;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-/// Begins to log what the filter lets through.
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Starts the log with this filter.
 pub(crate) fn to_stderr(filter: &str, format: LogFormat) -> Result<(), Report> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
-        Report::new(Exit::Usage, "the log filter means nothing")
+        Report::new(Exit::Usage, "the log filter is invalid")
             .because(error)
-            .hint("as in `info` or `warn,guest=debug`")
+            .hint("write it like `info` or `warn,guest=debug`")
     })?;
     match format {
-        LogFormat::Text => in_text(filter, Terminal::new().colours_notes(), io::stderr).init(),
+        LogFormat::Text => in_text(filter, Terminal::new().note_has_colours(), io::stderr).init(),
         LogFormat::Json => in_json(filter, io::stderr).init(),
     }
     Ok(())
 }
 
-/// Lines for people. The formatter colours them, so the fields are escaped before it does.
+/// Lines for people. The formatter adds colours, so each field is escaped before it formats the line.
 fn in_text<W>(filter: EnvFilter, colours: bool, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -50,7 +60,7 @@ where
         .finish()
 }
 
-/// Lines of JSON, which are escaped as a whole.
+/// Lines of JSON. Each line is escaped as a whole.
 fn in_json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -58,7 +68,7 @@ where
     tracing_subscriber::fmt().with_env_filter(filter).json().with_writer(Escaped(writer)).finish()
 }
 
-/// Escapes each line of JSON on its way.
+/// Escapes each line of JSON.
 struct Escaped<W>(W);
 
 impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Escaped<W> {
@@ -72,7 +82,7 @@ impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Escaped<W> {
 struct EscapedLine<W>(W);
 
 impl<W: Write> Write for EscapedLine<W> {
-    /// The formatter hands each event over in one piece.
+    /// The formatter writes each event in one piece.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let whole = String::from_utf8_lossy(event);
         let line = whole.strip_suffix('\n').unwrap_or(&whole);
@@ -91,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// A sink that can be read afterwards.
+    /// Keeps the written lines for the test.
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -115,11 +125,11 @@ mod tests {
         }
     }
 
-    /// What a plugin would write to look like the host.
+    /// A text with which a plugin would imitate the host.
     const FORGED: &str =
         "x\n2026-01-01T00:00:00Z  INFO registry: plugin loaded\r\u{1b}[1A\u{9b}2K\u{202e}раураӏ\u{e0041}";
 
-    /// Logs the text in every way in which a field can be recorded, within a span that has it as well.
+    /// Logs the text as every kind of field, inside a span that has it too.
     fn log(subscriber: impl Subscriber + Send + Sync) {
         tracing::subscriber::with_default(subscriber, || {
             let span = tracing::info_span!("load", plugin = FORGED, name = %FORGED);
@@ -141,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_logged_forges_a_line_of_text() {
+    fn logged_text_cannot_forge_a_text_line() {
         let sink = Sink::default();
         let writer = sink.clone();
         log(in_text(filter(), false, move || writer.clone()));
@@ -153,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_logged_forges_a_line_of_json() {
+    fn logged_text_cannot_forge_a_json_line() {
         let sink = Sink::default();
         let writer = sink.clone();
         log(in_json(filter(), move || writer.clone()));
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_the_hosts_own() {
+    fn colours_come_from_the_host_only() {
         let sink = Sink::default();
         let writer = sink.clone();
         log(in_text(filter(), true, move || writer.clone()));

@@ -1,4 +1,6 @@
-//! The binary `toolgate`: reads the command line, carries one command out, and says how it went.
+//! The binary `toolgate`: reads the command line, runs one command, and reports errors.
+//!
+//! `commands.rs` registers the commands. Each command is one file or folder in `commands/`.
 
 mod args;
 mod card;
@@ -11,30 +13,57 @@ mod wire;
 
 use std::process::ExitCode;
 
-use args::{Command, Toolgate};
-use clap::Parser as _;
+use clap::Parser;
+use commands::Command;
+use log::LogFormat;
 use terminal::Terminal;
 
-/// The file in the data folder that says where the host that runs on it listens.
-const ADDRESS_FILE: &str = "address";
+/// A host for agent tools that are WebAssembly components.
+///
+/// It checks tools when they are loaded and runs them in a sandbox. Calls that wait for a person or a client survive a restart.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, max_term_width = 100, after_help = FIRST_STEPS)]
+struct Toolgate {
+    #[command(subcommand)]
+    command: Command,
+    /// The log filter for standard error, as in RUST_LOG: `info`, `debug`, `guest=debug`
+    #[arg(long, global = true, env = "TOOLGATE_LOG", value_name = "FILTER", help_heading = "Logging")]
+    log: Option<String>,
+    /// The form of log lines
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Logging")]
+    log_format: LogFormat,
+}
+
+const FIRST_STEPS: &str = "\
+First steps:
+  toolgate new hello && cd hello          write a plugin to start from; --lang python, js, ts, go, c
+  toolgate build                          build it, in any of these languages: build/hello.wasm
+  toolgate check build/hello.wasm         check whether a host would load it
+  toolgate conform build/hello.wasm       test whether its tools behave as callers expect
+  toolgate grants build/hello.wasm        show its requests and grants, and the lines that grant the rest
+  toolgate call build/hello.wasm '{\"text\":\"a\"}'   make one call, without a server
+  toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
+  toolgate submit answer.json             run the tool calls of a model's answer
+  toolgate pending                        list what waits, and how to answer it
+
+Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration;
+3 the host cannot be reached; 4 the host failed.";
 
 fn main() -> ExitCode {
+    // The compiler's process reads a stranger's component. It sets up nothing else of the host.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == commands::COMPILE) {
+        return toolgate::compile_child(arguments);
+    }
     let Toolgate { command, log, log_format } = Toolgate::parse();
-    let command = match command {
-        // A process of its own, which reads what a stranger wrote: nothing else of the host is set up in it.
-        Command::CompileComponent(compile) => return toolgate::compile_child(compile.bounds),
-        command => command,
-    };
     let terminal = Terminal::new();
-    let done = log::to_stderr(log.as_deref().unwrap_or(command.log()), log_format)
-        .and_then(|()| commands::run(command, &terminal));
+    let done =
+        log::to_stderr(log.as_deref().unwrap_or(command.log()), log_format).and_then(|()| command.run(&terminal));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
-            if !report.is_silent() {
-                report.print(&terminal);
-            }
-            ExitCode::from(report.code())
+            report.print(&terminal);
+            report.exit_code()
         }
     }
 }

@@ -1,17 +1,18 @@
-//! What the binary says when something was not done: one sentence, what led to it, what to do next, and an exit code.
+//! An error as the user reads it: one sentence, its causes, what to do next, and an exit code.
+
+use std::process::ExitCode;
 
 use toolgate::OpenError;
 use toolgate::config::ConfigError;
-use toolgate::tokens::TokenError;
 
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// Whose doing it is, and so the exit code.
+/// The exit codes of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was refused, or it failed.
+    /// The operation was refused, or it failed.
     Refused = 1,
-    /// The command line or the configuration is mistaken. The command line's own parser uses this code, too.
+    /// The command line or the configuration has a mistake. clap uses this code too.
     Usage = 2,
     /// The host cannot be reached.
     Unreachable = 3,
@@ -19,7 +20,7 @@ pub(crate) enum Exit {
     HostFault = 4,
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Report {
     exit: Exit,
@@ -35,48 +36,51 @@ impl Report {
         Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new(), silent: false }
     }
 
-    /// Everything was said already; only the exit code is left.
-    pub(crate) fn said(exit: Exit) -> Self {
+    /// A failure that is printed already: only the exit code is left.
+    pub(crate) fn silent(exit: Exit) -> Self {
         Self { silent: true, ..Self::new(exit, "") }
     }
 
-    /// What led to it.
+    /// Adds a cause.
     pub(crate) fn because(mut self, cause: impl ToString) -> Self {
         self.causes.push(cause.to_string());
         self
     }
 
-    /// What to do next.
+    /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The exit code.
-    pub(crate) fn code(&self) -> u8 {
-        self.exit as u8
+    /// Whether the host could not be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.exit == Exit::Unreachable
     }
 
-    /// Whether there is nothing to say: it was said, or whoever read our output has left, as `head` does.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.silent
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
     }
 
-    /// Says it on standard error.
+    /// Prints the report to standard error.
     pub(crate) fn print(&self, terminal: &Terminal) {
-        let mut text = format!("{} {}\n", terminal.note_ink(Ink::Bad, "error:"), text::line(&self.message));
+        if self.silent {
+            return;
+        }
+        let mut text = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), text::line(&self.message));
         for cause in &self.causes {
             text.push_str(&text::block(cause, "  because: "));
         }
         for hint in &self.hints {
-            text.push_str(&format!("{} {}\n", terminal.note_ink(Ink::Strong, "hint:"), text::line(hint)));
+            text.push_str(&format!("{} {}\n", terminal.note_style(Style::Strong, "hint:"), text::line(hint)));
         }
         terminal.note(&text);
     }
 }
 
-impl From<anyhow::Error> for Report {
-    fn from(error: anyhow::Error) -> Self {
+impl<E: Into<anyhow::Error>> From<E> for Report {
+    fn from(error: E) -> Self {
+        let error = error.into();
         let mut report = Self::new(Exit::Refused, error.to_string());
         report.causes.extend(error.chain().skip(1).map(ToString::to_string));
         let opened = error.downcast_ref::<OpenError>().and_then(|error| match error {
@@ -86,35 +90,12 @@ impl From<anyhow::Error> for Report {
         if let Some(config) = error.downcast_ref::<ConfigError>().or(opened) {
             report.exit = Exit::Usage;
             report.hints.extend(config.hint().map(str::to_owned));
-            report.hints.push("`toolgate config --schema` prints what the file may say".into());
+            report.hints.push("`toolgate config --schema` prints every key of the file".into());
         }
+        // The reader of standard output has left, as `head` does.
         report.silent = error.chain().any(|cause| {
             cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
         });
         report
-    }
-}
-
-impl From<std::io::Error> for Report {
-    fn from(error: std::io::Error) -> Self {
-        anyhow::Error::from(error).into()
-    }
-}
-
-impl From<ConfigError> for Report {
-    fn from(error: ConfigError) -> Self {
-        anyhow::Error::from(error).into()
-    }
-}
-
-impl From<TokenError> for Report {
-    fn from(error: TokenError) -> Self {
-        anyhow::Error::from(error).into()
-    }
-}
-
-impl From<serde_json::Error> for Report {
-    fn from(error: serde_json::Error) -> Self {
-        anyhow::Error::from(error).into()
     }
 }

@@ -1,36 +1,23 @@
-//! Standard output and standard error: the only file that writes to them. Colours are for terminals, and for those who did
-//! not ask for none. What is printed here was escaped by whoever made it.
+//! Standard output and standard error: the only file that writes to them. Callers escape untrusted text before they print it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// What a word is printed in.
+/// The style of a word.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ink {
-    /// What matters.
+pub(crate) enum Style {
+    /// Important.
     Strong,
-    /// What can be passed over.
+    /// Less important.
     Faint,
-    /// It went well.
+    /// Success.
     Good,
-    /// It waits.
+    /// Waiting.
     Open,
-    /// It did not go well.
+    /// Failure.
     Bad,
 }
 
-impl Ink {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Strong => "1",
-            Self::Faint => "2",
-            Self::Good => "32",
-            Self::Open => "33",
-            Self::Bad => "31",
-        }
-    }
-}
-
-/// Where the binary speaks.
+/// Standard output and standard error, and whether each shows colours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     out: bool,
@@ -38,10 +25,10 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Looks whether anybody sees colours.
+    /// Uses colours on a terminal, unless `NO_COLOR` is set.
     pub(crate) fn new() -> Self {
-        let wanted = !toolgate::config::no_color();
-        Self { out: wanted && io::stdout().is_terminal(), err: wanted && io::stderr().is_terminal() }
+        let colours = !toolgate::config::no_color();
+        Self { out: colours && io::stdout().is_terminal(), err: colours && io::stderr().is_terminal() }
     }
 
     /// A terminal without colours.
@@ -50,18 +37,18 @@ impl Terminal {
         Self { out: false, err: false }
     }
 
-    /// Words for standard output in a colour.
-    pub(crate) fn ink(&self, ink: Ink, words: &str) -> String {
-        paint(self.out, ink, words)
+    /// Styled words for standard output.
+    pub(crate) fn style(&self, style: Style, words: &str) -> String {
+        styled(self.out, style, words)
     }
 
-    /// Words for standard error in a colour.
-    pub(crate) fn note_ink(&self, ink: Ink, words: &str) -> String {
-        paint(self.err, ink, words)
+    /// Styled words for standard error.
+    pub(crate) fn note_style(&self, style: Style, words: &str) -> String {
+        styled(self.err, style, words)
     }
 
     /// Whether standard error shows colours.
-    pub(crate) fn colours_notes(self) -> bool {
+    pub(crate) fn note_has_colours(self) -> bool {
         self.err
     }
 
@@ -73,17 +60,30 @@ impl Terminal {
         out.flush()
     }
 
-    /// Standard output itself, for what is long.
+    /// Standard output itself, for long output.
     pub(crate) fn raw(&self) -> impl io::Write {
         io::BufWriter::new(io::stdout().lock())
     }
 
-    /// Prints to standard error as it is. If nobody can read it, there is nobody to tell.
+    /// Prints to standard error. A failure to do so is ignored: nothing is left to report it to.
     pub(crate) fn note(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
+
+    /// Prints a warning to standard error.
+    pub(crate) fn warning(&self, text: &str) {
+        self.note(&format!("{} {text}\n", self.note_style(Style::Bad, "warning:")));
+    }
 }
 
-fn paint(wanted: bool, ink: Ink, words: &str) -> String {
-    if wanted { format!("\u{1b}[{}m{words}\u{1b}[0m", ink.code()) } else { words.to_owned() }
+fn styled(colours: bool, style: Style, words: &str) -> String {
+    let code = match style {
+        _ if !colours => return words.to_owned(),
+        Style::Strong => 1,
+        Style::Faint => 2,
+        Style::Good => 32,
+        Style::Open => 33,
+        Style::Bad => 31,
+    };
+    format!("\u{1b}[{code}m{words}\u{1b}[0m")
 }

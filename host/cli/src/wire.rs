@@ -1,5 +1,5 @@
-//! What a host answers, as far as the commands read it. Members that they do not know are passed over; arguments and
-//! results stay texts, so that no number of them loses a digit on the way to an approver.
+//! The parts of a host's answers that the commands read. Arguments and results stay JSON text, so that an approver sees every
+//! digit of a number.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Whether every call has its outcome.
-    pub(crate) fn ended(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.state != "open"
     }
 }

@@ -1,4 +1,4 @@
-//! A host inside of a program: what opens it, and what it is asked through.
+//! A running host inside a program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,17 +13,16 @@ use tokio::runtime;
 use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
-use crate::compiler::CompilerProgram;
-use crate::config::{Config, Grant};
 use crate::folder::Claim;
 use crate::record::Actors;
-use crate::wire_up::{OpenError, Plan, wire_up};
 
-/// How often a host that closes looks whether its calls have ended.
-const LOOK: Span = Span::from_millis(20);
+/// How often a closing host checks whether its calls have ended.
+const INTERVAL: Span = Span::from_millis(20);
 
-/// A running host. Dropping it stops it as a kill would: what was acknowledged is kept, and what ran is carried out again by
-/// the next one. [`Host::close`] lets calls end first.
+/// A running host.
+///
+/// Dropping it stops it like a kill: acknowledged work is stored, and the next host runs interrupted calls again.
+/// [`Host::close`] lets calls end first.
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
@@ -35,7 +34,7 @@ pub struct Host {
     pub(crate) running: Running,
 }
 
-/// What runs, in the order in which it must end.
+/// The running parts, in the order in which they must end.
 pub(crate) struct Running {
     pub(crate) _core: dispatch::Host,
     pub(crate) tasks: Vec<JoinHandle<()>>,
@@ -46,13 +45,7 @@ pub(crate) struct Running {
 }
 
 impl Host {
-    /// A host to be opened.
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// Everything that can be asked of the host. Cheap to clone.
+    /// The handle for turns, answers and events. Cheap to clone.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -64,49 +57,49 @@ impl Host {
         &self.registry
     }
 
-    /// Who decides that a person is needed: the operator's rules and dynamic policies.
+    /// The operator's rules and dynamic policies, which decide whether a call needs a person.
     #[must_use]
     pub fn policy(&self) -> &Combined {
         &self.policy
     }
 
-    /// The host's own folder.
+    /// The data folder.
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// The threads that guests run on. Whoever submits many small turns does so from a task that lives there, with
-    /// [`Handle::submit_here`], and spares two hops between threads for each.
+    /// The threads that run guests. A task on them can submit many small turns with [`Handle::submit_here`], which saves two
+    /// switches between threads for each turn.
     #[must_use]
     pub fn guests(&self) -> Option<&runtime::Handle> {
         self.running.guests.0.as_ref().map(runtime::Runtime::handle)
     }
 
-    /// A principal with every role but that of answering for itself: the program that embeds the host, by any name.
+    /// A principal with every role, for the program that embeds the host.
     ///
     /// # Errors
-    /// When the name is none: see [`PrincipalId::new`].
+    /// When the name is invalid: see [`PrincipalId::new`].
     pub fn principal(name: &str) -> Result<Principal, domain::InvalidId> {
         Ok(Principal::new(PrincipalId::new(name)?, Role::ALL))
     }
 
-    /// Waits until no call runs, but no longer than this; then everything that was written is on disk and the host has ended.
+    /// Waits until no call runs, at most for this time. Then syncs the store to disk and stops the host.
     ///
     /// # Errors
-    /// [`StoreFault`] when the disk failed at the last moment.
+    /// [`StoreFault`] when the disk fails.
     pub async fn close(self, at_most: Duration) -> Result<(), StoreFault> {
         let quiet = async {
             while self.handle.turns_in_memory() > 0 {
-                WallClock.sleep_until(WallClock.now() + LOOK).await;
+                WallClock.sleep_until(WallClock.now() + INTERVAL).await;
             }
         };
         if tokio::time::timeout(at_most, quiet).await.is_err() {
-            tracing::warn!("some calls still ran; they are carried out again at the next start");
+            tracing::warn!("some calls still run; the next start runs them again");
         }
         self.store.sync().await?;
         let head = self.store.head().await?;
-        tracing::info!(%head, "the audit ends here");
+        tracing::info!(%head, "the head of the audit log at the end");
         Ok(())
     }
 }
@@ -119,12 +112,11 @@ impl Drop for Running {
     }
 }
 
-/// Threads for one purpose. Nobody waits for their end: that could take as long as a guest likes, and is not allowed in
-/// async code.
+/// Threads for one purpose. Dropping them does not wait for their end: a guest could delay that, and async code must not block.
 pub(crate) struct Background(Option<runtime::Runtime>);
 
 impl Background {
-    /// Threads that end with what is returned.
+    /// Threads that end when the value is dropped.
     pub(crate) fn new(runtime: runtime::Runtime) -> Self {
         Self(Some(runtime))
     }
@@ -135,92 +127,5 @@ impl Drop for Background {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
-    }
-}
-
-/// How a host is opened. Without a word it watches no folder, and keeps what it has in a temporary one.
-#[derive(Debug, Default)]
-pub struct Builder {
-    config: Config,
-    plugins: Option<PathBuf>,
-    data: Option<PathBuf>,
-    memory: bool,
-    user_cache: Option<PathBuf>,
-    compiler: Option<CompilerProgram>,
-}
-
-impl Builder {
-    /// Everything that `toolgate.toml` can say. Its folders count unless others are named here.
-    #[must_use]
-    pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Watches this folder for plugins.
-    #[must_use]
-    pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.plugins = Some(folder.into());
-        self
-    }
-
-    /// Keeps everything in this folder, which no other host may use meanwhile.
-    #[must_use]
-    pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.data = Some(folder.into());
-        self
-    }
-
-    /// Keeps turns and the plugins' key-value data in memory: they end with the host.
-    #[must_use]
-    pub fn memory(mut self) -> Self {
-        self.memory = true;
-        self
-    }
-
-    /// Keeps compiled code in this folder of the user's, if there is one, and not in the host's own: for hosts that live as long as
-    /// one command. Other programs of the user's may use it at the same time. Needs a [compiler](Self::compiler); what is kept is
-    /// said at [`CacheOwner::User`](sandbox::CacheOwner). A folder that cannot be used is done without.
-    #[must_use]
-    pub fn user_cache(mut self, folder: Option<PathBuf>) -> Self {
-        self.user_cache = folder;
-        self
-    }
-
-    /// Compiles components with this program, in a process of its own for each, within the bounds of the configuration's
-    /// table `[compile]`.
-    ///
-    /// Without one they are compiled in this process, and nothing bounds the time and the memory that a component makes the
-    /// compiler spend: good for components that somebody vouches for. A program that was not made to be run again can name
-    /// `toolgate-compiler`, which is built with the crate `toolgate-sandbox`.
-    #[must_use]
-    pub fn compiler(mut self, compiler: CompilerProgram) -> Self {
-        self.compiler = Some(compiler);
-        self
-    }
-
-    /// Lets callers answer for their own calls: right where the program that submits also asks the person.
-    #[must_use]
-    pub fn approve_own_calls(mut self) -> Self {
-        self.config.approve_own_calls = true;
-        self
-    }
-
-    /// Grants a plugin an access.
-    #[must_use]
-    pub fn grant(mut self, plugin: domain::PluginName, grant: Grant) -> Self {
-        self.config.grant(plugin, grant);
-        self
-    }
-
-    /// Opens the host. Must be called in a tokio runtime, which it uses for everything but the guests.
-    ///
-    /// # Errors
-    /// [`OpenError`].
-    pub async fn open(self) -> Result<Host, OpenError> {
-        let Self { config, plugins, data, memory, user_cache, compiler } = self;
-        let plugins = plugins.or_else(|| config.plugins.clone());
-        let data = data.or_else(|| config.data.clone());
-        wire_up(Plan { config, plugins, data, memory, user_cache, compiler }).await
     }
 }

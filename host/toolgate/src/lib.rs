@@ -1,4 +1,4 @@
-//! toolgate as a library: a host for agent tools that are WebAssembly components, inside of your own program.
+//! toolgate as a library: a host for agent tools that are WebAssembly components, inside your own program.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,18 +9,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Host`] opens everything; [`Handle`] is what one asks it for: submit a turn, wait, answer what waits, follow what
-//! happens, each in the name of a [`domain::Principal`]. `examples/embed.rs` shows a whole program.
+//! A [`Host`] runs the plugins. Its [`Handle`] submits turns, waits for them, answers suspensions and follows events, each in the
+//! name of a [`domain::Principal`]. `examples/embed.rs` is a complete program.
 //!
 //! The feature `server`, which is off by default, adds the HTTP API: the module `doors` and bearer tokens. The binary
 //! `toolgate` is the crate `toolgate-cli`, which uses this library with that feature.
 //!
-//! This crate alone names concrete types: the store, the sandbox, the registry and the server know each other only through
+//! This crate chooses the concrete types. The store, the sandbox, the registry and the server know each other only through
 //! the ports of `dispatch`.
 
 #![warn(missing_docs)]
 
 mod buckets;
+mod builder;
 mod clock;
 mod compiler;
 pub mod config;
@@ -28,6 +29,7 @@ pub mod config;
 pub mod doors;
 #[cfg(feature = "server")]
 mod ended;
+mod error;
 mod folder;
 mod guards;
 mod host;
@@ -37,10 +39,12 @@ mod keys;
 mod links;
 mod reach;
 mod record;
+mod sandboxes;
 #[cfg(feature = "server")]
 pub mod tokens;
 mod wire_up;
 
+pub use builder::Builder;
 pub use clock::{WallClock, mint};
 pub use compiler::CompilerProgram;
 pub use dispatch::{
@@ -48,7 +52,8 @@ pub use dispatch::{
     Until,
 };
 pub use domain;
+pub use error::OpenError;
 pub use folder::private as private_folder;
-pub use host::{Builder, Host};
+pub use host::Host;
 pub use sandbox::compile_child;
-pub use wire_up::{OpenError, checking_sandbox, checking_settings};
+pub use sandboxes::{checking_sandbox, checking_settings};

@@ -1,7 +1,7 @@
-//! Builds a host: which store, which sandbox, which threads. The only place that chooses.
+//! Builds a host from a plan. Only this file chooses the store, the sandbox and the threads.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,75 +10,40 @@ use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
-use sandbox::{CacheOwner, HttpClient, Resolver, Sandbox, SystemResolver};
+use sandbox::{HttpClient, Resolver, SystemResolver};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use webhook::{Courier, Http, Webhooks};
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
-use crate::compiler::{CompilerProgram, compiler};
-use crate::config::{Config, ConfigError};
+use crate::compiler::CompilerProgram;
+use crate::config::Config;
+use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, Running};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
+use crate::sandboxes::{Code, sandbox, sandbox_settings};
 
-/// Guests at once, if nobody says otherwise.
-const POOL: u32 = 1000;
-
-/// Why there is no host.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Something that the configuration points to is not there.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Its folder cannot be used.
-    #[error("the data folder {} cannot be used", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        reason: std::io::Error,
-    },
-    /// Another host uses it.
-    #[error("another host runs on the data folder {}; stop that one, or choose another folder", .0.display())]
-    InUse(PathBuf),
-    /// The store cannot be opened.
-    #[error("the store cannot be opened")]
-    Store(#[from] store::OpenError),
-    /// The plugins cannot be looked after.
-    #[error("the plugins cannot be looked after")]
-    Registry(#[from] registry::OpenError),
-    /// That it starts cannot be written down.
-    #[error("the start cannot be recorded")]
-    Audit(#[from] dispatch::ports::StoreFault),
-    /// The sandbox cannot be set up.
-    #[error("the sandbox cannot be set up: {0}")]
-    Sandbox(String),
-    /// The threads of guests cannot be started.
-    #[error("the threads for guests cannot be started")]
-    Threads(#[source] std::io::Error),
-}
-
-/// What a host is built from.
+/// The parts and options of a host.
+#[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) config: Config,
-    /// The watched folder, if there is one.
+    /// The watched folder of plugins.
     pub(crate) plugins: Option<PathBuf>,
-    /// The host's own folder; without one, a temporary one that ends with the host.
+    /// The data folder. Without one, the host uses a temporary folder.
     pub(crate) data: Option<PathBuf>,
-    /// Whether turns end with the host.
+    /// Whether turns are kept in memory only.
     pub(crate) memory: bool,
-    /// A folder of the user's in which compiled code is kept, in the place of the host's own.
+    /// The user's folder for compiled code, instead of the data folder.
     pub(crate) user_cache: Option<PathBuf>,
-    /// What compiles components; without one, this process does.
+    /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
 }
 
-/// Builds a host and starts it. Recovers what a killed one left.
+/// Builds a host and starts it. Recovers the turns of a killed host.
 pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let temporary = if plan.data.is_none() { Some(temporary()?) } else { None };
     let data = match (&plan.data, &temporary) {
@@ -114,7 +79,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
     let owner = start.owner;
     let head = dispatch::begin(store.as_ref(), clock.as_ref(), start).await?;
-    tracing::info!(%head, "the audit goes on from here");
+    tracing::info!(%head, "the head of the audit log at the start");
     let actors = Actors::default();
     let (events, told) = record::events(actors.clone());
     let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
@@ -138,7 +103,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(told, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
-    // The key is made only where somebody wants links: a program that embeds the host may have no tokens.
+    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
     #[cfg(feature = "server")]
     let links =
         if webhooks.want_links() { Some(crate::links::open(&data, handle.clone()).map_err(unusable)?) } else { None };
@@ -155,8 +120,8 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     Ok(Host { handle, registry, store, policy, actors, data, running })
 }
 
-/// What sends the requests of guests, on a thread apart from the doors: what strangers' servers answer is unpacked and searched
-/// there. The runtime of guests has no I/O.
+/// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay
+/// the host. The guests' runtime has no I/O.
 fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), OpenError> {
     let sending =
         runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
@@ -166,7 +131,7 @@ fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), Ope
     Ok((http.map_err(|error| OpenError::Sandbox(error.to_string()))?, sending))
 }
 
-/// What the operator grants, and to which components: lines with the name of the plugin, sorted.
+/// The operator's grants and the components that hold them: one line each, sorted by plugin.
 fn granted(settings: &registry::Settings) -> Vec<String> {
     let plugins: BTreeMap<_, _> = settings.plugins.iter().collect();
     let of = |(name, plugin): (&PluginName, &PluginSettings)| -> Vec<String> {
@@ -180,71 +145,6 @@ fn granted(settings: &registry::Settings) -> Vec<String> {
         lines.iter().map(|line| format!("{name}: {line}")).collect()
     };
     plugins.into_iter().flat_map(of).collect()
-}
-
-/// Bytes of compiled code that are kept for a user.
-const USER_CACHE: u64 = 2 << 30;
-
-/// Where compiled code is kept.
-enum Code {
-    Nowhere,
-    OfHost(PathBuf),
-    OfUser(PathBuf),
-}
-
-/// A sandbox that is set up as a host's is, for checking components. Compiled code is kept in the folder that is given, if one is:
-/// [`CacheOwner::User`](sandbox::CacheOwner).
-///
-/// # Errors
-/// [`OpenError::Sandbox`].
-pub fn checking_sandbox(
-    config: &Config,
-    compiler: Option<CompilerProgram>,
-    user_cache: Option<PathBuf>,
-) -> Result<Sandbox, OpenError> {
-    sandbox(checking_settings(config, compiler, user_cache))
-}
-
-/// How such a sandbox is set up, for whoever wants to change something.
-#[must_use]
-pub fn checking_settings(
-    config: &Config,
-    compiler: Option<CompilerProgram>,
-    user_cache: Option<PathBuf>,
-) -> sandbox::Settings {
-    let code = user_cache.map_or(Code::Nowhere, Code::OfUser);
-    sandbox_settings(config, compiler, code, StoredBuckets(KeyValue::in_memory()), None)
-}
-
-fn sandbox(settings: sandbox::Settings) -> Result<Sandbox, OpenError> {
-    Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
-}
-
-/// How a sandbox is set up.
-fn sandbox_settings(
-    config: &Config,
-    program: Option<CompilerProgram>,
-    code: Code,
-    buckets: StoredBuckets,
-    http: Option<HttpClient>,
-) -> sandbox::Settings {
-    let usual = sandbox::Settings::default();
-    let (cache, cache_owner, cache_bytes) = match code {
-        Code::Nowhere => (None, CacheOwner::Host, usual.cache_bytes),
-        Code::OfHost(folder) => (Some(folder), CacheOwner::Host, usual.cache_bytes),
-        Code::OfUser(folder) => (Some(folder), CacheOwner::User, USER_CACHE),
-    };
-    sandbox::Settings {
-        cache,
-        cache_owner,
-        cache_bytes,
-        compiler: compiler(program, &config.compile),
-        max_component: config.compile.component(),
-        pool: config.pool.map_or(POOL, NonZeroU32::get),
-        keyvalue: Some(Arc::new(buckets)),
-        http,
-        ..usual
-    }
 }
 
 fn temporary() -> Result<tempfile::TempDir, OpenError> {

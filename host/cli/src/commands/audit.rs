@@ -1,51 +1,109 @@
-//! `audit`: who did what, oldest first.
+//! `audit`: the audit log, oldest entry first.
 
 mod verify;
 
 use std::fmt::Write as _;
 
-use crate::args::{Audit, AuditCommand};
-use crate::client::{Client, understand};
+use clap::{Args, Subcommand};
+use dispatch::Action;
+use domain::{PrincipalId, TurnId};
+
+use self::verify::Verify;
+use super::Run;
+use crate::args::Connection;
+use crate::client::{Client, parse};
 use crate::report::Report;
 use crate::terminal::Terminal;
 use crate::wire::{AuditEntry, AuditPage};
 
-pub(super) fn run(args: &Audit, terminal: &Terminal) -> Result<(), Report> {
-    if let Some(AuditCommand::Verify(args)) = &args.command {
-        return verify::run(args, terminal);
-    }
-    let client = Client::new(&args.host)?;
-    let turn = args.turn.map(|turn| turn.to_string());
-    let mut after = args.after;
-    loop {
-        let position = after.map(|after| after.to_string());
-        let query = [
-            ("after", position.as_deref()),
-            ("limit", Some("500")),
-            ("turn", turn.as_deref()),
-            ("subject", args.subject.as_deref()),
-            ("by", args.by.as_ref().map(|by| by.as_str())),
-            ("action", args.action.map(|action| action.as_str())),
-        ];
-        let page: AuditPage = client.read("/v1/audit", &query)?;
-        for entry in &page.entries {
-            terminal.line(if args.json { text::json_line(entry.get()) } else { lines(&understand(entry.get())?) })?;
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
+/// Print the audit log, oldest entry first, or verify that nobody has changed it.
+///
+/// It records loads, refusals and grants of plugins, and submissions, decisions, starts and outcomes of calls. Each entry names
+/// the principal and the digests.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  toolgate audit
+  toolgate audit --turn turn_01935a7c000070008000000000000001
+  toolgate audit --subject ledger_transfer --action approve --by alice
+  toolgate audit verify --head 1041:sha256:9f86d081…"
+)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    command: Option<Subcommands>,
+    /// Only entries after this position
+    #[arg(long, value_name = "POSITION")]
+    after: Option<u64>,
+    /// Only of this turn
+    #[arg(long, value_name = "TURN")]
+    turn: Option<TurnId>,
+    /// Only of this tool or plugin
+    #[arg(long, visible_aliases = ["tool", "plugin"], value_name = "NAME")]
+    subject: Option<String>,
+    /// Only actions of this principal
+    #[arg(long, value_name = "NAME")]
+    by: Option<PrincipalId>,
+    /// Only this action, such as `approve` or `plugin.loaded`
+    #[arg(long, value_name = "ACTION")]
+    action: Option<Action>,
+    /// Print JSON: one entry a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Verify(Verify),
+}
+
+impl Run for Audit {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        match self.command {
+            Some(Subcommands::Verify(verify)) => verify.run(terminal),
+            None => self.print(terminal),
         }
     }
 }
 
-/// One line, and one more behind a margin for each of what may be many.
+impl Audit {
+    fn print(&self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        let turn = self.turn.map(|turn| turn.to_string());
+        let mut after = self.after;
+        loop {
+            let position = after.map(|after| after.to_string());
+            let query = [
+                ("after", position.as_deref()),
+                ("limit", Some("500")),
+                ("turn", turn.as_deref()),
+                ("subject", self.subject.as_deref()),
+                ("by", self.by.as_ref().map(PrincipalId::as_str)),
+                ("action", self.action.map(Action::as_str)),
+            ];
+            let page: AuditPage = client.read("/v1/audit", &query)?;
+            for entry in &page.entries {
+                terminal.line(if self.json { text::json_line(entry.get()) } else { lines(&parse(entry.get())?) })?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// One line for the entry, and one indented line for each tool, finding, grant and revocation.
 fn lines(entry: &AuditEntry) -> String {
     let mut text = format!("{}  {}  {}  {}", entry.position, entry.at, entry.by, entry.action);
     let attempt = entry.attempt.map(|attempt| attempt.to_string());
-    let told = [
+    let members = [
         ("", &entry.subject),
         ("call ", &entry.call),
-        // A turn is named where no call of it is.
+        // The call names its turn already.
         ("", if entry.call.is_none() { &entry.turn } else { &None }),
         ("in ", if entry.call.is_none() { &entry.conversation } else { &None }),
         ("", &entry.suspension),
@@ -59,7 +117,7 @@ fn lines(entry: &AuditEntry) -> String {
         ("toolgate ", &entry.version),
         ("component ", &entry.component),
     ];
-    for (name, value) in told {
+    for (name, value) in members {
         if let Some(value) = value {
             let _ = write!(text, "  {name}{value}");
         }

@@ -1,5 +1,5 @@
-//! What the commands for authors of plugins share: what the binary carries, how failures are told, and how a folder becomes
-//! a component that is fit to be loaded.
+//! Shared by the commands for plugin authors: the SDKs in the binary, reports of failures, and the way from a folder to a
+//! component that a host loads.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
@@ -13,27 +13,27 @@ use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, m
 
 use crate::args::{Cache, Toolchains};
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// The SDKs with their templates and lists of tools, and the interface.
+/// The SDKs with their templates and pinned tools, and the WIT interface.
 pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
-/// With what plugins are built.
+/// The kit that builds plugins.
 pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
     let cache = args.cache.folder().ok_or_else(|| {
-        Report::new(Exit::Usage, "there is no folder for toolchains: neither TOOLGATE_CACHE nor HOME is set")
+        Report::new(Exit::Usage, "there is no folder for toolchains, because neither TOOLGATE_CACHE nor HOME is set")
             .hint("name one with --cache")
     })?;
     Ok(Kit { carried: CARRIED, cache, offline: args.offline, say })
 }
 
-/// Tells what is being done on standard error.
+/// Prints the steps of a build to standard error.
 pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
     let terminal = *terminal;
-    move |line| terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &text::line(line))))
+    move |line| terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(line))))
 }
 
-/// A failure of the kit, told.
+/// A failure of the kit, as a report.
 pub(super) fn failed(failed: &Failed) -> Report {
     let exit = if failed.fault() == Fault::Plugin { Exit::Refused } else { Exit::HostFault };
     let mut report = Report::new(exit, failed.to_string());
@@ -51,52 +51,52 @@ pub(super) fn failed(failed: &Failed) -> Report {
     }
 }
 
-/// What compiling an author's own component may take, in milliseconds: they wait for it, and can end it. A host's bound is for
-/// strangers' components.
+/// How long compiling an author's own component may take, in milliseconds. The author can stop it, so this is longer than a
+/// host's limit for components of strangers.
 pub(super) const COMPILE: NonZeroU64 = match NonZeroU64::new(20 * 60 * 1000) {
     Some(millis) => millis,
     None => NonZeroU64::MIN,
 };
 
-/// A sandbox that compiles and asks one component at a time, without any grant.
+/// A sandbox for one component at a time, without grants.
 pub(super) fn sandbox(cache: &Cache) -> Result<Sandbox, Report> {
     let mut config = Config::default();
     config.pool = NonZeroU32::new(4);
     config.compile.time_ms = Some(COMPILE);
-    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled()).map_err(anyhow::Error::from)?)
+    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled())?)
 }
 
-/// A component that is fit to be loaded by a host that grants what it wants.
+/// A component that a host with the right grants loads.
 pub(super) struct Made {
     pub(super) built: Built,
     pub(super) packed: Packed,
 }
 
-/// Builds, packs and checks a plugin, against a host that grants exactly what it wants.
+/// Builds, packs and checks a plugin. The check grants exactly the plugin's requests.
 pub(super) fn make(kit: &Kit<'_>, project: &Project, sandbox: &Sandbox) -> Result<Made, Report> {
     let wants = project.manifest().as_deref().map(manifest).transpose()?;
-    let name = PluginName::new(project.name()).map_err(anyhow::Error::from)?;
+    let name = PluginName::new(project.name())?;
     let built = kit::build::build(kit, project).map_err(|error| failed(&error))?;
     (kit.say)("checking the component as a host would");
     let (settings, has_manifest) = (granting(&name, wants.clone()), wants.is_some());
     let (packed, report) = Registry::pack_and_check(sandbox, &settings, &name, &built.component, wants)
-        .map_err(|error| refused(&format!("what was built of {name}"), &error))?;
+        .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
         return Ok(Made { built, packed });
     }
     let refused = Report::new(Exit::Refused, format!("a host would refuse {name}"));
-    let told = report.findings.iter().fold(refused, |report, finding| report.because(finding));
+    let refused = report.findings.iter().fold(refused, |report, finding| report.because(finding));
     if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
-        return Err(told.hint("say what it wants, and why, in toolgate-plugin.toml beside its sources"));
+        return Err(refused.hint("write its requests and reasons into toolgate-plugin.toml beside its sources"));
     }
-    Err(told)
+    Err(refused)
 }
 
-/// A host that grants a plugin exactly what it wants, whatever its component.
+/// Settings that grant a plugin exactly its requests, for any component.
 fn granting(name: &PluginName, wants: Option<Manifest>) -> Settings {
     let mut config = Config::default();
     let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
-    // The component is not packed yet, and so has no digest that anything could be granted to.
+    // The component is not packed yet, so nothing can be granted to its digest.
     let none = Digest::of([]);
     let access = Access::of(&settings(&config), name, none, wants);
     if let Some(mut table) = PluginTable::granting(None, &access, none) {
@@ -106,13 +106,13 @@ fn granting(name: &PluginName, wants: Option<Manifest>) -> Settings {
     settings(&config)
 }
 
-/// A component that cannot be packed, told. `what` is the component, as in `hello.wasm`.
+/// The report for a component that cannot be packed. `what` names the component, such as `hello.wasm`.
 pub(super) fn refused(what: &str, error: &PackError) -> Report {
     let exit = if matches!(error, PackError::Host(_)) { Exit::HostFault } else { Exit::Refused };
     let report = Report::new(exit, format!("{what} cannot be packed")).because(error);
     let report = match error {
         PackError::Component(LoadError::NotWebAssembly(_)) => {
-            report.hint("name the component, which `toolgate build` writes to build/NAME.wasm")
+            report.hint("name a component; `toolgate build` writes one to build/NAME.wasm")
         }
         _ => report,
     };
@@ -122,16 +122,16 @@ pub(super) fn refused(what: &str, error: &PackError) -> Report {
     }
 }
 
-/// The bytes of a file that should be a component. What they are is judged elsewhere.
+/// The bytes of a file that should be a component. Others check whether it is one.
 pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
     if file.is_dir() {
-        return Err(Report::new(Exit::Usage, format!("{} is a folder, and no component", file.display()))
-            .hint("`toolgate build` makes a component of a plugin's folder: name that, build/NAME.wasm"));
+        return Err(Report::new(Exit::Usage, format!("{} is a folder and not a component", file.display()))
+            .hint("`toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm"));
     }
     Ok(std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?)
 }
 
-/// Whoever looks sees the old file or the new one: a host may be watching the folder.
+/// Replaces a file at once, so that a host that watches the folder sees the old file or the new one.
 pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let written = || -> std::io::Result<()> {
         let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -142,4 +142,14 @@ pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.persist(out).map(drop).map_err(|error| error.error)
     };
     written().with_context(|| format!("cannot write {}", out.display()))
+}
+
+/// Names for the terminal, escaped.
+pub(super) fn names(names: &[String]) -> String {
+    names.iter().map(|name| text::line(name).into_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// A path for the terminal, escaped.
+pub(super) fn shown(path: &Path) -> String {
+    text::line(&path.display().to_string()).into_owned()
 }

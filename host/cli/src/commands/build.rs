@@ -1,56 +1,80 @@
-//! `build`: from a plugin's folder, in whatever language, to a component that a host loads.
+//! `build`: from a plugin's folder, in any supported language, to a component that a host loads.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use domain::Digest;
-use kit::{Failed, Project};
+use kit::{Language, Project};
 
+use super::Run;
 use super::author::{self, Made};
-use crate::args::Build;
+use crate::args::Toolchains;
 use crate::report::Report;
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(args: &Build, terminal: &Terminal) -> Result<(), Report> {
-    let say = author::say(terminal);
-    let kit = author::kit(&args.toolchains, &say)?;
-    let told = |error: Failed| author::failed(&error);
-    let project = Project::open(&args.folder, args.lang).map_err(told)?;
-    let made = author::make(&kit, &project, &author::sandbox(&args.toolchains.cache)?)?;
-    let file = match &args.out {
-        Some(out) => out.clone(),
-        // As short as it was typed.
-        None => args.folder.join("build").join(format!("{}.wasm", project.name())),
-    };
-    // What is there stays until it is replaced by something that a host would load.
-    if args.out.is_none() {
-        std::fs::create_dir_all(project.output())?;
-    }
-    author::write(&file, &made.packed.bytes)?;
-    terminal.line(summary(&file, &made, terminal))?;
-    Ok(())
+/// Build a plugin in any language: a component that is packed, checked, and ready to load.
+///
+/// The language follows from the folder's files: Cargo.toml, pyproject.toml, package.json, go.mod or plugin.c. Missing tools
+/// are installed once into toolgate's own folder, in versions that are pinned by their hashes. The plugin's requests and
+/// reasons come from toolgate-plugin.toml beside its sources.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate build
+  toolgate build plugins/stats --out plugins/stats.wasm
+
+The result is DIR/build/NAME.wasm. A failed build keeps the previous result.")]
+pub(crate) struct Build {
+    /// The plugin's folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Its language, if its files fit several: rust, python, js, ts, go or c
+    #[arg(long, value_name = "LANGUAGE")]
+    lang: Option<Language>,
+    /// Where to write the component [default: DIR/build/NAME.wasm]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    toolchains: Toolchains,
 }
 
-/// What was built, in words.
+impl Run for Build {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let say = author::say(terminal);
+        let kit = author::kit(&self.toolchains, &say)?;
+        let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
+        let made = author::make(&kit, &project, &author::sandbox(&self.toolchains.cache)?)?;
+        let file = match self.out {
+            Some(out) => out,
+            None => {
+                std::fs::create_dir_all(project.output())?;
+                // The path as it was typed, which is short.
+                self.folder.join("build").join(format!("{}.wasm", project.name()))
+            }
+        };
+        author::write(&file, &made.packed.bytes)?;
+        terminal.line(summary(&file, &made, terminal))?;
+        Ok(())
+    }
+}
+
+/// The component in words: its file, tools, size, build time and digest.
 pub(super) fn summary(file: &Path, made: &Made, terminal: &Terminal) -> String {
-    let shown = text::line(&file.display().to_string()).into_owned();
-    let tools: Vec<_> = made.packed.tools.iter().map(|tool| text::line(tool).into_owned()).collect();
-    let mut summary = format!("{} {shown}: {}\n", terminal.ink(Ink::Good, "built"), tools.join(", "));
-    let with: Vec<_> = made.built.tools.iter().map(|tool| text::line(tool).into_owned()).collect();
+    let (shown, tools) = (author::shown(file), author::names(&made.packed.tools));
+    let mut summary = format!("{} {shown}: {tools}\n", terminal.style(Style::Good, "built"));
     let (size, took) = (size(made.packed.bytes.len()), seconds(made.built.took));
-    let _ = writeln!(summary, "  {size} in {took}, with {}", with.join(", "));
+    let _ = writeln!(summary, "  {size} in {took}, with {}", author::names(&made.built.tools));
     let _ = write!(summary, "  component {}", Digest::of(&made.packed.bytes));
     summary
 }
 
-/// A number of bytes for people.
 fn size(bytes: usize) -> String {
     let (whole, tenths) = (bytes / 1_000_000, bytes % 1_000_000 / 100_000);
     if bytes < 1_000_000 { format!("{} KB", bytes.div_ceil(1000)) } else { format!("{whole}.{tenths} MB") }
 }
 
-/// A time for people.
 fn seconds(time: Duration) -> String {
     format!("{}.{} s", time.as_secs(), time.subsec_millis() / 100)
 }

@@ -1,10 +1,11 @@
-//! `call`: one call, in this process, on a host that exists for it alone.
+//! `call`: one call, in this process, on a host that exists only for it.
 
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use clap::Args;
 use dispatch::ports::{LiveTool, Position, Question, Tools as _};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Span, Turn};
@@ -12,44 +13,86 @@ use policy::Effect;
 use registry::NotLoaded;
 use serde_json::value::RawValue;
 use toolgate::Host;
-use toolgate::config::Config;
+use toolgate::config::{Config, Grant};
 
-use super::author;
 use super::check::plugin_name;
-use crate::args::Call;
+use super::{Run, author};
+use crate::args::Cache;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// Longer than any call may take, and than anybody waits for one.
-const LONG: Span = Span::from_secs(7 * 24 * 60 * 60);
+/// Longer than any call may take.
+const MAX_WAIT: Span = Span::from_secs(7 * 24 * 60 * 60);
 
-/// Who calls, and approves.
+/// The principal that calls and approves.
 const CALLER: &str = "cli";
 
-/// Where it is called.
+/// The conversation of the call.
 const CONVERSATION: &str = "call";
 
-pub(super) fn run(args: &Call, terminal: &Terminal) -> Result<(), Report> {
-    let (tool, arguments) = parse(&args.rest)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let called = runtime.block_on(async {
-        let host = open(args).await?;
-        let tool = find(&host, args, tool)?;
-        callable(&tool)?;
-        permitted(&host, &tool, &arguments, args.approve).await?;
-        call(&host, &tool, arguments, "call", terminal).await
-    });
-    runtime.shutdown_background();
-    let outcome = called?;
-    if let Outcome::Ok { value, .. } = &outcome {
-        terminal.line(text::json(value.as_str()))?;
-        return Ok(());
-    }
-    let (code, message) = outcome.error().unwrap_or_default();
-    Err(Report::new(Exit::Refused, format!("{code}: {message}")))
+/// Make one call, without a running host.
+///
+/// Prints progress and log lines to standard error and the result to standard output. It calls server tools only: a person, a
+/// client or a provider carries the others out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate call hello.wasm '{\"text\":\"to be or not\"}'           the only tool of the component
+  toolgate call hello.wasm hello_count '{\"text\":\"to be\"}'      one of several
+  toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
+  toolgate call ledger.wasm ledger_transfer '{…}' --grant keyvalue --approve
+
+Data that the plugin writes to wasi:keyvalue is lost when the call ends.")]
+pub(crate) struct Call {
+    /// A component's file, or a tool of the plugins' folder
+    #[arg(value_name = "PLUGIN.wasm|TOOL")]
+    target: String,
+    /// The tool, if the component has several, and the arguments: a JSON object [default: {}]
+    #[arg(value_name = "[TOOL] [ARGUMENTS]", num_args = 0..=2)]
+    rest: Vec<String>,
+    /// Approve the call, if the tool or the policy requires it
+    #[arg(long)]
+    approve: bool,
+    /// Grant the component an access: keyvalue, or http=URL
+    #[arg(long, value_name = "ACCESS")]
+    grant: Vec<Grant>,
+    /// The folder of plugins that has the tool [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The configuration [default: ./toolgate.toml, if it exists]
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    cache: Cache,
 }
 
-/// What follows the target: a tool, arguments, both or none.
+impl Run for Call {
+    // The host loads the whole folder. Refusals of other plugins do not matter to this call.
+    const LOG: &'static str = "error";
+
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let (tool, arguments) = parse(&self.rest)?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let called = runtime.block_on(async {
+            let host = open(&self).await?;
+            let tool = find(&host, &self, tool)?;
+            check_callable(&tool)?;
+            check_policy(&host, &tool, &arguments, self.approve).await?;
+            call(&host, &tool, arguments, "call", terminal).await
+        });
+        runtime.shutdown_background();
+        let outcome = called?;
+        if let Outcome::Ok { value, .. } = &outcome {
+            terminal.line(text::json(value.as_str()))?;
+            return Ok(());
+        }
+        let (code, message) = outcome.error().unwrap_or_default();
+        Err(Report::new(Exit::Refused, format!("{code}: {message}")))
+    }
+}
+
+/// The words after the target: a tool, arguments, both or none.
 fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
     let (tool, text) = match rest {
         [tool, text] => (Some(tool.as_str()), text.as_str()),
@@ -60,41 +103,45 @@ fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
     Ok((tool, arguments(text)?))
 }
 
-/// Arguments as they were typed.
+/// Checks arguments and keeps them as they were typed.
 pub(super) fn arguments(text: &str) -> Result<Json, Report> {
     let arguments: &RawValue = serde_json::from_str(text).map_err(|error| {
-        Report::new(Exit::Usage, "the arguments are not JSON").because(error).hint("as in '{\"text\":\"to be\"}'")
+        Report::new(Exit::Usage, "the arguments are not JSON")
+            .because(error)
+            .hint("write them like '{\"text\":\"to be\"}'")
     })?;
     Ok(Json::new(arguments.get()))
 }
 
-/// A host with the one component, or with a folder of them.
+/// Opens a host with the one component, or with a folder of plugins.
 async fn open(args: &Call) -> Result<Host, Report> {
     let mut config = Config::read(args.config.as_deref())?;
     let file = Path::new(&args.target);
-    let named = is_file(&args.target).then(|| plugin_name(file)).transpose()?;
-    let bytes = named.as_ref().map(|_| author::component(file)).transpose()?.unwrap_or_default();
-    if let Some(name) = &named {
-        // What others are granted, their secrets and folders, is not needed here and need not be there.
+    let component = match is_file(&args.target) {
+        true => Some((plugin_name(file)?, author::component(file)?)),
+        false => None,
+    };
+    if let Some((name, bytes)) = &component {
+        // The secrets and folders of other plugins need not exist here.
         config.plugin.retain(|plugin, _| plugin.0 == *name);
         if !args.grant.is_empty() {
-            config.grant_to(name.clone(), Digest::of(&bytes), &args.grant);
+            config.grant_to(name.clone(), Digest::of(bytes), &args.grant);
         }
     }
     let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
     (config.data, config.plugins) = (None, None);
-    // A guest or a few are all that this host will ever run.
+    // This host runs at most a few guests.
     config.pool = NonZeroU32::new(16);
     let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
     let builder = builder.user_cache(args.cache.compiled());
-    let Some(name) = named else {
+    let Some((name, bytes)) = component else {
         if !folder.is_dir() {
             return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
-                .hint("name one with --plugins, or a component's file in the place of the tool"));
+                .hint("name one with --plugins, or name a component's file instead of the tool"));
         }
-        return Ok(builder.plugins(folder).open().await.map_err(anyhow::Error::from)?);
+        return Ok(builder.plugins(folder).open().await?);
     };
-    let host = builder.open().await.map_err(anyhow::Error::from)?;
+    let host = builder.open().await?;
     match host.registry().load(name, bytes).await {
         Ok(_) => Ok(host),
         Err(NotLoaded::Rejected { findings, .. }) => {
@@ -131,39 +178,36 @@ fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, R
     })
 }
 
-/// Whether a call can be made here, or why not and how else.
-pub(super) fn callable(tool: &LiveTool) -> Result<(), Report> {
+/// Refuses tools that this process cannot call.
+pub(super) fn check_callable(tool: &LiveTool) -> Result<(), Report> {
     let name = &tool.tool.name;
-    let elsewhere = match tool.tool.executor {
-        Executor::Server => None,
-        Executor::Human => Some("a person answers it"),
-        Executor::Client => Some("the program at the user's end carries it out"),
-        Executor::Provider => Some("the model's provider carries it out in its own stream"),
+    let by = match tool.tool.executor {
+        Executor::Server => return Ok(()),
+        Executor::Human => "a person answers it",
+        Executor::Client => "the user's client runs it",
+        Executor::Provider => "the model's provider runs it",
     };
-    if let Some(who) = elsewhere {
-        return Err(Report::new(Exit::Refused, format!("{name} has no function to call: {who}"))
-            .hint("submit a turn to a host (`toolgate serve`, `toolgate submit`) and answer with `toolgate answer`"));
-    }
-    Ok(())
+    Err(Report::new(Exit::Refused, format!("{name} has no function to call: {by}"))
+        .hint("submit a turn to a host (`toolgate serve`, `toolgate submit`) and answer with `toolgate answer`"))
 }
 
-/// Whether the policy lets this call be made, or why not.
-async fn permitted(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve: bool) -> Result<(), Report> {
-    // The call itself says what is wrong with its arguments; rules are asked about calls that could be made.
+/// Refuses a call that the policy denies, or that needs an approval and has none.
+async fn check_policy(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve: bool) -> Result<(), Report> {
+    // The call itself reports its invalid arguments. Rules see valid calls only.
     if !tool.checks.arguments(arguments).is_empty() {
         return Ok(());
     }
     let question = Question {
         live: tool.clone(),
-        caller: Host::principal(CALLER).map_err(anyhow::Error::from)?.id,
-        conversation: ConversationId::new(CONVERSATION).map_err(anyhow::Error::from)?,
+        caller: Host::principal(CALLER)?.id,
+        conversation: ConversationId::new(CONVERSATION)?,
         context: None,
         arguments: arguments.clone(),
     };
     let explained = host.policy().explain(&question).await;
     let because = |report: Report| match (&explained.verdict.by, &explained.verdict.reason) {
         (Some(by), Some(reason)) => report.because(format!("{by}: {reason}")),
-        (Some(by), None) => report.because(format!("the rule {by} says so")),
+        (Some(by), None) => report.because(format!("the rule {by} requires it")),
         (None, _) => report,
     };
     let name = &tool.tool.name;
@@ -177,7 +221,7 @@ async fn permitted(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve:
     }
 }
 
-/// One call under this id, told while it runs. A call of an id that was used before is not made again.
+/// Makes one call under this id and prints its progress. The host does not repeat a call whose id was used before.
 pub(super) async fn call(
     host: &Host,
     tool: &LiveTool,
@@ -185,10 +229,10 @@ pub(super) async fn call(
     id: &str,
     terminal: &Terminal,
 ) -> Result<Outcome, Report> {
-    let (by, handle) = (Host::principal(CALLER).map_err(anyhow::Error::from)?, host.handle());
-    let conversation = ConversationId::new(CONVERSATION).map_err(anyhow::Error::from)?;
-    let id = CallId::new(id).map_err(anyhow::Error::from)?;
-    let mut follower = handle.follow(&by, &conversation, Position::default()).await.map_err(anyhow::Error::from)?;
+    let (by, handle) = (Host::principal(CALLER)?, host.handle());
+    let conversation = ConversationId::new(CONVERSATION)?;
+    let id = CallId::new(id)?;
+    let mut follower = handle.follow(&by, &conversation, Position::default()).await?;
     let request = TurnRequest {
         conversation: conversation.clone(),
         calls: vec![CallRequest { id, tool: tool.tool.name.as_str().into(), arguments, result: None }],
@@ -196,17 +240,17 @@ pub(super) async fn call(
         rejection: Rejection::default(),
         ephemeral: false,
     };
-    let turn = handle.submit(&by, request).await.map_err(anyhow::Error::from)?.turn;
+    let turn = handle.submit(&by, request).await?.turn;
     approve(host, &by, &turn).await?;
-    let settled = handle.wait(&by, &conversation, turn.id, Until::Settled, LONG);
+    let settled = handle.wait(&by, &conversation, turn.id, Until::Settled, MAX_WAIT);
     tokio::pin!(settled);
     loop {
-        // What was reported before the end is told before the end.
+        // Progress comes before the outcome, so it is printed first.
         tokio::select! {
             biased;
-            item = follower.next() => tell(&item.map_err(anyhow::Error::from)?, terminal),
+            item = follower.next() => print(&item?, terminal),
             turn = &mut settled => {
-                let turn = turn.map_err(anyhow::Error::from)?;
+                let turn = turn?;
                 let outcome = turn.calls.first().and_then(|call| call.outcome()).cloned();
                 return outcome.ok_or_else(|| Report::new(Exit::HostFault, "the call has no outcome"));
             }
@@ -214,7 +258,7 @@ pub(super) async fn call(
     }
 }
 
-/// Approves what the command line approved: the call with exactly the arguments that were given.
+/// Approves the call with exactly the arguments of the command line.
 async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report> {
     for (suspension, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
         let answer = Answer {
@@ -226,17 +270,17 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
             expect_digest: Some(suspension.digest),
             standing: None,
         };
-        let answered = host.handle().resolve(by, answer).await.map_err(anyhow::Error::from)?;
+        let answered = host.handle().resolve(by, answer).await?;
         if answered.votes_missing > 0 {
-            let message = format!("{} more have to approve this call", answered.votes_missing);
+            let message = format!("{} more people must approve this call", answered.votes_missing);
             return Err(Report::new(Exit::Refused, message)
-                .hint("submit it to a host (`toolgate serve`, `toolgate submit`), where they can"));
+                .hint("submit it to a host (`toolgate serve`, `toolgate submit`), where they can approve it"));
         }
     }
     Ok(())
 }
 
-fn tell(item: &Item, terminal: &Terminal) {
+fn print(item: &Item, terminal: &Terminal) {
     let text = match item {
         Item::Live(Live::Progress { progress, .. }) => {
             let part = progress.fraction.map_or_else(String::new, |part| format!("{:3.0} % ", part * 100.0));
@@ -245,5 +289,5 @@ fn tell(item: &Item, terminal: &Terminal) {
         Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
         _ => return,
     };
-    terminal.note(&format!("{}\n", terminal.note_ink(Ink::Faint, &text::line(&text))));
+    terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(&text))));
 }

@@ -1,52 +1,81 @@
-//! `check`: what keeps components from being loaded, as a host would find it.
+//! `check`: the findings with which a host would refuse components.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::words;
 use registry::{CheckReport, Finding, LoadRule, Registry, Settings};
 use sandbox::Sandbox;
 use serde_json::json;
-use toolgate::config::{Config, SecretValues};
+use toolgate::config::{Config, Grant, SecretValues};
 
-use super::{author, grants};
-use crate::args::Check;
+use super::{Run, author, grants};
+use crate::args::Cache;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(args: &Check, terminal: &Terminal) -> Result<(), Report> {
-    let mut config = Config::read(args.config.as_deref())?;
-    // One guest at a time is all that this sandbox will ever run.
-    config.pool = NonZeroU32::new(4);
-    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), args.cache.compiled());
-    let sandbox = sandbox.map_err(anyhow::Error::from)?;
-    let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
-    let mut refused = false;
-    for file in &args.files {
-        let name = plugin_name(file)?;
-        let bytes = author::component(file)?;
-        let mut config = config.clone();
-        if !args.grant.is_empty() {
-            config.grant_to(name.clone(), Digest::of(&bytes), &args.grant);
-        }
-        let settings = config.registry(Path::new(""), &SecretValues::default());
-        let report = check(&sandbox, &settings, &name, &bytes, &mut owners)?;
-        refused |= !report.findings.is_empty();
-        terminal.line(if args.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
-    }
-    if refused { Err(Report::said(Exit::Refused)) } else { Ok(()) }
+/// Check whether a host would load components.
+///
+/// Prints all findings at once, each with the tool, the rule and what to change. A host finds the same. The exit code is 1 if
+/// there is a finding.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate check target/wasm32-wasip2/release/hello.wasm
+  toolgate check ledger.wasm --grant keyvalue
+  toolgate check plugins/*.wasm --json")]
+pub(crate) struct Check {
+    /// The components
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Grant an access, as the operator would: keyvalue, or http=URL
+    #[arg(long, value_name = "ACCESS")]
+    grant: Vec<Grant>,
+    /// Check against the grants, limits and policy of this configuration
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON: one object for each file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    cache: Cache,
 }
 
-/// The name that a host would give the plugin: that of its file.
+impl Run for Check {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let mut config = Config::read(self.config.as_deref())?;
+        // This sandbox runs one guest at a time.
+        config.pool = NonZeroU32::new(4);
+        let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), self.cache.compiled())?;
+        let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
+        let mut is_refused = false;
+        for file in &self.files {
+            let name = plugin_name(file)?;
+            let bytes = author::component(file)?;
+            let mut config = config.clone();
+            if !self.grant.is_empty() {
+                config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
+            }
+            let settings = config.registry(Path::new(""), &SecretValues::default());
+            let report = check(&sandbox, &settings, &name, &bytes, &mut owners)?;
+            is_refused |= !report.findings.is_empty();
+            terminal.line(if self.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
+        }
+        if is_refused { Err(Report::silent(Exit::Refused)) } else { Ok(()) }
+    }
+}
+
+/// The name of the plugin in this file: a host names a plugin after its file.
 pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     PluginName::new(&stem).map_err(|error| {
-        Report::new(Exit::Usage, format!("{} cannot be a plugin's file", file.display()))
+        Report::new(Exit::Usage, format!("the name of {} is not a plugin's name", file.display()))
             .because(error)
-            .hint("a plugin is named after its file; rename the file")
+            .hint("a host names a plugin after its file; rename the file")
     })
 }
 
@@ -63,8 +92,8 @@ fn check(
             report.findings.push(Finding {
                 tool: Some(tool.name.to_string()),
                 rule: LoadRule::ToolNameTaken,
-                message: format!("the plugin {owner}, checked with it, has a tool of this name"),
-                remedy: "rename one of the two".into(),
+                message: format!("the plugin {owner}, which is checked with it, has a tool of the same name"),
+                remedy: "rename one of the two tools".into(),
             });
         } else {
             owners.insert(tool.name.to_string(), name.clone());
@@ -100,23 +129,21 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
             .iter()
             .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
             .collect();
-        let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Good, "fine"), tools.join(", "));
+        let mut text = format!("{} {file}: {}\n", terminal.style(Style::Good, "fine"), tools.join(", "));
         text.push_str(&against);
         text.push_str(&grants::summary(&report.access, terminal));
-        text.truncate(text.trim_end().len());
-        return text;
+        return text.trim_end().to_owned();
     }
-    let mut text = format!("{} {file}: {}\n", terminal.ink(Ink::Bad, "refused"), count(report));
+    let mut text = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(report));
     for finding in &report.findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
-        let rule = terminal.ink(Ink::Strong, finding.rule.as_str());
+        let rule = terminal.style(Style::Strong, finding.rule.as_str());
         text.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
         text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
     text.push_str(&against);
     text.push_str(&grants::summary(&report.access, terminal));
-    text.truncate(text.trim_end().len());
-    text
+    text.trim_end().to_owned()
 }
 
 fn count(report: &CheckReport) -> String {

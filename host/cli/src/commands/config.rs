@@ -1,44 +1,61 @@
-//! `config`: whether the configuration means something, and what it may say.
+//! `config`: checks the configuration and prints a summary, or prints its JSON Schema.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use registry::grants::words;
-use toolgate::config::{Config as Read, LISTEN, SecretValues};
+use toolgate::config::{Config as Configuration, LISTEN, SecretValues};
 
+use super::Run;
 use super::grants::holder;
-use crate::args::Config;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-pub(super) fn run(args: &Config, terminal: &Terminal) -> Result<(), Report> {
-    if args.schema {
-        terminal.line(serde_json::to_string_pretty(&Read::schema())?)?;
-        return Ok(());
-    }
-    let config = Read::read(args.config.as_deref())?;
-    let data = config.data_folder();
-    let settings = config.registry(&data, &SecretValues::default());
-    let findings = settings.check();
-    if !findings.is_empty() {
-        let report = Report::new(Exit::Usage, "the configuration contradicts itself");
-        return Err(findings.iter().fold(report, |report, finding| report.because(finding)));
-    }
-    terminal.line(format!("listen   {}", config.listen.unwrap_or(LISTEN)))?;
-    terminal.line(format!("plugins  {}", config.plugins_folder().display()))?;
-    terminal.line(format!("data     {}", data.display()))?;
-    for name in config.plugin.keys() {
-        terminal.line(format!("plugin   {}, {}", name.0, holder(&settings.holder(&name.0))))?;
-        for words in words(&settings.grants(&name.0)) {
-            terminal.line(format!("           {}", text::line(&words)))?;
+/// Check the configuration and print a summary, or print its JSON Schema.
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Print the JSON Schema of toolgate.toml, for editors
+    #[arg(long)]
+    schema: bool,
+    /// The configuration [default: ./toolgate.toml, if it exists]
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Run for Config {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if self.schema {
+            terminal.line(serde_json::to_string_pretty(&Configuration::schema())?)?;
+            return Ok(());
         }
+        let config = Configuration::read(self.config.as_deref())?;
+        let data = config.data_folder();
+        let settings = config.registry(&data, &SecretValues::default());
+        let findings = settings.check();
+        if !findings.is_empty() {
+            let report = Report::new(Exit::Usage, "the configuration contradicts itself");
+            return Err(findings.iter().fold(report, |report, finding| report.because(finding)));
+        }
+        terminal.line(format!("listen   {}", config.listen.unwrap_or(LISTEN)))?;
+        terminal.line(format!("plugins  {}", config.plugins_folder().display()))?;
+        terminal.line(format!("data     {}", data.display()))?;
+        for name in config.plugin.keys() {
+            terminal.line(format!("plugin   {}, {}", name.0, holder(&settings.holder(&name.0))))?;
+            for words in words(&settings.grants(&name.0)) {
+                terminal.line(format!("           {}", text::line(&words)))?;
+            }
+        }
+        for rule in config.operator_rules().iter() {
+            terminal.line(format!("policy   {rule}"))?;
+        }
+        for component in config.policy_components()? {
+            let (name, digest, tools) = (component.name, component.digest, component.tools);
+            terminal.line(format!("policy   {name}: {digest}, asked about {tools}"))?;
+        }
+        for webhook in &config.webhook {
+            // The path and the query of the URL may be secret.
+            terminal.line(format!("webhook  {}, {}", webhook.name, webhook.url.0.host_str().unwrap_or_default()))?;
+        }
+        Ok(())
     }
-    for rule in config.operator_rules().iter() {
-        terminal.line(format!("policy   {rule}"))?;
-    }
-    for component in config.policy_components()? {
-        terminal.line(format!("policy   {}: {}, asked about {}", component.name, component.digest, component.tools))?;
-    }
-    for webhook in &config.webhook {
-        // The rest of the URL may be a secret.
-        terminal.line(format!("webhook  {}, {}", webhook.name, webhook.url.0.host_str().unwrap_or_default()))?;
-    }
-    Ok(())
 }

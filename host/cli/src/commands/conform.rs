@@ -1,10 +1,11 @@
-//! `conform`: the conformance kit over one component.
+//! `conform`: runs the conformance kit on one component.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use conform::{Report as Conformance, Row, Subject, Surroundings, Verdict, conform};
 use domain::{Digest, PluginName};
 use kit::examples::{self, Example};
@@ -13,31 +14,63 @@ use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
 use toolgate::config::Config;
 
-use super::author;
 use super::check::plugin_name;
-use crate::args::Conform;
+use super::{Run, author};
+use crate::args::Cache;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(args: &Conform, terminal: &Terminal) -> Result<(), Report> {
-    let name = plugin_name(&args.file)?;
-    let bytes = author::component(&args.file)?;
-    let examples = examples(args)?;
-    let around = Surroundings::default();
-    let config = Config::default();
-    let base = toolgate::checking_settings(&config, Some(super::compiler()?), args.cache.compiled());
-    let sandbox = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
-    let settings = settings(&name, &bytes);
-    let time = Duration::from_secs(args.seconds);
-    let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
-    let runtime = guest_runtime(1).context("cannot start threads")?;
-    let report = runtime.block_on(conform(&sandbox, &around, &subject)).context("the kit could not judge it")?;
-    runtime.shutdown_background();
-    terminal.line(if args.json { as_json(&args.file, &report) } else { as_text(&args.file, &report, terminal) })?;
-    if report.passed() { Ok(()) } else { Err(Report::said(Exit::Refused)) }
+/// Test whether a component behaves as hosts, models and people expect: the conformance kit.
+///
+/// Loads the component and calls its server tools with examples and with common mistakes: arguments that break the schema,
+/// characters of every kind, empty and very large inputs, the same call twice. Prints a line for each requirement, and a remedy
+/// for each failure. Nothing leaves this process: HTTP requests are denied, configuration values and secrets are invented.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate conform build/hello.wasm
+  toolgate conform build/hello.wasm --examples calls.json
+  toolgate conform build/hello.wasm --json
+
+Examples of calls are a JSON array beside the plugin's source:
+  [{\"tool\": \"hello_count\", \"arguments\": {\"text\": \"to be\"}, \"result\": {\"words\": 2}},
+   {\"tool\": \"hello_count\", \"arguments\": {\"text\": \"\"}, \"failure\": \"invalid-arguments\"}]")]
+pub(crate) struct Conform {
+    /// The component
+    file: PathBuf,
+    /// Examples of calls [default: examples.json beside the file, or beside its folder `build`]
+    #[arg(long, value_name = "FILE")]
+    examples: Option<PathBuf>,
+    /// How long all calls together may take. Calls that are left then fail the requirement `time`
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    cache: Cache,
 }
 
-/// What it wants is granted, since nothing that it does leaves this process.
+impl Run for Conform {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let name = plugin_name(&self.file)?;
+        let bytes = author::component(&self.file)?;
+        let examples = examples(&self)?;
+        let around = Surroundings::default();
+        let base = toolgate::checking_settings(&Config::default(), Some(super::compiler()?), self.cache.compiled());
+        let sandbox = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
+        let settings = settings(&name, &bytes);
+        let time = Duration::from_secs(self.seconds);
+        let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
+        let runtime = guest_runtime(1).context("cannot start threads")?;
+        let report = runtime.block_on(conform(&sandbox, &around, &subject)).context("the kit failed")?;
+        runtime.shutdown_background();
+        terminal.line(if self.json { as_json(&self.file, &report) } else { as_text(&self.file, &report, terminal) })?;
+        if report.passed() { Ok(()) } else { Err(Report::silent(Exit::Refused)) }
+    }
+}
+
+/// Grants everything that the component requests: nothing leaves this process.
 fn settings(name: &PluginName, bytes: &[u8]) -> Settings {
     let mut settings = Settings::new("");
     let (access, _) = Registry::access(&settings, name, bytes);
@@ -52,7 +85,7 @@ fn examples(args: &Conform) -> Result<Vec<Example>, Report> {
     file.map_or_else(|| Ok(Vec::new()), |file| examples::read(&file).map_err(|error| author::failed(&error)))
 }
 
-/// The examples that belong to a component, if there are any.
+/// The examples beside a component, or beside its folder `build`.
 fn beside(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     let above = folder.file_name().is_some_and(|name| name == "build").then(|| folder.join(".."));
@@ -84,25 +117,25 @@ fn as_json(file: &Path, report: &Conformance) -> String {
 fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
     let file = text::line(&file.to_string_lossy()).into_owned();
     let tools = report.tools.iter().map(|tool| text::line(tool).into_owned()).collect::<Vec<_>>().join(", ");
-    let mut said = format!("{file}: {tools}\n");
+    let mut text = format!("{file}: {tools}\n");
     let mut counts = [0; 3];
     for row in report.rows() {
-        let (ink, place) = match row.verdict {
-            Verdict::Passed => (Ink::Good, 0),
-            Verdict::Failed => (Ink::Bad, 1),
-            Verdict::Skipped => (Ink::Faint, 2),
+        let (style, index) = match row.verdict {
+            Verdict::Passed => (Style::Good, 0),
+            Verdict::Failed => (Style::Bad, 1),
+            Verdict::Skipped => (Style::Faint, 2),
         };
-        counts[place] += 1;
+        counts[index] += 1;
         let note = row.note.as_deref().map(|note| format!(" ({})", text::line(note))).unwrap_or_default();
-        let (verdict, name) = (terminal.ink(ink, row.verdict.as_str()), row.requirement.as_str());
-        let _ = writeln!(said, "  {verdict}  {name:<17} {}{note}", row.requirement.asks());
+        let (verdict, name) = (terminal.style(style, row.verdict.as_str()), row.requirement.as_str());
+        let _ = writeln!(text, "  {verdict}  {name:<17} {}{note}", row.requirement.asks());
         for problem in &row.problems {
             let about = problem.tool.as_ref().map_or_else(String::new, |tool| format!("{tool}: "));
-            let _ = writeln!(said, "        {}", text::line(&format!("{about}{}", problem.what)));
-            let _ = writeln!(said, "        -> {}", text::line(&problem.remedy));
+            let _ = writeln!(text, "        {}", text::line(&format!("{about}{}", problem.what)));
+            let _ = writeln!(text, "        -> {}", text::line(&problem.remedy));
         }
     }
     let [passed, failed, skipped] = counts;
-    let _ = write!(said, "{passed} passed, {failed} failed, {skipped} skipped");
-    said
+    let _ = write!(text, "{passed} passed, {failed} failed, {skipped} skipped");
+    text
 }

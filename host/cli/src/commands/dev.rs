@@ -1,92 +1,132 @@
-//! `dev`: builds a plugin whenever its sources change, loads it into a host of its own, and calls it.
+//! `dev`: builds a plugin when its sources change, loads it into its own host, and calls it.
 //!
-//! One thread does it all, one change after the other; what happens meanwhile waits in a channel: a change, or the end.
+//! One thread does this, one change after the other. New changes and the signal to end wait in a channel.
 
 mod calls;
 mod sources;
 
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use domain::PluginName;
-use kit::{Failed, Kit, Project};
+use kit::{Kit, Language, Project};
 use registry::NotLoaded;
 use sandbox::Sandbox;
 use tokio::runtime::Runtime;
 use toolgate::Host;
-use toolgate::config::Config;
+use toolgate::config::{Config, Grant};
 
 use self::sources::{Snapshot, Sources};
 use super::author::{self, Made};
-use super::{build, call};
-use crate::args::Dev;
+use super::{Run, build, call};
+use crate::args::Toolchains;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// How long nothing may have changed before a build begins: editors write several files, and files in pieces.
+/// A build starts when nothing has changed for this long: an editor writes several files, and a file in pieces.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// How many times that in a row a build is put off.
-const PATIENCE: u32 = 20;
+/// How many times in a row changes can delay a build by that.
+const MAX_DELAYS: u32 = 20;
 
-/// What the thread waits for.
+/// Build a plugin when its sources change, load it, and call it.
+///
+/// Loads the component into a host in this process, runs the plugin's examples.json or the one call of --call, and prints each
+/// result. With --plugins it also copies the component into the folder of a running host. After a failed build or a refused
+/// component the previous one stays loaded. Gated calls are approved. Ctrl-C ends it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate dev
+  toolgate dev plugins/stats --call stats_columns '{\"table\":\"a,b\"}'
+  toolgate dev --plugins ../plugins        for a host that runs beside it: toolgate serve --plugins ../plugins")]
+pub(crate) struct Dev {
+    /// The plugin's folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Its language, if its files fit several: rust, python, js, ts, go or c
+    #[arg(long, value_name = "LANGUAGE")]
+    lang: Option<Language>,
+    /// Make this call after each build, instead of the examples
+    #[arg(long, num_args = 2, value_names = ["TOOL", "ARGUMENTS"])]
+    call: Vec<String>,
+    /// Copy the component into this folder too: the folder of a running host
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// Grant the component an access: keyvalue, http=URL
+    #[arg(long, value_name = "ACCESS")]
+    grant: Vec<Grant>,
+    /// The configuration with other grants. Without this, no configuration is read
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    toolchains: Toolchains,
+}
+
+/// The events that the thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// Something in the plugin's folder may have changed.
+    /// A file in the plugin's folder may have changed.
     Changed,
-    /// Somebody asked for the end.
+    /// The user ends the command.
     End,
 }
 
-pub(super) fn run(args: &Dev, terminal: &Terminal) -> Result<(), Report> {
-    if let [_, arguments] = &args.call[..] {
-        call::arguments(arguments)?;
-    }
-    let say = author::say(terminal);
-    let kit = author::kit(&args.toolchains, &say)?;
-    let project = Project::open(&args.folder, args.lang).map_err(|error: Failed| author::failed(&error))?;
-    let name = PluginName::new(project.name()).map_err(anyhow::Error::from)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let (sender, events) = mpsc::channel();
-    runtime.spawn(until_the_end(sender.clone()));
-    let host = runtime.block_on(open(args, &name))?;
-    let mut round = Round {
-        args,
-        terminal,
-        kit,
-        name,
-        sandbox: author::sandbox(&args.toolchains.cache)?,
-        runtime: &runtime,
-        host,
-        is_loaded: false,
-        calls: 0,
-    };
-    let mut sources = Sources::watch(project.folder(), sender).context("cannot watch the plugin's folder")?;
-    loop {
-        let seen = sources.look();
-        match round.run() {
-            Ok(()) => {}
-            // What the end cut short did not fail.
-            Err(_) if events.try_iter().any(|event| event == Event::End) => break,
-            Err(report) => round.tell(&report)?,
+impl Run for Dev {
+    const LOG: &'static str = "error";
+
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if let [_, arguments] = &self.call[..] {
+            call::arguments(arguments)?;
         }
-        terminal.line(format!("waiting for changes in {}", shown(&args.folder)))?;
-        let after = sources.look();
-        let built = if after.differs_by_locks_from(&seen) { after } else { seen };
-        if !wait(&events, &mut sources, &built) {
-            break;
+        let say = author::say(terminal);
+        let kit = author::kit(&self.toolchains, &say)?;
+        let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
+        let name = PluginName::new(project.name())?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let (sender, events) = mpsc::channel();
+        runtime.spawn(send_end(sender.clone()));
+        let host = runtime.block_on(open(&self, &name))?;
+        let mut round = Round {
+            args: &self,
+            terminal,
+            kit,
+            name,
+            sandbox: author::sandbox(&self.toolchains.cache)?,
+            runtime: &runtime,
+            host,
+            is_loaded: false,
+            calls: 0,
+        };
+        let mut sources = Sources::watch(project.folder(), sender).context("cannot watch the plugin's folder")?;
+        loop {
+            let seen = sources.look();
+            match round.run() {
+                Ok(()) => {}
+                // The signal to end has stopped the round.
+                Err(_) if events.try_iter().any(|event| event == Event::End) => break,
+                Err(report) => round.print(&report)?,
+            }
+            terminal.line(format!("waiting for changes in {}", author::shown(&self.folder)))?;
+            let after = sources.look();
+            let built = if after.differs_by_locks_from(&seen) { after } else { seen };
+            if !wait(&events, &mut sources, &built) {
+                break;
+            }
         }
+        let Round { host, .. } = round;
+        drop(host);
+        runtime.shutdown_background();
+        Ok(())
     }
-    let Round { host, .. } = round;
-    drop(host);
-    runtime.shutdown_background();
-    Ok(())
 }
 
-/// Waits until the sources are others than those that were built; `false` at the end.
+/// Waits until the sources differ from the built ones. `false` at the end.
 fn wait(events: &Receiver<Event>, sources: &mut Sources, built: &Snapshot) -> bool {
     loop {
         if sources.look() != *built {
@@ -99,9 +139,9 @@ fn wait(events: &Receiver<Event>, sources: &mut Sources, built: &Snapshot) -> bo
     }
 }
 
-/// Waits until nothing changes any more; `false` at the end.
+/// Waits until changes stop. `false` at the end.
 fn settle(events: &Receiver<Event>) -> bool {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_DELAYS {
         match events.recv_timeout(QUIET) {
             Ok(Event::Changed) => {}
             Err(RecvTimeoutError::Timeout) => return true,
@@ -111,9 +151,9 @@ fn settle(events: &Receiver<Event>) -> bool {
     true
 }
 
-/// Tells of the end. Whoever asks twice does not want to wait for what runs.
-async fn until_the_end(sender: Sender<Event>) {
-    // If nobody can be asked for the end, a signal ends the process as it ends any.
+/// Sends the end at the first Ctrl-C. The second one ends the process at once.
+async fn send_end(sender: Sender<Event>) {
+    // If the signal cannot be received, it ends the process as usual.
     if tokio::signal::ctrl_c().await.is_ok() {
         let _ = sender.send(Event::End);
         if tokio::signal::ctrl_c().await.is_ok() {
@@ -122,11 +162,11 @@ async fn until_the_end(sender: Sender<Event>) {
     }
 }
 
-/// A host for one plugin, with what the operator would grant it.
+/// A host for one plugin, with the grants of the operator.
 async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
-    // Not the `toolgate.toml` of the folder that one is in: that may be the plugin's own, and would grant it what it likes.
+    // Not the `toolgate.toml` of the working folder: it may be the plugin's own and grant the plugin anything.
     let mut config = args.config.as_deref().map_or_else(|| Ok(Config::default()), |file| Config::read(Some(file)))?;
-    // What others are granted, their secrets and folders, is not needed here and need not be there.
+    // The secrets and folders of other plugins need not exist here.
     config.plugin.retain(|plugin, _| plugin.0 == *name);
     for grant in &args.grant {
         config.grant(name.clone(), grant.clone());
@@ -136,10 +176,10 @@ async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
     config.compile.time_ms.get_or_insert(author::COMPILE);
     let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
     let builder = builder.user_cache(args.toolchains.cache.compiled());
-    Ok(builder.open().await.map_err(anyhow::Error::from)?)
+    Ok(builder.open().await?)
 }
 
-/// What every build works with.
+/// The state of every build.
 struct Round<'a> {
     args: &'a Dev,
     terminal: &'a Terminal,
@@ -148,9 +188,9 @@ struct Round<'a> {
     sandbox: Sandbox,
     runtime: &'a Runtime,
     host: Host,
-    /// Whether what this round has built was loaded.
+    /// Whether the component of this round was loaded.
     is_loaded: bool,
-    /// Calls that were made: each has an id of its own.
+    /// The number of calls so far, from which each call gets its id.
     calls: u64,
 }
 
@@ -161,7 +201,7 @@ impl Round<'_> {
         let project = Project::open(&self.args.folder, self.args.lang).map_err(|error| author::failed(&error))?;
         if project.name() != self.name.as_str() {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
-                .hint("end this with Ctrl-C and begin again"));
+                .hint("end this command with Ctrl-C and start it again"));
         }
         let made = author::make(&self.kit, &project, &self.sandbox)?;
         let out = project.output();
@@ -172,11 +212,11 @@ impl Round<'_> {
         self.terminal.line(build::summary(&as_typed, &made, self.terminal))?;
         self.load(&made)?;
         self.is_loaded = true;
-        self.hand_over(&made)?;
+        self.copy(&made)?;
         self.call(&project)
     }
 
-    /// Loads it into the host of this process, in the place of what is there.
+    /// Loads it into the host of this process, in place of the previous component.
     fn load(&self, made: &Made) -> Result<(), Report> {
         let loaded = self.runtime.block_on(self.host.registry().load(self.name.clone(), made.packed.bytes.clone()));
         match loaded {
@@ -184,38 +224,37 @@ impl Round<'_> {
             Err(NotLoaded::Rejected { findings, .. }) => {
                 let report = Report::new(Exit::Refused, format!("{} was refused", self.name));
                 let report = findings.iter().fold(report, |report, finding| report.because(finding));
-                return Err(report.hint("grant what it wants with --grant, or in a configuration with --config"));
+                return Err(report.hint("grant its requests with --grant, or in a configuration with --config"));
             }
             Err(error) => return Err(anyhow::Error::from(error).into()),
         }
-        self.terminal.line(format!("{} {}", self.terminal.ink(Ink::Good, "loaded"), self.name))?;
+        self.terminal.line(format!("{} {}", self.terminal.style(Style::Good, "loaded"), self.name))?;
         Ok(())
     }
 
-    /// Puts it where a running host finds it.
-    fn hand_over(&self, made: &Made) -> Result<(), Report> {
+    /// Copies it into the folder of a running host.
+    fn copy(&self, made: &Made) -> Result<(), Report> {
         let Some(folder) = &self.args.plugins else { return Ok(()) };
         if !folder.is_dir() {
-            return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", shown(folder))));
+            return Err(Report::new(
+                Exit::Usage,
+                format!("there is no folder of plugins at {}", author::shown(folder)),
+            ));
         }
         let file = folder.join(format!("{}.wasm", self.name));
         author::write(&file, &made.packed.bytes)?;
-        self.terminal.line(format!("copied to {}", shown(&file)))?;
+        self.terminal.line(format!("copied to {}", author::shown(&file)))?;
         Ok(())
     }
 
-    /// Says what went wrong. Nothing ends by it.
-    fn tell(&self, report: &Report) -> Result<(), Report> {
+    /// Prints why a round failed. The command continues.
+    fn print(&self, report: &Report) -> Result<(), Report> {
         report.print(self.terminal);
         if self.is_loaded {
             return Ok(());
         }
-        let stays = format!("{}: what was loaded before stays", self.terminal.ink(Ink::Bad, "not loaded"));
+        let stays = format!("{}: the previous component stays loaded", self.terminal.style(Style::Bad, "not loaded"));
         self.terminal.line(stays)?;
         Ok(())
     }
-}
-
-fn shown(path: &Path) -> String {
-    text::line(&path.display().to_string()).into_owned()
 }

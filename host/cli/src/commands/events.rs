@@ -1,20 +1,50 @@
-//! `events`: what happens in a conversation, as it happens. A connection that breaks is made again where it broke.
+//! `events`: prints the events of a conversation. If the connection breaks, it continues after the last event.
 
 use std::io::BufRead;
 use std::time::Duration;
 
+use clap::Args;
+use domain::{ConversationId, ToolName};
 use serde_json::Value;
 
-use crate::args::Events;
+use super::Run;
+use crate::args::{Connection, conversation, tool};
 use crate::client::Client;
-use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::report::Report;
+use crate::terminal::{Style, Terminal};
 
-/// How long to wait before a connection is made again; a host that starts anew takes about as long.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The pause before the next attempt to connect. A host takes about as long to restart.
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often in a row a host may be out of reach.
-const PATIENCE: usize = 60;
+/// Failed attempts to connect, in a row, after which the command gives up.
+const MAX_FAILURES: usize = 60;
+
+/// Follow the events of a conversation.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate events support:42
+  toolgate events support:42 --client geolocate,pick_file    attach as the client of these tools
+  toolgate events support:42 --after 17-0 --json
+
+While it runs with --client, calls of these tools wait for an answer (`toolgate answer`) and do not end
+`unavailable`. If the connection breaks, the command connects again and misses no event.")]
+pub(crate) struct Events {
+    /// The conversation
+    #[arg(value_parser = conversation)]
+    conversation: ConversationId,
+    /// Attach as the client that runs these tools
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',', value_parser = tool)]
+    client: Vec<ToolName>,
+    /// Start after the event with this id
+    #[arg(long, value_name = "EVENT")]
+    after: Option<String>,
+    /// Print JSON: the data of one event a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
 
 /// One event of a stream (the HTML standard, "Server-sent events").
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -24,32 +54,34 @@ struct Event {
     data: String,
 }
 
-pub(super) fn run(args: &Events, terminal: &Terminal) -> Result<(), Report> {
-    let client = Client::new(&args.host)?;
-    let tools: Vec<&str> = args.client.iter().map(domain::ToolName::as_str).collect();
-    let tools = tools.join(",");
-    let path = format!("/v1/conversations/{}/events", args.conversation);
-    let query = [("client", (!tools.is_empty()).then_some(tools.as_str()))];
-    let mut last = args.after.clone();
-    let (mut begun, mut missed) = (false, 0);
-    loop {
-        match client.stream(&path, &query, last.as_deref()) {
-            Ok(mut stream) => {
-                (begun, missed) = (true, 0);
-                while let Some(event) = next(&mut stream) {
-                    terminal.line(if args.json { text::json_line(&event.data) } else { line(&event, terminal) })?;
-                    last = event.id.or(last);
+impl Run for Events {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        let tools: Vec<&str> = self.client.iter().map(ToolName::as_str).collect();
+        let tools = tools.join(",");
+        let path = format!("/v1/conversations/{}/events", self.conversation);
+        let query = [("client", (!tools.is_empty()).then_some(tools.as_str()))];
+        let mut last = self.after;
+        let (mut is_connected, mut failures) = (false, 0);
+        loop {
+            match client.stream(&path, &query, last.as_deref()) {
+                Ok(mut stream) => {
+                    (is_connected, failures) = (true, 0);
+                    while let Some(event) = next(&mut stream) {
+                        terminal.line(if self.json { text::json_line(&event.data) } else { line(&event, terminal) })?;
+                        last = event.id.or(last);
+                    }
+                    terminal.note("the connection broke; connecting again\n");
                 }
-                terminal.note("the connection broke; connecting again\n");
+                Err(report) if is_connected && report.is_unreachable() && failures < MAX_FAILURES => failures += 1,
+                Err(report) => return Err(report),
             }
-            Err(report) if begun && report.code() == Exit::Unreachable as u8 && missed < PATIENCE => missed += 1,
-            Err(report) => return Err(report),
+            std::thread::sleep(PAUSE);
         }
-        std::thread::sleep(AGAIN);
     }
 }
 
-/// The next event; `None` when the stream ended or broke, and with it the event that had begun.
+/// The next event. `None` if the stream ended or broke; an incomplete event is dropped.
 fn next(stream: &mut impl BufRead) -> Option<Event> {
     let mut event = Event::default();
     let mut line = String::new();
@@ -78,7 +110,7 @@ fn next(stream: &mut impl BufRead) -> Option<Event> {
     }
 }
 
-/// An event for people: when, what, about which call, and the rest as JSON.
+/// An event for people: its time, its name, its turn, and the rest as JSON.
 fn line(event: &Event, terminal: &Terminal) -> String {
     let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(&event.data) else {
         return format!("{}  {}", text::line(&event.name), text::line(&event.data));
@@ -91,7 +123,7 @@ fn line(event: &Event, terminal: &Terminal) -> String {
     let (name, at, turn) = (take("event"), take("at"), take("turn"));
     let rest = text::json_line(&Value::Object(members).to_string());
     let name = if name.is_empty() { text::line(&event.name).into_owned() } else { name };
-    format!("{at}  {}  {turn}  {}", terminal.ink(Ink::Strong, &name), terminal.ink(Ink::Faint, &rest))
+    format!("{at}  {}  {turn}  {}", terminal.style(Style::Strong, &name), terminal.style(Style::Faint, &rest))
 }
 
 #[cfg(test)]
@@ -99,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_read_event_by_event_and_half_an_event_is_none() {
+    fn an_incomplete_event_is_dropped() {
         let mut stream =
             ": keep-alive\n\nid: 3-0\nevent: a\ndata: {\"x\":1}\n\ndata: one\ndata:two\n\ndata: half\n".as_bytes();
         let first = Event { id: Some("3-0".into()), name: "a".into(), data: "{\"x\":1}".into() };

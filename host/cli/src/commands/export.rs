@@ -1,24 +1,35 @@
-//! `export`: everything that the store of a stopped host holds, one JSON object a line.
+//! `export`: the store of a stopped host, one JSON object a line.
 
 use std::io::Write as _;
 
-use toolgate::config::Config;
+use clap::Args;
 
-use crate::args::Export;
+use super::Run;
+use crate::args::Data;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-pub(super) fn run(args: &Export, terminal: &Terminal) -> Result<(), Report> {
-    let config = Config::read(args.data.config.as_deref())?;
-    let folder = args.data.folder.clone().unwrap_or_else(|| config.data_folder()).join("store");
-    if !folder.is_dir() {
-        return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
-            .hint("name the host's own folder with --data"));
+/// Write every record of the store to standard output, one JSON object a line.
+///
+/// The host must be stopped: the command reads its data folder.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    data: Data,
+}
+
+impl Run for Export {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let folder = self.data.folder()?.join("store");
+        if !folder.is_dir() {
+            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
+                .hint("name the host's data folder with --data"));
+        }
+        let store = store::open(&folder, &store::Settings::default())?;
+        let mut out = terminal.raw();
+        let count = store.export(&mut out)?;
+        out.flush()?;
+        terminal.note(&format!("{count} records\n"));
+        Ok(())
     }
-    let store = store::open(&folder, &store::Settings::default()).map_err(anyhow::Error::from)?;
-    let mut out = terminal.raw();
-    let count = store.export(&mut out).map_err(anyhow::Error::from)?;
-    out.flush()?;
-    terminal.note(&format!("{count} records\n"));
-    Ok(())
 }

@@ -1,54 +1,83 @@
-//! `grants`: what a plugin wants, what it is granted, what it gets, and the lines that grant what is missing.
+//! `grants`: a plugin's requests and grants, and the lines that grant the rest.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::{Standing, Wanted, words};
 use registry::{Access, Finding, Holder, Registry};
 use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
+use super::Run;
 use super::check::plugin_name;
-use crate::args::Grants;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// What is shown.
+/// Show a plugin's requests and grants, and the lines that grant the rest.
+///
+/// Works without a host: reads the configuration and the component. Prints the exact lines that grant missing requests. Only
+/// toolgate.toml grants anything, so write them into that file.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate grants ledger                  a plugin of the plugins' folder
+  toolgate grants dist/ledger.wasm        a file that is not in that folder yet
+  toolgate grants ledger --json")]
+pub(crate) struct Grants {
+    /// A plugin of the folder, or a component's file
+    #[arg(value_name = "NAME|FILE")]
+    target: String,
+    /// The folder of plugins [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The configuration [default: ./toolgate.toml, if it exists]
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The plugin with its requests and grants.
 struct Shown {
     plugin: PluginName,
     file: PathBuf,
     component: Digest,
     access: Access,
     findings: Vec<Finding>,
-    /// What to write into the configuration, if anything is missing, and whether it stands there already.
+    /// The lines for the configuration that grant missing requests, if any are missing.
     lines: Option<String>,
+    /// Whether the lines replace a table that is in the configuration already.
     replaces: bool,
 }
 
-pub(super) fn run(args: &Grants, terminal: &Terminal) -> Result<(), Report> {
-    let config = Config::read(args.config.as_deref())?;
-    let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
-    let (plugin, file) = target(&args.target, &folder)?;
-    let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()));
-    let bytes =
-        bytes.map_err(|error| Report::from(error).hint("name a plugin of the folder, or a component's file"))?;
-    let settings = config.registry(Path::new(""), &SecretValues::default());
-    let (access, findings) = Registry::access(&settings, &plugin, &bytes);
-    let component = Digest::of(&bytes);
-    let existing = config.plugin.iter().find(|(name, _)| name.0 == plugin).map(|(_, table)| table);
-    let lines = PluginTable::granting(existing, &access, component);
-    let shown = Shown {
-        lines: lines.map(|table| table.to_toml(&plugin)),
-        replaces: existing.is_some(),
-        plugin,
-        file,
-        component,
-        access,
-        findings,
-    };
-    terminal.line(if args.json { as_json(&shown) } else { as_text(&shown, terminal) })?;
-    Ok(())
+impl Run for Grants {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let config = Config::read(self.config.as_deref())?;
+        let folder = self.plugins.unwrap_or_else(|| config.plugins_folder());
+        let (plugin, file) = target(&self.target, &folder)?;
+        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()));
+        let bytes =
+            bytes.map_err(|error| Report::from(error).hint("name a plugin of the folder, or a component's file"))?;
+        let settings = config.registry(Path::new(""), &SecretValues::default());
+        let (access, findings) = Registry::access(&settings, &plugin, &bytes);
+        let component = Digest::of(&bytes);
+        let existing = config.plugin.iter().find(|(name, _)| name.0 == plugin).map(|(_, table)| table);
+        let lines = PluginTable::granting(existing, &access, component);
+        let shown = Shown {
+            lines: lines.map(|table| table.to_toml(&plugin)),
+            replaces: existing.is_some(),
+            plugin,
+            file,
+            component,
+            access,
+            findings,
+        };
+        terminal.line(if self.json { as_json(&shown) } else { as_text(&shown, terminal) })?;
+        Ok(())
+    }
 }
 
 /// The plugin's name and its file.
@@ -64,7 +93,7 @@ fn target(target: &str, folder: &Path) -> Result<(PluginName, PathBuf), Report> 
     Ok((name, file))
 }
 
-/// Whom grants are for, in words.
+/// The holder of grants, in words.
 pub(super) fn holder(holder: &Holder) -> String {
     match holder {
         Holder::AnyComponent => "granted to any component of this name".to_owned(),
@@ -80,12 +109,12 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
     let Shown { plugin, file, component, access, .. } = shown;
     let mut text = format!(
         "{}  {}\n  component  {component}\n",
-        terminal.ink(Ink::Strong, plugin.as_str()),
+        terminal.style(Style::Strong, plugin.as_str()),
         text::line(&file.display().to_string())
     );
     let wanted = access.wanted();
     match &access.manifest {
-        None => text.push_str("  wants      does not say: it carries no manifest, and gets what it is granted\n"),
+        None => text.push_str("  wants      unknown: it has no manifest, and gets all its grants\n"),
         Some(_) if wanted.is_empty() => text.push_str("  wants      nothing\n"),
         Some(_) => text.push_str("  wants\n"),
     }
@@ -101,16 +130,18 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
         section(&mut text, "surplus", &access.surplus());
     }
     for finding in &shown.findings {
-        let rule = terminal.ink(Ink::Bad, finding.rule.as_str());
+        let rule = terminal.style(Style::Bad, finding.rule.as_str());
         text.push_str(&format!("  [{rule}] {}\n", text::line(&finding.message)));
         text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
     if let Some(lines) = &shown.lines {
-        let place = if shown.replaces { format!(", in the place of `[plugin.{plugin}]`") } else { String::new() };
-        text.push_str(&format!("\nTo grant what is missing, write into toolgate.toml{place}:\n\n{}", lines.trim_end()));
+        let where_to = if shown.replaces { format!(" instead of `[plugin.{plugin}]`") } else { String::new() };
+        text.push_str(&format!(
+            "\nTo grant the missing requests, write into toolgate.toml{where_to}:\n\n{}",
+            lines.trim_end()
+        ));
     }
-    text.truncate(text.trim_end().len());
-    text
+    text.trim_end().to_owned()
 }
 
 fn section(text: &mut String, name: &str, words: &[String]) {
@@ -124,18 +155,18 @@ fn section(text: &mut String, name: &str, words: &[String]) {
     }
 }
 
-/// What is wanted in our words, and why in the plugin's: behind a margin, so that they cannot pass for ours.
+/// A request in our words, and its reason in the plugin's words. The reason has a margin, so that it cannot look like our text.
 fn wanted_text(want: &Wanted, terminal: &Terminal) -> String {
-    let ink = match want.standing {
-        Standing::Granted => Ink::Good,
-        Standing::InPart => Ink::Open,
-        Standing::Missing => Ink::Bad,
+    let style = match want.standing {
+        Standing::Granted => Style::Good,
+        Standing::InPart => Style::Open,
+        Standing::Missing => Style::Bad,
     };
-    let standing = terminal.ink(ink, want.standing.as_str());
+    let standing = terminal.style(style, want.standing.as_str());
     format!("    {} ({standing})\n{}", text::line(&want.what), text::block(&want.why, "      | "))
 }
 
-/// What `check` says of grants: what is wanted, and what it may use.
+/// The requests and the access, as `check` prints them.
 pub(super) fn summary(access: &Access, terminal: &Terminal) -> String {
     let mut text = String::new();
     let wanted = access.wanted();
@@ -178,14 +209,14 @@ fn as_json(shown: &Shown) -> String {
     text::json(&value.to_string())
 }
 
-/// What is wanted, for programs.
+/// The requests, as JSON.
 pub(super) fn wanted_json(access: &Access) -> Value {
     let wanted = access.wanted();
     let one = |want: &Wanted| json!({"what": want.what, "why": want.why, "standing": want.standing.as_str()});
     wanted.iter().map(one).collect()
 }
 
-/// A finding, for programs.
+/// A finding, as JSON.
 pub(super) fn finding_json(finding: &Finding) -> Value {
     json!({
         "tool": finding.tool,

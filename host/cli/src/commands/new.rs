@@ -1,40 +1,60 @@
-//! `new`: a plugin to start from. The folder stands alone: it carries the SDK and the interface beside its own code.
+//! `new`: writes a plugin to start from. The folder contains the SDK and the WIT interface, so it builds without the repository.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::Args;
 use kit::{Failed, Language};
 
+use super::Run;
 use super::author::{self, CARRIED};
-use crate::args::New;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(args: &New, terminal: &Terminal) -> Result<(), Report> {
-    let files = kit::skeleton(CARRIED, args.lang, &args.name).map_err(|error| match &error {
-        // The name was typed just now.
-        Failed::Project { message, hint } => Report::new(Exit::Usage, message).hint(hint),
-        _ => author::failed(&error),
-    })?;
-    let folder = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
-    if folder.exists() {
-        return Err(Report::new(Exit::Refused, format!("{} exists already", folder.display()))
-            .hint("choose another name, or another folder with --dir"));
-    }
-    for (path, content) in &files {
-        write(&folder.join(path), content)?;
-    }
-    let shown = text::line(&folder.display().to_string()).into_owned();
-    terminal.line(format!("{} {shown}", terminal.ink(Ink::Good, "wrote")))?;
-    let test = test(args.lang);
-    terminal.line(format!(
-        "\n  cd {shown}\n  {test}\n  toolgate build\n  toolgate call build/{}.wasm '{{\"text\":\"to be or not\"}}'",
-        args.name
-    ))?;
-    Ok(())
+/// Write a plugin to start from, in any language: one tool, with a test.
+///
+/// The folder contains the SDK and the interface, and `toolgate build` builds it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate new hello && cd hello && toolgate build
+  toolgate new hello --lang python")]
+pub(crate) struct New {
+    /// The plugin's name: at most 50 small letters, digits, `_` and `-`, beginning with a letter
+    name: String,
+    /// The language: rust, python, js, ts, go or c
+    #[arg(long, value_name = "LANGUAGE", default_value_t = Language::Rust)]
+    lang: Language,
+    /// The folder to write [default: ./NAME]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
-/// How the skeleton's own test is run.
+impl Run for New {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let files = kit::skeleton(CARRIED, self.lang, &self.name).map_err(|error| match &error {
+            // The user has just typed the name.
+            Failed::Project { message, hint } => Report::new(Exit::Usage, message).hint(hint),
+            _ => author::failed(&error),
+        })?;
+        let folder = self.dir.unwrap_or_else(|| PathBuf::from(&self.name));
+        if folder.exists() {
+            return Err(Report::new(Exit::Refused, format!("{} exists already", folder.display()))
+                .hint("choose another name, or another folder with --dir"));
+        }
+        for (path, content) in &files {
+            write(&folder.join(path), content)?;
+        }
+        let (shown, test, name) = (author::shown(&folder), test(self.lang), self.name);
+        terminal.line(format!("{} {shown}", terminal.style(Style::Good, "wrote")))?;
+        terminal.line(format!(
+            "\n  cd {shown}\n  {test}\n  toolgate build\n  toolgate call build/{name}.wasm '{{\"text\":\"to be or not\"}}'"
+        ))?;
+        Ok(())
+    }
+}
+
+/// The command that runs the skeleton's own test.
 fn test(language: Language) -> &'static str {
     match language {
         Language::Rust => "cargo test",

@@ -1,81 +1,139 @@
-//! `pending`: what waits for a person or a client, and how to answer it.
+//! `pending`: lists what waits for a person or a client, and how to answer it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
+use domain::ConversationId;
 use serde_json::value::RawValue;
 
-use crate::args::Pending;
+use super::Run;
+use crate::args::{Connection, conversation, value_name};
 use crate::card;
-use crate::client::{Client, understand};
-use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::client::{Client, parse};
+use crate::report::Report;
+use crate::terminal::{Style, Terminal};
 use crate::wire::{Page, Suspension};
 
-/// How often `--watch` looks.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often `--watch` asks the host.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) fn run(args: &Pending, terminal: &Terminal) -> Result<(), Report> {
-    let client = Client::new(&args.host)?;
-    let mut known = BTreeSet::new();
-    let mut first = true;
-    loop {
-        let items = match all(&client, args) {
-            // A host that starts anew is waited for.
-            Err(report) if !first && report.code() == Exit::Unreachable as u8 => {
-                std::thread::sleep(LOOK);
-                continue;
+/// List what waits for a person or a client, and how to answer it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate pending
+  toolgate pending --kind approval --tool ledger_transfer
+  toolgate pending --watch                print changes until Ctrl-C
+  toolgate pending --state closed --json")]
+pub(crate) struct Pending {
+    /// Only of this conversation
+    #[arg(long, value_name = "ID", value_parser = conversation)]
+    conversation: Option<ConversationId>,
+    /// Only of turns that this principal submitted
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+    /// Only of this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// Those that wait, those that are closed, or all
+    #[arg(long, value_enum, default_value_t)]
+    state: State,
+    /// Keep running, and print new and closed suspensions
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON: one object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+/// A kind of suspension.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Kind {
+    Approval,
+    Elicitation,
+    ClientExec,
+}
+
+/// The state of the listed suspensions.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum State {
+    #[default]
+    Open,
+    Closed,
+    All,
+}
+
+impl Run for Pending {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        let mut known = BTreeSet::new();
+        let mut is_first = true;
+        loop {
+            let items = match self.items(&client) {
+                // The host may be restarting.
+                Err(report) if !is_first && report.is_unreachable() => {
+                    std::thread::sleep(INTERVAL);
+                    continue;
+                }
+                items => items?,
+            };
+            let mut now = BTreeSet::new();
+            for item in &items {
+                let suspension: Suspension = parse(item.get())?;
+                if !known.contains(&suspension.suspension) {
+                    terminal.line(if self.json {
+                        text::json_line(item.get())
+                    } else {
+                        card::suspension(&suspension, terminal)
+                    })?;
+                }
+                now.insert(suspension.suspension);
             }
-            items => items?,
-        };
-        let mut now = BTreeSet::new();
-        for item in &items {
-            let suspension: Suspension = understand(item.get())?;
-            if !known.contains(&suspension.suspension) {
-                terminal.line(if args.json {
-                    text::json_line(item.get())
-                } else {
-                    card::suspension(&suspension, terminal)
-                })?;
+            if !self.watch {
+                if items.is_empty() && !self.json {
+                    terminal.line("nothing waits")?;
+                }
+                return Ok(());
             }
-            now.insert(suspension.suspension);
-        }
-        if !args.watch {
-            if items.is_empty() && !args.json {
-                terminal.line("nothing waits")?;
+            for closed in known.difference(&now).filter(|_| !self.json) {
+                let line = format!("{} waits no longer\n", text::line(closed));
+                terminal.line(terminal.style(Style::Faint, &line))?;
             }
-            return Ok(());
+            (known, is_first) = (now, false);
+            std::thread::sleep(INTERVAL);
         }
-        for gone in known.difference(&now).filter(|_| !args.json) {
-            terminal.line(terminal.ink(Ink::Faint, &format!("{} waits no longer\n", text::line(gone))))?;
-        }
-        (known, first) = (now, false);
-        std::thread::sleep(LOOK);
     }
 }
 
-/// Every page.
-fn all(client: &Client, args: &Pending) -> Result<Vec<Box<RawValue>>, Report> {
-    let kind = args.kind.and_then(|kind| kind.to_possible_value());
-    let state = args.state.to_possible_value();
-    let mut items = Vec::new();
-    let mut after: Option<String> = None;
-    loop {
-        let query = [
-            ("conversation", args.conversation.as_ref().map(domain::ConversationId::as_str)),
-            ("caller", args.caller.as_deref()),
-            ("tool", args.tool.as_deref()),
-            ("kind", kind.as_ref().map(clap::builder::PossibleValue::get_name)),
-            ("state", state.as_ref().map(clap::builder::PossibleValue::get_name)),
-            ("limit", Some("500")),
-            ("after", after.as_deref()),
-        ];
-        let page: Page = client.read("/v1/pending", &query)?;
-        items.extend(page.suspensions);
-        after = page.next;
-        if after.is_none() {
-            return Ok(items);
+impl Pending {
+    /// Reads every page.
+    fn items(&self, client: &Client) -> Result<Vec<Box<RawValue>>, Report> {
+        let (kind, state) = (self.kind.and_then(value_name), value_name(self.state));
+        let mut items = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let query = [
+                ("conversation", self.conversation.as_ref().map(ConversationId::as_str)),
+                ("caller", self.caller.as_deref()),
+                ("tool", self.tool.as_deref()),
+                ("kind", kind.as_deref()),
+                ("state", state.as_deref()),
+                ("limit", Some("500")),
+                ("after", after.as_deref()),
+            ];
+            let page: Page = client.read("/v1/pending", &query)?;
+            items.extend(page.suspensions);
+            after = page.next;
+            if after.is_none() {
+                return Ok(items);
+            }
         }
     }
 }

@@ -1,32 +1,96 @@
-//! `policy`: what the operator's rules make of a call, and what they were tried with.
+//! `policy`: explains the operator's rules for a call, and tests rules with their examples.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use domain::{Json, Tool};
+use clap::{Args, Subcommand};
+use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Subject};
 use registry::Registry;
 use serde_json::value::RawValue;
 use server::wire;
 use toolgate::config::{Config, SecretValues};
 
+use super::Run;
 use super::check::plugin_name;
-use crate::args::{Explain, Policy, PolicyCommand, TestPolicy};
-use crate::client::{Client, understand};
+use crate::args::{self, Connection};
+use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(args: &Policy, terminal: &Terminal) -> Result<(), Report> {
-    match &args.command {
-        PolicyCommand::Explain(args) => explain(args, terminal),
-        PolicyCommand::Test(args) => test(args, terminal),
+/// Explain the operator's rules for a call, or test rules with their examples.
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    command: Subcommands,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Explain(Explain),
+    Test(Test),
+}
+
+/// Explain what the rules decide about a call: each rule, whether it matches, and which one decides.
+///
+/// Without --url it reads the configuration and the plugins' folder. It does not ask policy components then.
+/// With --url it asks a host, which asks those too. Nothing is called.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy explain ledger_transfer '{\"amount\":5000}'
+  toolgate policy explain ledger_transfer '{\"amount\":5000}' --caller agent-7
+  toolgate policy explain ledger_transfer '{}' --url http://127.0.0.1:7420 --json")]
+struct Explain {
+    /// The tool
+    #[arg(value_name = "TOOL", value_parser = args::tool)]
+    tool: ToolName,
+    /// The arguments: a JSON object
+    #[arg(value_name = "ARGUMENTS", default_value = "{}")]
+    arguments: String,
+    /// The caller
+    #[arg(long, value_name = "NAME", default_value = "agent", value_parser = str::parse::<PrincipalId>)]
+    caller: PrincipalId,
+    /// The conversation; with --url only
+    #[arg(long, value_name = "ID", value_parser = args::conversation, requires = "url")]
+    conversation: Option<ConversationId>,
+    /// The context of the turn: a JSON object; with --url only
+    #[arg(long, value_name = "JSON", requires = "url")]
+    context: Option<String>,
+    /// The folder of plugins, without --url [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+/// Test every rule with its own examples.
+///
+/// A host does the same when it reads its configuration: it does not start if a rule contradicts its examples.
+/// Prints the number of examples of each rule.
+#[derive(Debug, Args)]
+struct Test {
+    /// The configuration [default: ./toolgate.toml, if it exists]
+    #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Run for Policy {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        match self.command {
+            Subcommands::Explain(args) => explain(&args, terminal),
+            Subcommands::Test(args) => test(&args, terminal),
+        }
     }
 }
 
 fn explain(args: &Explain, terminal: &Terminal) -> Result<(), Report> {
     let arguments = object(&args.arguments, "the arguments")?;
-    let explained = if args.host.url.is_some() { asked(args, &arguments)? } else { read(args, arguments)? };
+    let explained = if args.host.url.is_some() { of_host(args, &arguments)? } else { of_folder(args, arguments)? };
     if args.json {
         terminal.line(text::json(&serde_json::to_string(&explained)?))?;
         return Ok(());
@@ -37,15 +101,17 @@ fn explain(args: &Explain, terminal: &Terminal) -> Result<(), Report> {
 
 fn object(text: &str, what: &str) -> Result<Json, Report> {
     let wrong = |why: String| {
-        Report::new(Exit::Usage, format!("{what} are not a JSON object")).because(why).hint("as in '{\"amount\":5000}'")
+        Report::new(Exit::Usage, format!("{what} are not a JSON object"))
+            .because(why)
+            .hint("write them like '{\"amount\":5000}'")
     };
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     if raw.get().starts_with('{') { Ok(Json::new(raw.get())) } else { Err(wrong("it is another value".to_owned())) }
 }
 
-/// What a host says.
-fn asked(args: &Explain, arguments: &Json) -> Result<wire::Explanation, Report> {
-    let context = args.context.as_deref().map(|context| object(context, "the values of the context")).transpose()?;
+/// The explanation of a host.
+fn of_host(args: &Explain, arguments: &Json) -> Result<wire::Explanation, Report> {
+    let context = args.context.as_deref().map(|context| object(context, "the members of the context")).transpose()?;
     let question = wire::Explain {
         tool: args.tool.to_string(),
         arguments: arguments.into(),
@@ -54,13 +120,13 @@ fn asked(args: &Explain, arguments: &Json) -> Result<wire::Explanation, Report> 
         context: context.as_ref().map(Into::into),
     };
     let body = serde_json::to_vec(&question)?;
-    understand(&Client::new(&args.host)?.post("/v1/policy/explain", &[], &body)?)
+    parse(&Client::new(&args.host)?.post("/v1/policy/explain", &[], &body)?)
 }
 
-/// What the configuration and the plugins' folder say.
-fn read(args: &Explain, arguments: Json) -> Result<wire::Explanation, Report> {
+/// The explanation from the configuration and the plugins' folder.
+fn of_folder(args: &Explain, arguments: Json) -> Result<wire::Explanation, Report> {
     let mut config = Config::read(args.host.data.config.as_deref())?;
-    // One guest at a time is all that this sandbox will ever run.
+    // This sandbox runs one guest at a time.
     config.pool = NonZeroU32::new(4);
     let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
     let tool = find(&config, &folder, args.tool.as_str())?;
@@ -73,11 +139,12 @@ fn read(args: &Explain, arguments: Json) -> Result<wire::Explanation, Report> {
     Ok(toolgate::doors::explanation(&Explanation::of_rules(&config.operator_rules(), &subject, &tool)))
 }
 
-/// The tool of this name among the components of a folder.
+/// Finds the tool with this name in the components of a folder.
 fn find(config: &Config, folder: &Path, name: &str) -> Result<Tool, Report> {
     let files = components(folder).with_context(|| format!("cannot read the folder of plugins {}", folder.display()));
-    let files = files.map_err(|error| Report::from(error).hint("name it with --plugins, or ask a host with --url"))?;
-    let sandbox = toolgate::checking_sandbox(config, Some(super::compiler()?), None).map_err(anyhow::Error::from)?;
+    let files =
+        files.map_err(|error| Report::from(error).hint("name the folder with --plugins, or ask a host with --url"))?;
+    let sandbox = toolgate::checking_sandbox(config, Some(super::compiler()?), None)?;
     let settings = config.registry(Path::new(""), &SecretValues::default());
     let mut names = Vec::new();
     for file in &files {
@@ -110,10 +177,10 @@ fn as_text(args: &Explain, explained: &wire::Explanation, terminal: &Terminal) -
     let mut lines = String::new();
     let width = explained.steps.iter().map(|step| text::line(&step.name).chars().count()).max().unwrap_or_default();
     for step in &explained.steps {
-        let (fits, ink) = if step.matched { ("fits", Ink::Strong) } else { ("    ", Ink::Faint) };
+        let (fits, style) = if step.matched { ("fits", Style::Strong) } else { ("    ", Style::Faint) };
         let name = format!("{:width$}", text::line(&step.name));
         let rule = format!("{:5}", rule(step.rule));
-        lines.push_str(&format!("{fits}  {rule}  {}  {}\n", terminal.ink(ink, &name), text::line(&step.why)));
+        lines.push_str(&format!("{fits}  {rule}  {}  {}\n", terminal.style(style, &name), text::line(&step.why)));
     }
     for violation in &explained.invalid {
         lines.push_str(&format!("the call would fail before: {}\n", text::line(violation)));
@@ -125,18 +192,13 @@ fn as_text(args: &Explain, explained: &wire::Explanation, terminal: &Terminal) -
         }
         None => format!("no rule decides; the tool declares {}", word(&explained.declared)),
     };
-    let ink = match explained.effective {
-        wire::Effect::Run => Ink::Good,
-        wire::Effect::Ask => Ink::Open,
-        wire::Effect::Deny => Ink::Bad,
-    };
-    let effect = match explained.effective {
-        wire::Effect::Run => "goes on without a person",
-        wire::Effect::Ask => "asks a person",
-        wire::Effect::Deny => "is denied",
+    let (style, effect) = match explained.effective {
+        wire::Effect::Run => (Style::Good, "goes on without a person"),
+        wire::Effect::Ask => (Style::Open, "asks a person"),
+        wire::Effect::Deny => (Style::Bad, "is denied"),
     };
     let risk = explained.risk.as_deref().map(|risk| format!(", at risk {risk}")).unwrap_or_default();
-    let effect = terminal.ink(ink, effect);
+    let effect = terminal.style(style, effect);
     lines.push_str(&format!("{} by {}: it {effect}{risk}: {decided}\n", args.tool, args.caller));
     for need in &explained.needs {
         let who = if need.who.is_empty() { "whoever has the role approver".to_owned() } else { need.who.join(" or ") };
@@ -160,13 +222,13 @@ fn word(approval: &wire::Approval) -> &'static str {
     }
 }
 
-fn test(args: &TestPolicy, terminal: &Terminal) -> Result<(), Report> {
+fn test(args: &Test, terminal: &Terminal) -> Result<(), Report> {
     let config = Config::read(args.config.as_deref())?;
     let tried = config.tried_rules();
     let width = tried.iter().map(|rule| rule.name.chars().count()).max().unwrap_or_default();
     for rule in tried {
         let examples = match (rule.matches, rule.not_matches) {
-            (0, 0) => terminal.ink(Ink::Open, "no examples"),
+            (0, 0) => terminal.style(Style::Open, "no examples"),
             (matches, not_matches) => format!("{matches} match, {not_matches} not_match"),
         };
         terminal.line(format!("{:width$}  {examples}", text::line(&rule.name)))?;
@@ -175,7 +237,7 @@ fn test(args: &TestPolicy, terminal: &Terminal) -> Result<(), Report> {
     terminal.line(format!(
         "{} rules, {examples} examples: {}",
         tried.len(),
-        terminal.ink(Ink::Good, "all as they say")
+        terminal.style(Style::Good, "all as they say")
     ))?;
     Ok(())
 }

@@ -1,10 +1,11 @@
-//! `serve`: a host behind its doors, until somebody says stop.
+//! `serve`: a host with its HTTP server, until a signal stops it.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use dispatch::ports::Clock as _;
 use server::Connections;
 use tokio::net::TcpListener;
@@ -13,32 +14,63 @@ use toolgate::config::{Config, DoorTable, LISTEN};
 use toolgate::tokens::Tokens;
 use toolgate::{Host, WallClock};
 
-use crate::args::{self, Serve};
+use super::Run;
+use crate::args::{Data, is_private};
+use crate::client::ADDRESS_FILE;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-/// How long calls may go on once every request is answered.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long calls may continue after the last request is answered.
+const GRACE: Duration = Duration::from_secs(5);
 
-pub(super) fn run(args: Serve, terminal: &Terminal) -> Result<(), Report> {
-    sandbox::raise_open_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let done = runtime.block_on(serve(args, terminal));
-    // What is left are streams and a look at a folder, which nobody waits for.
-    runtime.shutdown_background();
-    done
+/// Serve a folder of plugins.
+///
+/// The first start makes an admin token and keeps it in the data folder. The other commands find it there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate serve
+  toolgate serve --plugins ./plugins --data /var/lib/toolgate --listen 127.0.0.1:8080
+  toolgate serve --memory                  keep no turn after the end
+
+The host loads a component within a second after it is put into the folder. It refuses a component with findings and keeps
+the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.")]
+pub(crate) struct Serve {
+    /// The watched folder of plugins [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The address to listen on; port 0 takes a free port [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Keep turns in memory only: they are lost when the host ends
+    #[arg(long)]
+    memory: bool,
+    #[command(flatten)]
+    data: Data,
+}
+
+impl Run for Serve {
+    const LOG: &'static str = "info";
+
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        sandbox::raise_open_files();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let done = runtime.block_on(serve(self, terminal));
+        // Open streams and the folder's watcher may still run.
+        runtime.shutdown_background();
+        done
+    }
 }
 
 async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let mut config = Config::read(args.data.config.as_deref())?;
-    let explicit = args.listen.is_some();
+    let is_explicit = args.listen.is_some();
     let listen = args.listen.or(config.listen).unwrap_or(LISTEN);
-    if !args::is_private(listen.ip()) && !explicit {
-        return Err(Report::new(
-            Exit::Usage,
-            format!("the configuration would open the host to other machines at {listen}"),
-        )
-        .hint(format!("if that is meant, say it on the command line, too: --listen {listen}")));
+    if !is_private(listen.ip()) && !is_explicit {
+        let message = format!("the configuration would open the host to other machines at {listen}");
+        let hint = format!("if you want that, repeat it on the command line: --listen {listen}");
+        return Err(Report::new(Exit::Usage, message).hint(hint));
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
@@ -46,64 +78,67 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let (plugins, data) = (config.plugins_folder(), config.data_folder());
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
-    let listener = TcpListener::bind(listen).await.map_err(|error| busy(listen, &error))?;
+    let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
     let builder = Host::builder().config(config).compiler(super::compiler()?);
     let builder = if args.memory { builder.memory() } else { builder };
-    let host = builder.open().await.map_err(anyhow::Error::from)?;
+    let host = builder.open().await?;
     let tokens = Tokens::open(&data)?;
-    let first = tokens.first_start(WallClock.now())?;
-    let address = data.join(crate::ADDRESS_FILE);
+    let is_first_start = tokens.first_start(WallClock.now())?;
+    let address = data.join(ADDRESS_FILE);
     std::fs::write(&address, format!("http://{listen}\n")).context("cannot write the host's address")?;
-    greet(&host, listen, &plugins, first, terminal)?;
+    greet(&host, listen, &plugins, is_first_start, terminal)?;
 
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(doors, console::router());
-    let served = server::serve(listener, router, connections(&door), asked(stop)).await;
-    // If it is gone already, somebody cleared the folder up.
+    let served = server::serve(listener, router, connections(&door), stopped(stop)).await;
+    // Someone may have removed the file already.
     let _ = std::fs::remove_file(&address);
-    let closed = host.close(PATIENCE).await;
-    served.context("the host ended")?;
+    let closed = host.close(GRACE).await;
+    served.context("the HTTP server failed")?;
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
     terminal.note("stopped\n");
     Ok(())
 }
 
-/// The bounds on connections, within what the system lets the host open: the store and the plugins need files, too.
+/// The bounds on connections. At most half of the files that the system allows: the store and the plugins need files too.
 fn connections(door: &DoorTable) -> Connections {
     let bounds = door.connections();
-    // `Max open files  SOFT  HARD  files`; where there is no such file, the system is asked for no bound.
+    // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
-    let most = files.map_or(bounds.most, |files: usize| bounds.most.min(files / 2));
-    if most < bounds.most {
-        tracing::warn!(most, "fewer connections than configured: the system lets this process open few files");
+    let max = files.map_or(bounds.most, |files: usize| bounds.most.min(files / 2));
+    if max < bounds.most {
+        tracing::warn!(
+            max,
+            "the system lets this process open few files, so it accepts fewer connections than configured"
+        );
     }
-    Connections { most, ..bounds }
+    Connections { most: max, ..bounds }
 }
 
-/// Becomes true when the host shall stop. Whoever asks twice does not want to wait.
+/// Becomes true at the first signal to stop. The second signal ends the process at once.
 fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
     let (stop, stopped) = watch::channel(false);
     let mut signals = Signals::listen()?;
     tokio::spawn(async move {
         signals.next().await;
-        stop.send_replace(true);
+        stop.send_reshown(true);
         signals.next().await;
         std::process::exit(Exit::Refused as i32);
     });
     Ok(stopped)
 }
 
-async fn asked(mut stop: watch::Receiver<bool>) {
+async fn stopped(mut stop: watch::Receiver<bool>) {
     // The sender ends only with the process.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Ctrl-C, and what a supervisor sends.
+/// Ctrl-C, and the SIGTERM of a supervisor.
 struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -129,38 +164,37 @@ impl Signals {
     }
 }
 
-fn greet(host: &Host, listen: SocketAddr, plugins: &Path, first: bool, terminal: &Terminal) -> std::io::Result<()> {
+fn greet(
+    host: &Host,
+    listen: SocketAddr,
+    plugins: &Path,
+    is_first_start: bool,
+    terminal: &Terminal,
+) -> std::io::Result<()> {
     let tools = host.handle().tools().len();
-    let place = |path: &Path| path.display().to_string();
-    terminal.line(format!("toolgate listens on {}", terminal.ink(Ink::Strong, &format!("http://{listen}"))))?;
-    terminal.line(format!("  {tools} tools of the plugins in {}", place(plugins)))?;
-    terminal.line(format!("  data in {}", place(host.data())))?;
-    let admin = place(&Tokens::admin_file(host.data()));
-    if first {
-        terminal.line(format!("  a first start: the admin token is in {admin}"))?;
+    let shown = |path: &Path| path.display().to_string();
+    terminal.line(format!("toolgate listens on {}", terminal.style(Style::Strong, &format!("http://{listen}"))))?;
+    terminal.line(format!("  {tools} tools of the plugins in {}", shown(plugins)))?;
+    terminal.line(format!("  data in {}", shown(host.data())))?;
+    let admin = shown(&Tokens::admin_file(host.data()));
+    if is_first_start {
+        terminal.line(format!("  the first start made an admin token: it is in {admin}"))?;
     }
-    terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" http://{listen}/v1/tools", place(host.data())))?;
+    terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" http://{listen}/v1/tools", shown(host.data())))?;
     for rejected in host.registry().plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
         let name = &rejected.name;
-        terminal.note(&format!(
-            "{} {name} was refused; `toolgate check` says why\n",
-            terminal.note_ink(Ink::Bad, "warning:")
-        ));
+        terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }
-    if !args::is_private(listen.ip()) {
-        terminal.note(&format!(
-            "{} other machines reach this address, and tokens travel in the clear: put a proxy with TLS in front\n",
-            terminal.note_ink(Ink::Bad, "warning:")
-        ));
+    if !is_private(listen.ip()) {
+        terminal.warning("other machines can reach this address without TLS: put a proxy with TLS in front of it");
     }
     Ok(())
 }
 
-fn busy(listen: SocketAddr, error: &std::io::Error) -> Report {
+fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {
     let report = Report::new(Exit::Refused, format!("cannot listen on {listen}")).because(error);
     if error.kind() == std::io::ErrorKind::AddrInUse {
-        return report
-            .hint("another program listens there; choose another address with --listen, or port 0 for a free one");
+        return report.hint("another program uses this address; choose one with --listen, or port 0 for a free port");
     }
     report
 }

@@ -1,29 +1,56 @@
 //! `show`: one suspension or one turn, in full.
 
-use crate::args::Show;
+use clap::Args;
+use domain::{ConversationId, SuspensionId, TurnId};
+
+use super::Run;
+use crate::args::{CONVERSATION, Connection, conversation};
 use crate::card;
-use crate::client::{Client, understand};
+use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-pub(super) fn run(args: &Show, terminal: &Terminal) -> Result<(), Report> {
-    let client = Client::new(&args.host)?;
-    let path = if let Ok(id) = args.id.parse::<domain::SuspensionId>() {
-        format!("/v1/suspensions/{id}")
-    } else if let Ok(id) = args.id.parse::<domain::TurnId>() {
-        format!("/v1/conversations/{}/turns/{id}", args.conversation)
-    } else {
-        return Err(Report::new(Exit::Usage, format!("{:?} is the id of neither a suspension nor a turn", args.id))
+/// Show a suspension or a turn in full.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate show susp_01935a7c000070008000000000000001
+  toolgate show turn_01935a7c000070008000000000000001 --conversation support:42")]
+pub(crate) struct Show {
+    /// Its id
+    #[arg(value_name = "SUSPENSION|TURN")]
+    id: String,
+    /// The conversation of the turn
+    #[arg(long, value_name = "ID", env = "TOOLGATE_CONVERSATION", default_value = CONVERSATION, value_parser = conversation)]
+    conversation: ConversationId,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Show {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        let (path, is_turn) = if let Ok(id) = self.id.parse::<SuspensionId>() {
+            (format!("/v1/suspensions/{id}"), false)
+        } else if let Ok(id) = self.id.parse::<TurnId>() {
+            (format!("/v1/conversations/{}/turns/{id}", self.conversation), true)
+        } else {
+            return Err(Report::new(
+                Exit::Usage,
+                format!("{:?} is the id of neither a suspension nor a turn", self.id),
+            )
             .hint("ids begin with susp_ or turn_; `toolgate pending` shows both"));
-    };
-    let text = client.get(&path, &[])?;
-    let shown = if args.json {
-        text::json(&text)
-    } else if path.starts_with("/v1/suspensions") {
-        card::suspension(&understand(&text)?, terminal)
-    } else {
-        card::turn(&understand(&text)?, terminal)
-    };
-    terminal.line(shown.trim_end())?;
-    Ok(())
+        };
+        let text = client.get(&path, &[])?;
+        let shown = match (self.json, is_turn) {
+            (true, _) => text::json(&text),
+            (false, true) => card::turn(&parse(&text)?, terminal),
+            (false, false) => card::suspension(&parse(&text)?, terminal),
+        };
+        terminal.line(shown.trim_end())?;
+        Ok(())
+    }
 }

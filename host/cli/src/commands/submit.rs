@@ -1,61 +1,114 @@
-//! `submit`: a model's answer, as it came, becomes a turn.
+//! `submit`: sends a model's answer to the host as a turn.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use anyhow::Context as _;
-use clap::ValueEnum as _;
+use clap::{Args, ValueEnum};
+use domain::ConversationId;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::args::{Format, Submit};
+use super::Run;
+use crate::args::{CONVERSATION, Connection, Format, conversation, json, value_name};
 use crate::card;
-use crate::client::{Client, understand};
+use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 use crate::wire::Turn;
 
-/// How long one request waits for the turn before the next does.
+/// How long one request waits for the turn. Then the next request waits.
 const WAIT_MS: &str = "30000";
 
-pub(super) fn run(args: &Submit, terminal: &Terminal) -> Result<(), Report> {
-    if matches!(args.format, Some(Format::Mcp)) {
-        return Err(Report::new(Exit::Usage, "results have no form of MCP: there each tool is called by itself")
-            .hint("choose openai, openai-responses, anthropic or toolgate"));
-    }
-    let client = Client::new(&args.host)?;
-    let mut body = body(&args.file)?;
-    let rejection = args.rejection.and_then(|mode| mode.to_possible_value());
-    let mut query = vec![("wait_ms", Some("2000"))];
-    let besides = [
-        ("rejection", rejection.as_ref().map(clap::builder::PossibleValue::get_name)),
-        ("context", args.context.as_deref()),
-        ("ephemeral", args.ephemeral.then_some("true")),
-    ];
-    match own_form(&body) {
-        Some(members) => body = with(members, &besides)?,
-        None => query.extend(besides),
-    }
-    let turns = format!("/v1/conversations/{}/turns", args.conversation);
-    let mut text = client.post(&turns, &query, &body)?;
-    let mut turn: Turn = understand(&text)?;
-    if (args.wait || args.format.is_some()) && !turn.ended() {
-        // Standard output is for the result; who waits wants to know for what.
-        terminal.note(&card::turn(&turn, terminal));
-        while !turn.ended() {
-            let query = [("wait_ms", Some(WAIT_MS)), ("until", Some("settled"))];
-            text = client.get(&format!("{turns}/{}", turn.turn), &query)?;
-            turn = understand(&text)?;
+/// Run the tool calls of a model's answer.
+///
+/// Takes an answer of the OpenAI Chat Completions, OpenAI Responses or Anthropic Messages API, its assistant message
+/// alone, or toolgate's own format. Submitting the same answer again is safe: the host returns the recorded turn.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate submit answer.json
+  curl … | toolgate submit - --conversation support:42
+  toolgate submit answer.json --wait --format openai      the messages to send back to the model
+  toolgate submit answer.json --rejection cancel_siblings")]
+pub(crate) struct Submit {
+    /// The answer, or `-` for standard input
+    #[arg(value_name = "FILE|-")]
+    file: String,
+    /// The conversation of the answer
+    #[arg(long, value_name = "ID", env = "TOOLGATE_CONVERSATION", default_value = CONVERSATION, value_parser = conversation)]
+    conversation: ConversationId,
+    /// Wait until every call has its outcome
+    #[arg(long)]
+    wait: bool,
+    /// What a denial does to the other calls of the turn
+    #[arg(long, value_enum)]
+    rejection: Option<Rejection>,
+    /// A JSON object for the tools and for the approvers
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    context: Option<Box<RawValue>>,
+    /// Store nothing unless a call has to wait
+    #[arg(long, conflicts_with = "format")]
+    ephemeral: bool,
+    /// Print the results as messages for this provider's API; implies --wait
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Print the turn as JSON
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+/// What a denial does to the other calls.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Rejection {
+    ContinueSiblings,
+    CancelSiblings,
+    AbortTurn,
+}
+
+impl Run for Submit {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if matches!(self.format, Some(Format::Mcp)) {
+            return Err(Report::new(Exit::Usage, "MCP has no format for the results of several calls")
+                .hint("choose openai, openai-responses, anthropic or toolgate"));
         }
-    }
-    match args.format {
-        Some(format) => {
-            text = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
-            terminal.line(text::json(&text))?;
+        let client = Client::new(&self.host)?;
+        let mut body = body(&self.file)?;
+        let rejection = self.rejection.and_then(value_name);
+        let mut query = vec![("wait_ms", Some("2000"))];
+        let options = [
+            ("rejection", rejection.as_deref()),
+            ("context", self.context.as_ref().map(|context| context.get())),
+            ("ephemeral", self.ephemeral.then_some("true")),
+        ];
+        match own_format(&body) {
+            Some(members) => body = with(members, &options)?,
+            None => query.extend(options),
         }
-        None if args.json => terminal.line(text::json(&text))?,
-        None => terminal.line(card::turn(&turn, terminal).trim_end())?,
+        let turns = format!("/v1/conversations/{}/turns", self.conversation);
+        let mut text = client.post(&turns, &query, &body)?;
+        let mut turn: Turn = parse(&text)?;
+        if (self.wait || self.format.is_some()) && !turn.is_settled() {
+            // Standard output is for the result, so the turn that it waits for goes to standard error.
+            terminal.note(&card::turn(&turn, terminal));
+            while !turn.is_settled() {
+                let query = [("wait_ms", Some(WAIT_MS)), ("until", Some("settled"))];
+                text = client.get(&format!("{turns}/{}", turn.turn), &query)?;
+                turn = parse(&text)?;
+            }
+        }
+        match self.format {
+            Some(format) => {
+                text = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
+                terminal.line(text::json(&text))?;
+            }
+            None if self.json => terminal.line(text::json(&text))?,
+            None => terminal.line(card::turn(&turn, terminal).trim_end())?,
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn body(file: &str) -> anyhow::Result<Vec<u8>> {
@@ -67,20 +120,20 @@ fn body(file: &str) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The members of a submission in toolgate's own form: what comes with the calls stands beside them there, and in the query
-/// where the body is a model's answer as it came.
-fn own_form(body: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
+/// The members of a submission in toolgate's own format. There the options are members beside the calls; with a provider's
+/// format they are in the query.
+fn own_format(body: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
     members.contains_key("calls").then_some(members)
 }
 
 fn with(
     mut members: BTreeMap<String, Box<RawValue>>,
-    besides: &[(&str, Option<&str>)],
+    options: &[(&str, Option<&str>)],
 ) -> Result<Vec<u8>, serde_json::Error> {
-    for (name, value) in besides {
+    for (name, value) in options {
         let Some(value) = value else { continue };
-        // The mode is a word, the others are JSON already.
+        // The rejection is a word. The other values are JSON already.
         let value =
             if *name == "rejection" { to_raw_value(value)? } else { RawValue::from_string((*value).to_owned())? };
         members.insert((*name).to_owned(), value);

@@ -1,51 +1,119 @@
-//! `token`: who may speak to the host. Works on the data folder; a host that runs on it notices with the next request.
-
-use std::path::PathBuf;
+//! `token`: makes, lists and revokes bearer tokens in the data folder. A running host sees the change at its next request.
 
 use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
 use dispatch::ports::Clock as _;
+use domain::{ConversationId, Group, PrincipalId, Role};
 use serde_json::json;
 use toolgate::WallClock;
-use toolgate::config::Config;
 use toolgate::tokens::{Holder, Tokens};
 
-use crate::args::{Data, TokenCommand};
+use super::Run;
+use crate::args::{Data, conversation};
 use crate::report::Report;
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 
-pub(super) fn run(command: TokenCommand, terminal: &Terminal) -> Result<(), Report> {
-    match command {
-        TokenCommand::Create { name, roles, mut groups, conversation, data } => {
-            let folder = folder(&data)?;
-            toolgate::private_folder(&folder)
-                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-            let mut roles: Vec<domain::Role> = roles.into_iter().map(Into::into).collect();
-            roles.sort_unstable();
-            roles.dedup();
-            groups.sort_unstable();
-            groups.dedup();
-            let holder = Holder { name, roles, groups, conversation, created_at: WallClock.now() };
-            let token = Tokens::open(&folder)?.create(holder)?;
-            terminal.note("Nobody can look this token up again:\n");
-            terminal.line(token)?;
-        }
-        TokenCommand::List { json, data } => {
-            for holder in Tokens::open(&folder(&data)?)?.list()? {
-                terminal.line(line(&holder, json, terminal))?;
-            }
-        }
-        TokenCommand::Revoke { name, data } => {
-            let folder = folder(&data)?;
-            Tokens::open(&folder)?.revoke(&name)?;
-            terminal.line(format!("the token of {name} is revoked"))?;
-        }
-    }
-    Ok(())
+/// Make, list and revoke bearer tokens.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    command: Subcommands,
 }
 
-fn folder(data: &Data) -> Result<PathBuf, Report> {
-    let config = Config::read(data.config.as_deref())?;
-    Ok(data.folder.clone().unwrap_or_else(|| config.data_folder()))
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    /// Make a token and print it, once
+    #[command(after_help = "\
+Examples:
+  toolgate token create --name agent --role caller
+  toolgate token create --name alice --role approver
+  toolgate token create --name page-42 --role client --conversation support:42")]
+    Create {
+        /// The holder's name, as the audit log shows it
+        #[arg(long)]
+        name: PrincipalId,
+        /// What its holder may do; may be given several times
+        #[arg(long = "role", required = true, value_enum, value_name = "ROLE")]
+        roles: Vec<RoleName>,
+        /// A group of the holder, for rules that name groups; may be given several times
+        #[arg(long = "group", value_name = "GROUP")]
+        groups: Vec<Group>,
+        /// The only conversation that the token opens
+        #[arg(long, value_name = "ID", value_parser = conversation)]
+        conversation: Option<ConversationId>,
+        #[command(flatten)]
+        data: Data,
+    },
+    /// List the holders of tokens
+    List {
+        /// Print JSON: one object a line
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        data: Data,
+    },
+    /// Revoke a token: the next request with it is refused
+    Revoke {
+        /// The holder's name
+        name: PrincipalId,
+        #[command(flatten)]
+        data: Data,
+    },
+}
+
+/// What a token's holder may do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RoleName {
+    /// Submit turns, read and cancel its own
+    Caller,
+    /// Answer approvals and questions
+    Approver,
+    /// Run client tools
+    Client,
+    /// Everything, including plugins and the audit log
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Caller => Self::Caller,
+            RoleName::Approver => Self::Approver,
+            RoleName::Client => Self::Client,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}
+
+impl Run for Token {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        match self.command {
+            Subcommands::Create { name, roles, mut groups, conversation, data } => {
+                let folder = data.folder()?;
+                toolgate::private_folder(&folder)
+                    .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                let mut roles: Vec<Role> = roles.into_iter().map(Into::into).collect();
+                roles.sort_unstable();
+                roles.dedup();
+                groups.sort_unstable();
+                groups.dedup();
+                let holder = Holder { name, roles, groups, conversation, created_at: WallClock.now() };
+                let token = Tokens::open(&folder)?.create(holder)?;
+                terminal.note("Keep this token: it is not shown again.\n");
+                terminal.line(token)?;
+            }
+            Subcommands::List { json, data } => {
+                for holder in Tokens::open(&data.folder()?)?.list()? {
+                    terminal.line(line(&holder, json, terminal))?;
+                }
+            }
+            Subcommands::Revoke { name, data } => {
+                Tokens::open(&data.folder()?)?.revoke(&name)?;
+                terminal.line(format!("the token of {name} is revoked"))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn line(holder: &Holder, json: bool, terminal: &Terminal) -> String {
@@ -57,7 +125,7 @@ fn line(holder: &Holder, json: bool, terminal: &Terminal) -> String {
         return json!({"name": holder.name.as_str(), "roles": roles, "groups": groups, "conversation": conversation, "created_at": at})
             .to_string();
     }
-    let name = terminal.ink(Ink::Strong, holder.name.as_str());
+    let name = terminal.style(Style::Strong, holder.name.as_str());
     let only = conversation.map_or_else(String::new, |conversation| format!("  only {conversation}"));
     let groups = if groups.is_empty() { String::new() } else { format!("  in {}", groups.join(", ")) };
     format!("{name}  {}{groups}{only}  since {at}", roles.join(", "))

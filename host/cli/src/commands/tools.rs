@@ -1,31 +1,50 @@
-//! `tools`: what can be called.
+//! `tools`: the live tools.
 
-use crate::args::Tools;
+use clap::Args;
+
+use super::Run;
+use crate::args::{Connection, Format};
 use crate::client::Client;
 use crate::report::Report;
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 use crate::wire;
 
-pub(super) fn run(args: &Tools, terminal: &Terminal) -> Result<(), Report> {
-    let client = Client::new(&args.host)?;
-    if let Some(format) = args.format {
-        let text = client.get("/v1/tools", &[("format", Some(format.as_str()))])?;
-        terminal.line(text::json(&text))?;
-        return Ok(());
+/// List the live tools.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate tools
+  toolgate tools --format anthropic       the `tools` of a request to the model")]
+pub(crate) struct Tools {
+    /// Print JSON in the format of a model provider
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Tools {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        if let Some(format) = self.format {
+            let text = client.get("/v1/tools", &[("format", Some(format.as_str()))])?;
+            terminal.line(text::json(&text))?;
+            return Ok(());
+        }
+        let live: wire::Tools = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
+        for tool in &live.tools {
+            let gate = if tool.approval == "auto" { "" } else { ", requires approval" };
+            terminal.line(format!(
+                "{}  {}{gate}  ({})",
+                terminal.style(Style::Strong, &text::line(&tool.name)),
+                text::line(&tool.executor),
+                text::line(&tool.plugin),
+            ))?;
+            terminal.line(text::block(&tool.description, "    ").trim_end())?;
+        }
+        if live.tools.is_empty() {
+            terminal.line("no tools are live")?;
+        }
+        Ok(())
     }
-    let live: wire::Tools = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
-    for tool in &live.tools {
-        let gate = if tool.approval == "auto" { "" } else { ", requires approval" };
-        terminal.line(format!(
-            "{}  {}{gate}  ({})",
-            terminal.ink(Ink::Strong, &text::line(&tool.name)),
-            text::line(&tool.executor),
-            text::line(&tool.plugin),
-        ))?;
-        terminal.line(text::block(&tool.description, "    ").trim_end())?;
-    }
-    if live.tools.is_empty() {
-        terminal.line("no tools are live")?;
-    }
-    Ok(())
 }

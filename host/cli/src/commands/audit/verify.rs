@@ -1,99 +1,121 @@
-//! `audit verify`: whether the audit is what was written, of a folder or of the host that runs on it.
+//! `audit verify`: whether the audit log was changed, in a data folder or at the host that runs on it.
 
+use clap::Args;
 use dispatch::ports::{Anchor, Head, Link, Position, Source, Tampering, Walk};
 use domain::Digest;
 use store::{OpenError, VerifyError};
-use toolgate::config::Config;
 
-use crate::args::Verify;
+use crate::args::Connection;
 use crate::client::Client;
+use crate::commands::Run;
 use crate::report::{Exit, Report};
-use crate::terminal::{Ink, Terminal};
+use crate::terminal::{Style, Terminal};
 use crate::wire::{AuditChain, AuditHead, AuditLink};
 
-pub(super) fn run(args: &Verify, terminal: &Terminal) -> Result<(), Report> {
-    let verified = match &args.host.url {
-        Some(_) => of_host(args),
-        None => match of_folder(args)? {
-            Err(VerifyError::Open(OpenError::InUse { .. })) => of_host(args),
-            verified => verified.map_err(report),
-        },
-    };
-    say(verified?, args, terminal)
+/// Verify the hash chain of the audit log, and print the first position that was edited, removed, inserted or moved.
+///
+/// Reads the data folder, or asks the host that runs on it. The exit code is 1 if the log was changed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate audit verify
+  toolgate audit verify --data /var/lib/toolgate --head 1041:sha256:9f86d081…
+
+Someone who can write to the data folder can rewrite the whole chain or cut off its end. To detect that, keep a checkpoint
+where they cannot write and pass it with --head. A checkpoint is the `head` of GET /v1/audit, or a head in the host's log.")]
+pub(crate) struct Verify {
+    /// A checkpoint that was kept elsewhere: a hash, or POSITION:HASH. May be given several times
+    #[arg(long, value_name = "[POSITION:]HASH")]
+    head: Vec<Anchor>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
 }
 
-/// Of a folder that no host runs on.
-fn of_folder(args: &Verify) -> Result<Result<Head, VerifyError>, Report> {
-    let config = Config::read(args.host.data.config.as_deref())?;
-    let folder = args.host.data.folder.clone().unwrap_or_else(|| config.data_folder()).join("store");
-    if !folder.is_dir() {
-        return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
-            .hint("name the host's own folder with --data, or a host that keeps its turns in memory with --url"));
+impl Run for Verify {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let head = match &self.host.url {
+            Some(_) => self.of_host(),
+            None => match self.of_folder()? {
+                Err(VerifyError::Open(OpenError::InUse { .. })) => self.of_host(),
+                Err(VerifyError::Tampered(found)) => Err(tampered(found)),
+                Err(VerifyError::Open(error)) => Err(error.into()),
+                Err(VerifyError::Store(fault)) => Err(fault.into()),
+                Ok(head) => Ok(head),
+            },
+        };
+        self.print(head?, terminal)
     }
-    Ok(store::verify(&folder, &store::Settings::default(), args.head.clone()))
 }
 
-/// Through a host: it says what it has stored, and every hash is worked out here.
-fn of_host(args: &Verify) -> Result<Head, Report> {
-    let client = Client::new(&args.host)?;
-    let mut walk = Walk::new(args.head.clone());
-    let (mut after, mut first) = (None::<String>, None);
-    loop {
-        let page: AuditChain =
-            client.read("/v1/audit/chain", &[("after", after.as_deref()), ("limit", Some("500"))])?;
-        // What is committed meanwhile is for the next time.
-        let end = *first.get_or_insert(head(&page.head)?);
-        for link in &page.links {
-            let link = understood(link)?;
-            if link.head.position > end.position {
-                break;
+impl Verify {
+    /// Verifies a folder that no host runs on.
+    fn of_folder(&self) -> Result<Result<Head, VerifyError>, Report> {
+        let folder = self.host.data.folder()?.join("store");
+        if !folder.is_dir() {
+            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
+                .hint("name the host's data folder with --data, or a host that keeps turns in memory with --url"));
+        }
+        Ok(store::verify(&folder, &store::Settings::default(), self.head.clone()))
+    }
+
+    /// Verifies the records of a running host. This process computes every hash itself.
+    fn of_host(&self) -> Result<Head, Report> {
+        let client = Client::new(&self.host)?;
+        let mut walk = Walk::new(self.head.clone());
+        let (mut after, mut first) = (None::<String>, None);
+        loop {
+            let page: AuditChain =
+                client.read("/v1/audit/chain", &[("after", after.as_deref()), ("limit", Some("500"))])?;
+            // Commits that follow the first answer are not verified, or this might never end.
+            let end = *first.get_or_insert(head(&page.head)?);
+            for link in &page.links {
+                let link = entry(link)?;
+                if link.head.position > end.position {
+                    break;
+                }
+                walk.step(&link).map_err(tampered)?;
             }
-            walk.step(&link).map_err(tampered)?;
+            let (reached, next) = (walk.head().position, page.next);
+            after = next.filter(|_| reached < end.position).map(|next| next.to_string());
+            if after.is_none() {
+                return walk.end(end).map_err(tampered);
+            }
         }
-        let (reached, next) = (walk.head().position, page.next);
-        after = next.filter(|_| reached < end.position).map(|next| next.to_string());
-        if after.is_none() {
-            return walk.end(end).map_err(tampered);
+    }
+
+    fn print(&self, head: Head, terminal: &Terminal) -> Result<(), Report> {
+        let Head { position: Position(position), hash } = head;
+        if self.json {
+            let value = serde_json::json!({"position": position, "hash": hash.to_string(), "anchors": self.head.len()});
+            return Ok(terminal.line(value.to_string())?);
         }
-    }
-}
-
-fn say(head: Head, args: &Verify, terminal: &Terminal) -> Result<(), Report> {
-    let Head { position: Position(position), hash } = head;
-    if args.json {
-        let said = serde_json::json!({"position": position, "hash": hash.to_string(), "anchors": args.head.len()});
-        return Ok(terminal.line(said.to_string())?);
-    }
-    let commits = if position == 1 { "commit" } else { "commits" };
-    let fine = terminal.ink(Ink::Good, "verified");
-    terminal.line(format!("{fine} {position} {commits}; the head is {position}:{hash}"))?;
-    for Anchor { position, hash } in &args.head {
-        let at = position.map_or_else(String::new, |at| format!("{}:", at.0));
-        terminal.line(format!("  and {at}{hash} is part of it"))?;
-    }
-    if args.head.is_empty() {
-        terminal.note("without --head, a chain that was made anew as a whole or cut off at its end is not found\n");
-    }
-    Ok(())
-}
-
-fn report(error: VerifyError) -> Report {
-    match error {
-        VerifyError::Tampered(found) => tampered(found),
-        VerifyError::Open(error) => anyhow::Error::from(error).into(),
-        VerifyError::Store(fault) => anyhow::Error::from(fault).into(),
+        let commits = if position == 1 { "commit" } else { "commits" };
+        let verified = terminal.style(Style::Good, "verified");
+        terminal.line(format!("{verified} {position} {commits}; the head is {position}:{hash}"))?;
+        for Anchor { position, hash } in &self.head {
+            let at = position.map_or_else(String::new, |at| format!("{}:", at.0));
+            terminal.line(format!("  and {at}{hash} is part of it"))?;
+        }
+        if self.head.is_empty() {
+            terminal
+                .note("without --head, a chain that was rewritten as a whole or cut off at its end is not detected\n");
+        }
+        Ok(())
     }
 }
 
 fn tampered(found: Tampering) -> Report {
-    Report::new(Exit::Refused, "the audit is not what was written").because(found)
+    Report::new(Exit::Refused, "the audit log was changed").because(found)
 }
 
 fn head(head: &AuditHead) -> Result<Head, Report> {
     Ok(Head { position: Position(head.position), hash: digest(&head.hash)? })
 }
 
-fn understood(link: &AuditLink) -> Result<Link, Report> {
+fn entry(link: &AuditLink) -> Result<Link, Report> {
     let source = unhex(&link.source).and_then(|bytes| Source::from_bytes(&bytes));
     Ok(Link {
         head: Head { position: Position(link.position), hash: digest(&link.hash)? },
@@ -108,11 +130,8 @@ fn digest(text: &str) -> Result<Digest, Report> {
 
 fn unknown(text: &str) -> Report {
     let text = text::line(text);
-    Report::new(
-        Exit::HostFault,
-        format!("the host's answer holds {text}, which this version of toolgate does not know"),
-    )
-    .hint("is the host of the same version as this binary?")
+    Report::new(Exit::HostFault, format!("the host's answer contains {text}, which this version cannot read"))
+        .hint("check that the host and this binary have the same version")
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

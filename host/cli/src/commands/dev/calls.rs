@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::Round;
 use crate::commands::{author, call};
 use crate::report::{Exit, Report};
-use crate::terminal::Ink;
+use crate::terminal::Style;
 
 impl Round<'_> {
-    /// Makes them, and tells what each came to.
+    /// Makes the calls and prints each outcome.
     pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
         if let [tool, arguments] = &self.args.call[..] {
-            let (outcome, took) = self.made(tool, call::arguments(arguments)?)?;
+            let (outcome, took) = self.make(tool, call::arguments(arguments)?)?;
             let text = match (&outcome, outcome.error()) {
                 (Outcome::Ok { value, .. }, _) => text::json(value.as_str()),
                 (_, error) => {
@@ -43,34 +43,34 @@ impl Round<'_> {
     fn example(&mut self, example: &Example) -> Result<(), Report> {
         let title = text::line(&example.title()).into_owned();
         let arguments = Json::new(Value::Object(example.arguments.clone()).to_string());
-        let line = match self.made(&example.tool, arguments) {
+        let line = match self.make(&example.tool, arguments) {
             Ok((outcome, took)) => {
                 let took = millis(took);
                 match difference(example, &outcome) {
-                    None => format!("{} {title}  {took}", self.terminal.ink(Ink::Good, "ok")),
+                    None => format!("{} {title}  {took}", self.terminal.style(Style::Good, "ok")),
                     Some(difference) => {
                         format!(
                             "{} {title}  {took}\n  {}",
-                            self.terminal.ink(Ink::Bad, "differs"),
+                            self.terminal.style(Style::Bad, "differs"),
                             text::line(&difference)
                         )
                     }
                 }
             }
-            // One that cannot be called here does not keep the others from being called.
+            // The other examples are still called.
             Err(report) => {
                 report.print(self.terminal);
-                format!("{} {title}", self.terminal.ink(Ink::Open, "not called"))
+                format!("{} {title}", self.terminal.style(Style::Open, "not called"))
             }
         };
         self.terminal.line(line)?;
         Ok(())
     }
 
-    /// One call, and how long it took.
-    fn made(&mut self, tool: &str, arguments: Json) -> Result<(Outcome, Duration), Report> {
+    /// Makes one call and measures its time.
+    fn make(&mut self, tool: &str, arguments: Json) -> Result<(Outcome, Duration), Report> {
         let tool = self.tool(tool)?;
-        call::callable(&tool)?;
+        call::check_callable(&tool)?;
         self.calls += 1;
         let (id, begun) = (format!("dev-{}", self.calls), now());
         let outcome = self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, self.terminal))?;
@@ -90,7 +90,7 @@ impl Round<'_> {
     }
 }
 
-/// How what a call came to differs from what the example says.
+/// How the outcome of a call differs from the example.
 fn difference(example: &Example, outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Ok { value, .. } => match serde_json::from_str(value.as_str()) {
@@ -108,7 +108,7 @@ fn millis(time: Duration) -> String {
     format!("({}.{} ms)", time.as_millis(), time.subsec_micros() % 1000 / 100)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a developer is told how long each call took")]
+#[expect(clippy::disallowed_methods, reason = "a developer sees how long each call took")]
 fn now() -> Instant {
     Instant::now()
 }

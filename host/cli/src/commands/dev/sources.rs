@@ -1,4 +1,4 @@
-//! The sources of a plugin: what is in its folder and was not made there.
+//! The sources of a plugin: the files of its folder, without the output of tools.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::Event;
 
-/// Folders that tools write into, wherever they are.
-const MADE: [&str; 10] = [
+/// Names of folders that tools write into.
+const OUTPUT: [&str; 10] = [
     "build",
     "target",
     "node_modules",
@@ -24,14 +24,14 @@ const MADE: [&str; 10] = [
     "toolgate-data",
 ];
 
-/// Ends of the names of files that no plugin is written in: components, which lie in a host's folder of plugins, and logs.
+/// Extensions of files that are not sources: components in a host's folder of plugins, and logs.
 const NO_SOURCES: [&str; 2] = ["wasm", "log"];
 
-/// Files that a build writes itself where it had to choose versions.
+/// Files in which a build writes the versions that it chose.
 const LOCKS: [&str; 3] = ["Cargo.lock", "package-lock.json", "go.sum"];
 
-/// Files of a plugin that are looked at, at most.
-const MOST: usize = 20_000;
+/// The maximal number of files in a snapshot.
+const MAX_FILES: usize = 20_000;
 
 /// The folder, watched.
 pub(super) struct Sources {
@@ -39,17 +39,17 @@ pub(super) struct Sources {
     watcher: RecommendedWatcher,
 }
 
-/// What the folder held: each file with its length and when it was changed.
+/// The content of the folder: each file with its length and the time of its last change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Snapshot(BTreeMap<PathBuf, (u64, Option<SystemTime>)>);
 
 impl Sources {
-    /// Watches a folder, and tells of whatever happens in it.
+    /// Watches a folder and sends an event for each change.
     pub(super) fn watch(folder: &Path, sender: Sender<Event>) -> anyhow::Result<Self> {
         let tell = move |event: notify::Result<notify::Event>| {
             let is_read = event.is_ok_and(|event| matches!(event.kind, EventKind::Access(_)));
             if !is_read {
-                // Whoever listened may be gone, which is the end of this as well.
+                // The receiver may have ended; then this ends too.
                 let _ = sender.send(Event::Changed);
             }
         };
@@ -58,14 +58,14 @@ impl Sources {
         Ok(Self { folder: folder.to_owned(), watcher })
     }
 
-    /// What it holds now. Folders that are new are watched from now on.
+    /// The content now. New folders are watched from now on.
     pub(super) fn look(&mut self) -> Snapshot {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.clone()];
         while let Some(folder) = folders.pop() {
-            // Each on its own and before it is read, so that nothing is missed and what tools write into is not watched.
+            // Each folder is watched on its own, before it is read. So no change is missed, and output folders are not watched.
             let _ = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            // What is gone again holds nothing.
+            // The folder may have been removed in between.
             let _ = read(&folder, &mut files, &mut folders);
         }
         Snapshot(files)
@@ -80,13 +80,13 @@ fn read(
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        // A link is not followed: it may lead anywhere, and round in a circle.
+        // A symbolic link is not followed: it may leave the folder, or lead in a circle.
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            if !MADE.iter().any(|made| name == *made) {
+            if !OUTPUT.iter().any(|output| name == *output) {
                 folders.push(entry.path());
             }
-        } else if files.len() < MOST
+        } else if files.len() < MAX_FILES
             && !NO_SOURCES.iter().any(|end| Path::new(&name).extension().is_some_and(|it| it == *end))
         {
             let found = entry.metadata()?;
@@ -97,7 +97,7 @@ fn read(
 }
 
 impl Snapshot {
-    /// Whether nothing else is different but the files in which a build writes down the versions it chose.
+    /// Whether only lock files differ.
     pub(super) fn differs_by_locks_from(&self, other: &Self) -> bool {
         let is_lock = |path: &Path| LOCKS.iter().any(|lock| path.file_name().is_some_and(|name| name == *lock));
         let without = |snapshot: &Self| -> Vec<_> {
@@ -114,7 +114,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn what_tools_make_is_no_source() {
+    fn output_of_tools_is_not_a_source() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str| {
             let path = folder.path().join(name);
@@ -125,7 +125,7 @@ mod tests {
         let (sender, _events) = mpsc::channel();
         let mut sources = Sources::watch(folder.path(), sender).unwrap();
         let before = sources.look();
-        for made in [
+        for output in [
             "build/x.wasm",
             "target/debug/x",
             "src/__pycache__/a.pyc",
@@ -135,7 +135,7 @@ mod tests {
             "toolgate-data/store/db",
             "host.log",
         ] {
-            write(made);
+            write(output);
         }
         assert_eq!(sources.look(), before);
         write("Cargo.lock");
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_a_folder_that_is_new_is_told() {
+    fn a_change_in_a_new_folder_sends_an_event() {
         let folder = tempfile::tempdir().unwrap();
         let (sender, events) = mpsc::channel();
         let mut sources = Sources::watch(folder.path(), sender).unwrap();
         fs::create_dir(folder.path().join("new")).unwrap();
         assert_eq!(events.recv().unwrap(), Event::Changed);
         let before = sources.look();
-        assert!(events.try_iter().count() < 2, "making a folder is one change");
+        assert!(events.try_iter().count() < 2, "a new folder is one change");
         fs::write(folder.path().join("new/a.py"), "a").unwrap();
         assert_eq!(events.recv().unwrap(), Event::Changed);
         assert_ne!(sources.look(), before);

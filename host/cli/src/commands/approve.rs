@@ -1,0 +1,54 @@
+//! `approve`: shows a call and approves exactly what it has shown.
+
+use clap::Args;
+use domain::{Digest, SuspensionId};
+use serde_json::value::RawValue;
+
+use super::Run;
+use super::answer::{Resolve, send, suspension};
+use crate::args::{Connection, json};
+use crate::card;
+use crate::client::Client;
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// Approve a call.
+///
+/// Shows the call and approves exactly that. If the call has changed in between, the approval is refused.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate approve susp_01935a7c000070008000000000000001
+  toolgate approve susp_… --arguments '{\"amount\":10,\"to\":\"b\"}' --comment 'less is enough'")]
+pub(crate) struct Approve {
+    /// The suspension, as `toolgate pending` shows it
+    suspension: SuspensionId,
+    /// A comment for the audit log
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    /// Arguments that replace the submitted ones, if the tool allows edits
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    arguments: Option<Box<RawValue>>,
+    /// Approve only a call with this digest [default: the digest of the call that is shown]
+    #[arg(long, value_name = "DIGEST")]
+    expect_digest: Option<Digest>,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Approve {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let client = Client::new(&self.host)?;
+        let shown = suspension(&client, self.suspension)?;
+        terminal.line(card::suspension(&shown, terminal).trim_end())?;
+        let digest = self.expect_digest.map_or(shown.digest, |digest| digest.to_string());
+        let resolve = Resolve {
+            decision: "approve",
+            arguments: self.arguments.as_deref(),
+            comment: self.comment.as_deref(),
+            expect_digest: Some(&digest),
+            ..Resolve::default()
+        };
+        send(&client, self.suspension, &resolve, terminal)
+    }
+}

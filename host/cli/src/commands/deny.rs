@@ -1,0 +1,33 @@
+//! `deny`: a call that a person does not allow.
+
+use clap::Args;
+use domain::SuspensionId;
+
+use super::Run;
+use super::answer::{Resolve, send};
+use crate::args::Connection;
+use crate::client::Client;
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// Deny a call.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate deny susp_01935a7c000070008000000000000001 --comment 'ask the customer first'")]
+pub(crate) struct Deny {
+    /// The suspension, as `toolgate pending` shows it
+    suspension: SuspensionId,
+    /// Why, for the model and for the audit log
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Deny {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let resolve = Resolve { decision: "deny", comment: self.comment.as_deref(), ..Resolve::default() };
+        send(&Client::new(&self.host)?, self.suspension, &resolve, terminal)
+    }
+}

@@ -1,0 +1,98 @@
+//! Opens a host: the builder, its options and its errors.
+
+use std::path::PathBuf;
+
+use crate::compiler::CompilerProgram;
+use crate::config::{Config, Grant};
+use crate::error::OpenError;
+use crate::host::Host;
+use crate::wire_up::{Plan, wire_up};
+
+impl Host {
+    /// Options of a host that is about to open.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+/// Options of a host. By default it watches no folder and keeps its data in a temporary one.
+#[derive(Debug, Default)]
+pub struct Builder(Plan);
+
+impl Builder {
+    /// Uses this configuration. Folders that the builder names override those of the configuration.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.0.config = config;
+        self
+    }
+
+    /// Watches this folder for plugins.
+    #[must_use]
+    pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.0.plugins = Some(folder.into());
+        self
+    }
+
+    /// Keeps all data in this folder. Only one host at a time can use it.
+    #[must_use]
+    pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.0.data = Some(folder.into());
+        self
+    }
+
+    /// Keeps turns and the plugins' key-value data in memory. They are lost when the host ends.
+    #[must_use]
+    pub fn memory(mut self) -> Self {
+        self.0.memory = true;
+        self
+    }
+
+    /// Keeps compiled code in this folder of the user and not in the data folder, for hosts that live as long as one command.
+    ///
+    /// Several programs of the user can share the folder. The host needs a [compiler](Self::compiler) for it, and ignores a
+    /// folder that it cannot use. [`CacheOwner::User`](sandbox::CacheOwner) describes its content.
+    #[must_use]
+    pub fn user_cache(mut self, folder: Option<PathBuf>) -> Self {
+        self.0.user_cache = folder;
+        self
+    }
+
+    /// Compiles each component in its own process with this program, within the limits of the configuration's table
+    /// `[compile]`.
+    ///
+    /// Without a program, this process compiles components, and nothing limits the compiler's time and memory: do that only
+    /// with components that you trust. If your program cannot run itself again, name `toolgate-compiler`, which is built with
+    /// the crate `toolgate-sandbox`.
+    #[must_use]
+    pub fn compiler(mut self, compiler: CompilerProgram) -> Self {
+        self.0.compiler = Some(compiler);
+        self
+    }
+
+    /// Lets callers approve their own calls. Use it if the program that submits also asks the person.
+    #[must_use]
+    pub fn approve_own_calls(mut self) -> Self {
+        self.0.config.approve_own_calls = true;
+        self
+    }
+
+    /// Grants a plugin an access.
+    #[must_use]
+    pub fn grant(mut self, plugin: domain::PluginName, grant: Grant) -> Self {
+        self.0.config.grant(plugin, grant);
+        self
+    }
+
+    /// Opens the host. Must be called in a tokio runtime, which the host uses for everything except guests.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(self) -> Result<Host, OpenError> {
+        let Self(mut plan) = self;
+        plan.plugins = plan.plugins.or_else(|| plan.config.plugins.clone());
+        plan.data = plan.data.or_else(|| plan.config.data.clone());
+        wire_up(plan).await
+    }
+}

@@ -1,0 +1,81 @@
+//! The settings of sandboxes: for hosts, and for checking components.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sandbox::{CacheOwner, HttpClient, Sandbox};
+use store::KeyValue;
+
+use crate::buckets::StoredBuckets;
+use crate::compiler::{CompilerProgram, compiler};
+use crate::config::Config;
+use crate::error::OpenError;
+
+/// The default number of guests that can exist at once.
+const POOL: u32 = 1000;
+
+/// The maximal size of a user's cache of compiled code, in bytes.
+const MAX_USER_CACHE: u64 = 2 << 30;
+
+/// Where compiled code is kept.
+pub(crate) enum Code {
+    Nowhere,
+    OfHost(PathBuf),
+    OfUser(PathBuf),
+}
+
+/// A sandbox with the settings of a host, for checking components. It keeps compiled code in the given folder:
+/// [`CacheOwner::User`](sandbox::CacheOwner).
+///
+/// # Errors
+/// [`OpenError::Sandbox`].
+pub fn checking_sandbox(
+    config: &Config,
+    compiler: Option<CompilerProgram>,
+    user_cache: Option<PathBuf>,
+) -> Result<Sandbox, OpenError> {
+    sandbox(checking_settings(config, compiler, user_cache))
+}
+
+/// The settings of such a sandbox, for callers that change some of them.
+#[must_use]
+pub fn checking_settings(
+    config: &Config,
+    compiler: Option<CompilerProgram>,
+    user_cache: Option<PathBuf>,
+) -> sandbox::Settings {
+    let code = user_cache.map_or(Code::Nowhere, Code::OfUser);
+    sandbox_settings(config, compiler, code, StoredBuckets(KeyValue::in_memory()), None)
+}
+
+pub(crate) fn sandbox(settings: sandbox::Settings) -> Result<Sandbox, OpenError> {
+    Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
+}
+
+/// The settings of a sandbox.
+pub(crate) fn sandbox_settings(
+    config: &Config,
+    program: Option<CompilerProgram>,
+    code: Code,
+    buckets: StoredBuckets,
+    http: Option<HttpClient>,
+) -> sandbox::Settings {
+    let default = sandbox::Settings::default();
+    let (cache, cache_owner, cache_bytes) = match code {
+        Code::Nowhere => (None, CacheOwner::Host, default.cache_bytes),
+        Code::OfHost(folder) => (Some(folder), CacheOwner::Host, default.cache_bytes),
+        Code::OfUser(folder) => (Some(folder), CacheOwner::User, MAX_USER_CACHE),
+    };
+    sandbox::Settings {
+        cache,
+        cache_owner,
+        cache_bytes,
+        compiler: compiler(program, &config.compile),
+        max_component: config.compile.component(),
+        pool: config.pool.map_or(POOL, NonZeroU32::get),
+        keyvalue: Some(Arc::new(buckets)),
+        http,
+        ..default
+    }
+}
