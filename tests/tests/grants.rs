@@ -214,7 +214,7 @@ fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
           granted    nothing
           may use    nothing
 
-        To grant what is missing, write into toolgate.toml:
+        To grant the missing requests, write into toolgate.toml:
 
         [plugin.packed]
         component = "sha256:DIGEST"
@@ -250,7 +250,7 @@ fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
     // What is granted has to be there when the host starts.
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("is granted a folder that does not exist"), "{said:?}");
+    assert!(said.err.contains("does not exist, and it is granted to the plugin"), "{said:?}");
 }
 
 #[test]

@@ -183,9 +183,9 @@ fn rules_are_tried_with_their_own_examples() {
         &test(),
         2,
         &expect![[r#"
-        error: rules/large.toml:12:5: the rule large does not fit this call and should: at /value: 1000 is not at least 1001
-        hint: correct the rule or the example; `toolgate policy explain` says what becomes of a call
-        hint: `toolgate config --schema` prints what the file may say
+        error: rules/large.toml:12:5: the rule large does not match this call and should: at /value: 1000 is not at least 1001
+        hint: correct the rule or the example; `toolgate policy explain` explains the rules for a call
+        hint: `toolgate config --schema` prints every key of the file
     "#]],
     );
     fs::write(&file, LARGE.split("match = [").next().unwrap()).unwrap();
@@ -193,9 +193,9 @@ fn rules_are_tried_with_their_own_examples() {
         &test(),
         2,
         &expect![[r#"
-        error: rules/large.toml:2:1: nothing shows that the rule large fits what it is meant for
-        hint: add an example of a call that it fits: `match = [{ tool = "NAME", arguments = { … } }]`
-        hint: `toolgate config --schema` prints what the file may say
+        error: rules/large.toml:2:1: the rule large has no example of a call that it matches
+        hint: add an example: `match = [{ tool = "NAME", arguments = { … } }]`
+        hint: `toolgate config --schema` prints every key of the file
     "#]],
     );
     fs::remove_file(&file).unwrap();

@@ -7,49 +7,49 @@ use crate::wire::{Call, Receipt, Suspension, Turn};
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let is_open = item.state == "open";
     let (tool, plugin) = (text::line(&item.tool), item.plugin.as_deref().map(text::line).unwrap_or_default());
-    let mut text = format!(
+    let mut card = format!(
         "{}  {}  {} ({plugin})\n",
         terminal.style(Style::Strong, &text::line(&item.suspension)),
         terminal.style(if is_open { Style::Open } else { Style::Faint }, &text::line(&item.kind)),
         terminal.style(Style::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
-        text.push_str(&text::block(prompt, "  | "));
+        card.push_str(&text::block(prompt, "  | "));
     }
     if let Some(attempt) = item.in_doubt_attempt {
-        text.push_str(&format!(
+        card.push_str(&format!(
             "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
         ));
     }
-    row(&mut text, "arguments", &text::json_line(item.arguments.get()));
+    row(&mut card, "arguments", &text::json_line(item.arguments.get()));
     if let Some(context) = &item.context {
-        row(&mut text, "context", &text::json_line(context.get()));
+        row(&mut card, "context", &text::json_line(context.get()));
     }
     if let Some(schema) = &item.response_schema {
-        row(&mut text, "answer fits", &text::json_line(schema.get()));
+        row(&mut card, "answer fits", &text::json_line(schema.get()));
     }
     if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && is_open) {
-        row(&mut text, "editable", &text::json_line(&editable.to_string()));
+        row(&mut card, "editable", &text::json_line(&editable.to_string()));
     }
-    row(&mut text, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
-    row(&mut text, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
-    row(&mut text, "digest", &text::line(&item.digest));
+    row(&mut card, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
+    row(&mut card, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
+    row(&mut card, "digest", &text::line(&item.digest));
     if is_open {
         let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
-        row(&mut text, "expires", &format!("{}{}", text::line(&item.expires_at), text::json_line(&then)));
+        row(&mut card, "expires", &format!("{}{}", text::line(&item.expires_at), text::json_line(&then)));
         for command in commands(item) {
-            row(&mut text, "answer with", &terminal.style(Style::Good, &command));
+            row(&mut card, "answer with", &terminal.style(Style::Good, &command));
         }
     }
     if let Some(closed) = &item.closed {
         let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
         let line = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
-        row(&mut text, "ended", &text::line(&line));
+        row(&mut card, "ended", &text::line(&line));
         if let Some(comment) = &closed.comment {
-            text.push_str(&text::block(comment, "  | "));
+            card.push_str(&text::block(comment, "  | "));
         }
     }
-    text
+    card
 }
 
 /// The commands that answer a suspension, to paste.
@@ -87,7 +87,7 @@ fn quoted(word: &str) -> String {
 pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
     let state = text::line(&turn.state);
     let style = if turn.is_settled() { Style::Good } else { Style::Open };
-    let mut text = format!(
+    let mut card = format!(
         "{}  {}  in {}{}\n",
         terminal.style(Style::Strong, &text::line(&turn.turn)),
         terminal.style(style, &state),
@@ -95,15 +95,15 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
     for each in &turn.calls {
-        text.push_str(&call(each, terminal));
+        card.push_str(&call(each, terminal));
     }
     if !turn.pending.is_empty() {
-        text.push_str("\nWaiting:\n");
+        card.push_str("\nWaiting:\n");
         for item in &turn.pending {
-            text.push_str(&suspension(item, terminal));
+            card.push_str(&suspension(item, terminal));
         }
     }
-    text
+    card
 }
 
 fn call(call: &Call, terminal: &Terminal) -> String {
@@ -119,21 +119,21 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     } else {
         ""
     };
-    let mut text = format!(
+    let mut card = format!(
         "  {}  {}  {}{}{trust}\n",
         text::line(&call.id),
         terminal.style(Style::Strong, &text::line(&call.tool)),
         terminal.style(style, &text::line(state)),
         text::line(&by),
     );
-    text.push_str(&format!("      {}\n", text::json_line(call.arguments.get())));
+    card.push_str(&format!("      {}\n", text::json_line(call.arguments.get())));
     if let Some(content) = &call.content {
-        text.push_str(&format!("   => {}\n", text::json_line(content.get())));
+        card.push_str(&format!("   => {}\n", text::json_line(content.get())));
     }
     if let Some(receipt) = &call.receipt {
-        text.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
+        card.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
     }
-    text
+    card
 }
 
 /// The usage of a call, on one line.
@@ -166,8 +166,8 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn row(text: &mut String, name: &str, value: &str) {
-    text.push_str(&format!("  {name:<11} {value}\n"));
+fn row(card: &mut String, name: &str, value: &str) {
+    card.push_str(&format!("  {name:<11} {value}\n"));
 }
 
 /// A JSON string without its quotes. Other values stay as they are.

@@ -67,14 +67,14 @@ impl Report {
         if self.silent {
             return;
         }
-        let mut text = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), text::line(&self.message));
+        let mut output = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), text::line(&self.message));
         for cause in &self.causes {
-            text.push_str(&text::block(cause, "  because: "));
+            output.push_str(&text::block(cause, "  because: "));
         }
         for hint in &self.hints {
-            text.push_str(&format!("{} {}\n", terminal.note_style(Style::Strong, "hint:"), text::line(hint)));
+            output.push_str(&format!("{} {}\n", terminal.note_style(Style::Strong, "hint:"), text::line(hint)));
         }
-        terminal.note(&text);
+        terminal.note(&output);
     }
 }
 

@@ -103,7 +103,7 @@ fn mistakes_are_told_with_what_would_be_right() {
         2,
         &expect![[r#"
         error: there is no folder of plugins at plugins
-        hint: name one with --plugins, or a component's file in the place of the tool
+        hint: name one with --plugins, or name a component's file instead of the tool
     "#]],
     );
     check(
@@ -112,7 +112,7 @@ fn mistakes_are_told_with_what_would_be_right() {
         &expect![[r#"
         error: the arguments are not JSON
           because: key must be a string at line 1 column 2
-        hint: as in '{"text":"to be"}'
+        hint: write them like '{"text":"to be"}'
     "#]],
     );
     check(
@@ -128,7 +128,7 @@ fn mistakes_are_told_with_what_would_be_right() {
         1,
         &expect![[r#"
         error: there is no store in toolgate-data/store
-        hint: name the host's own folder with --data
+        hint: name the host's data folder with --data
     "#]],
     );
     check(
@@ -154,14 +154,14 @@ fn a_configuration_that_means_nothing_is_a_mistake_with_a_place() {
     expect![[r#"
         error: toolgate.toml:1:1: unknown field `polcy`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
         hint: did you mean `policy`?
-        hint: `toolgate config --schema` prints what the file may say
+        hint: `toolgate config --schema` prints every key of the file
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
     std::fs::write(folder.path().join("toolgate.toml"), "listen = \"0.0.0.0:0\"\n").expect("a file");
     let output = toolgate(folder.path(), &["serve"]);
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
         error: the configuration would open the host to other machines at 0.0.0.0:0
-        hint: if that is meant, say it on the command line, too: --listen 0.0.0.0:0
+        hint: if you want that, repeat it on the command line: --listen 0.0.0.0:0
     "#]]
     .assert_eq(&String::from_utf8_lossy(&output.stderr));
 }

@@ -1,11 +1,11 @@
-//! What plugins keep in `wasi:keyvalue` goes into the host's store: the sandbox's trait, over the store's key-value data.
+//! Stores the `wasi:keyvalue` data of plugins in the host's store.
 
 use dispatch::ports::StoreFault;
 use domain::PluginName;
 use sandbox::{BucketError, Buckets, Place, Quota, Swapped};
 use store::{KeyValue, KeyValueError};
 
-/// Each plugin is a namespace of its own.
+/// Each plugin has its own namespace.
 pub(crate) struct StoredBuckets(pub(crate) KeyValue);
 
 impl Buckets for StoredBuckets {
@@ -30,7 +30,7 @@ impl Buckets for StoredBuckets {
     ) -> Result<Vec<String>, BucketError> {
         let mut keys = Vec::new();
         let mut cursor = after.map(|after| after.as_bytes().to_vec());
-        // The store lists no more at a time than it likes; fewer than were asked for means that there are no more.
+        // One page of the store may be shorter than the limit. The last page has no cursor.
         while keys.len() < limit {
             let page =
                 self.0.list(plugin.as_str(), bucket, b"", cursor.as_deref(), limit - keys.len()).map_err(error)?;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_is_as_long_as_asked_for_and_of_one_plugin_alone() {
+    fn a_listing_has_the_asked_length_and_one_plugin() {
         let buckets = StoredBuckets(KeyValue::in_memory());
         let [one, two] = ["one", "two"].map(|name| PluginName::new(name).expect("a name"));
         for number in 0..2_500 {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_swap_that_comes_late_is_told_what_is_there() {
+    fn a_late_swap_returns_the_current_value() {
         let buckets = StoredBuckets(KeyValue::in_memory());
         let plugin = PluginName::new("p").expect("a name");
         let place = Place { plugin: &plugin, bucket: "b", key: "k" };

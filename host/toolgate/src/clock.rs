@@ -1,4 +1,4 @@
-//! The host's time and its ids. The only file of this crate that asks what time it is.
+//! The host's clock and ids. Only this file of the crate reads the time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use dispatch::ports::Clock;
 use domain::Timestamp;
 
-/// The longest sleep at a stretch. The wall clock may be set while somebody sleeps, and this is how soon that is noticed.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// The longest single sleep. The wall clock may be set during a sleep, and the next look notices that.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 /// The wall clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,7 +17,7 @@ pub struct WallClock;
 impl Clock for WallClock {
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     fn now(&self) -> Timestamp {
-        // A clock before 1970 is not set at all; time then begins in 1970.
+        // A clock before 1970 is not set. It counts as 1970.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
@@ -29,12 +29,12 @@ impl Clock for WallClock {
             if left == 0 {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(left).min(LOOK_AGAIN)).await;
+            tokio::time::sleep(Duration::from_millis(left).min(MAX_SLEEP)).await;
         }
     }
 }
 
-/// 128 bits that were never made before and sort by time: a version 7 UUID (RFC 9562).
+/// A new id that sorts by time: a version 7 UUID (RFC 9562).
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this file owns the making of ids")]
 pub fn mint() -> u128 {

@@ -1,4 +1,4 @@
-//! The program that compiles components, and what it may spend on each.
+//! The program that compiles components, and its limits.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,9 +8,9 @@ use sandbox::{ChildCompiler, Compiler};
 
 use crate::config::CompileTable;
 
-/// A program that compiles components: run anew for each, bounded, and stopped when it spends too much.
+/// A program that compiles components. Each component gets its own process with limits on time and memory.
 ///
-/// It has to hand what follows its arguments to [`compile_child`](crate::compile_child) before it does anything else.
+/// The program must pass the arguments after its own to [`compile_child`](crate::compile_child) before it does anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompilerProgram {
     /// The program.
@@ -20,11 +20,10 @@ pub struct CompilerProgram {
 }
 
 impl CompilerProgram {
-    /// This very program, run again with these arguments. It is the file that runs now, even if another one has taken its
-    /// place on disk.
+    /// This program, run again with these arguments. On Linux this is the running file, even if it was replaced on disk.
     ///
     /// # Errors
-    /// When it cannot be found out which program this is.
+    /// When the file of this program cannot be found.
     pub fn itself(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> io::Result<Self> {
         let linked = Path::new("/proc/self/exe");
         let program = if linked.exists() { linked.to_owned() } else { std::env::current_exe()? };
@@ -32,7 +31,7 @@ impl CompilerProgram {
     }
 }
 
-/// The compiler of a host: a process of its own where there is a program for it.
+/// The compiler of a host: a child process if there is a program for it.
 pub(crate) fn compiler(program: Option<CompilerProgram>, table: &CompileTable) -> Compiler {
     match program {
         None => Compiler::InProcess,

@@ -1,7 +1,7 @@
-//! What the operator writes down: `toolgate.toml`. The only place that reads the file and the environment.
+//! The operator's configuration, `toolgate.toml`. Only this module reads the file and the environment.
 //!
-//! The file is strict: a key that means nothing is an error with its line, its column and the key that was probably meant.
-//! Paths in it are relative to the file. What is given on the command line stands over it.
+//! An unknown key is an error with its line, its column and the most similar key. Paths are relative to the file. The command
+//! line overrides the file.
 
 mod approvals;
 mod check;
@@ -11,11 +11,11 @@ mod error;
 mod grants;
 mod limits;
 mod manifest;
-mod place;
 mod policies;
 mod policy;
 mod quota;
 mod secrets;
+mod source;
 mod webhook;
 mod written;
 
@@ -34,7 +34,6 @@ pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
-use place::Source;
 pub use policies::{ComponentTable, PolicyComponent};
 pub use policy::{
     Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PoliciesTable, PolicyTable, RiskName, RuleName,
@@ -45,78 +44,78 @@ use registry::{Holder, PluginSettings};
 use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
+use source::Source;
 pub use webhook::{EventWord, KindWord, LinkTable, WebhookTable};
 
-/// The file that is read if none is named.
+/// The default file.
 pub const FILE: &str = "toolgate.toml";
 
-/// Where the host listens if nobody says otherwise: nobody but this machine can reach it.
+/// The default address. Only this machine can reach it.
 pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
 
-/// The folder of plugins if nobody says otherwise.
+/// The default folder of plugins.
 pub const PLUGINS: &str = "plugins";
 
-/// The host's own folder if nobody says otherwise.
+/// The default data folder.
 pub const DATA: &str = "toolgate-data";
 
-/// The configuration of a host. Everything has a default.
+/// The configuration of a host. Every key has a default.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "toolgate.toml")]
 pub struct Config {
-    /// The address to listen on. Default: "127.0.0.1:7420", which only this machine reaches.
+    /// The address to listen on. Default: "127.0.0.1:7420", which only this machine can reach.
     #[schemars(with = "Option<String>")]
     pub listen: Option<SocketAddr>,
     /// The watched folder of plugins. Default: "plugins".
     pub plugins: Option<PathBuf>,
-    /// The host's own folder: turns, components, compiled code, tokens. Default: "toolgate-data".
+    /// The data folder: turns, components, compiled code, tokens. Default: "toolgate-data".
     pub data: Option<PathBuf>,
-    /// Names under which the host is reached besides its own address, those of a proxy in front for instance. While it
-    /// listens for this machine alone, requests under any other name are refused: they come from a web page that points its
-    /// own name here.
+    /// Host names of the host besides its address, such as the name of a proxy. If the host listens for this machine only, it
+    /// refuses requests under other names: a web page could point its own name at this machine.
     pub hosts: Vec<String>,
-    /// Whether a caller may answer for its own calls.
+    /// Whether a caller can approve its own calls. Default: false.
     pub approve_own_calls: bool,
-    /// The tools whose approval is taken as given when nobody answers and the tool asks for that.
+    /// The tools that can be approved by timeout, if the tool asks for that.
     #[serde(deserialize_with = "tool_names")]
     #[schemars(with = "Vec<String>")]
     pub approve_on_expiry: BTreeSet<ToolName>,
     /// How long a call waits for a client to attach, in milliseconds. Default: 5000.
     pub client_grace_ms: Option<u64>,
-    /// How long a wait takes at most where the tool does not say, in milliseconds. Default: 86400000, a day.
+    /// How long a suspension waits, in milliseconds, if the tool does not say. Default: 86400000, a day.
     pub expires_ms: Option<NonZeroU64>,
-    /// How long a call waits for a free place to run in, in milliseconds. Default: 30000.
+    /// How long a call waits for permission to run, in milliseconds. Default: 30000.
     pub queue_ms: Option<NonZeroU64>,
-    /// The most attempts at one call that a kill of the host interrupts. Default: 5.
+    /// The maximal number of attempts at a call that kills of the host interrupt. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
-    /// The most calls of one turn. Default: 128.
+    /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
-    /// Whether turns may be ephemeral. If not, those that ask for it are written down like any other, so that the audit has every
-    /// call. Default: true.
+    /// Whether turns can be ephemeral. If not, the host stores them like other turns, so that the audit log has every call.
+    /// Default: true.
     pub ephemeral: Option<bool>,
-    /// How many guests may exist at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
+    /// The maximal number of guests at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
     pub pool: Option<NonZeroU32>,
-    /// Whether a component has to carry its declaration in a section (`toolgate pack`), so that nothing of it runs before it
-    /// was judged. Default: false.
+    /// Whether a component must contain its declaration (`toolgate pack`), so that none of it runs before it is checked.
+    /// Default: false.
     pub require_declaration: bool,
-    /// What one component may cost before anything of it runs.
+    /// Limits on compiling one component.
     pub compile: CompileTable,
-    /// What one call of a guest may spend.
+    /// Limits on one call of a guest.
     pub limits: LimitsTable,
-    /// What one principal may have at the host at once.
+    /// Limits on one principal.
     pub quota: QuotasTable,
-    /// What goes with the answers of people.
+    /// Standing approvals and repeated denials.
     pub approvals: ApprovalsTable,
-    /// How long the HTTP door waits for its clients, and how many it lets in.
+    /// Limits on HTTP clients.
     pub door: DoorTable,
-    /// What differs for single plugins, by name.
+    /// Grants and limits of single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
-    /// Rules over calls, beyond what tools declare.
+    /// Rules over calls, in addition to the declarations of tools.
     pub policy: Vec<PolicyTable>,
-    /// Where further rules are.
+    /// Files of rules, and policy components.
     pub policies: PoliciesTable,
-    /// Who outside is told of what waits.
+    /// Receivers of messages about suspensions.
     pub webhook: Vec<WebhookTable>,
     #[serde(skip)]
     #[schemars(skip)]
@@ -129,18 +128,18 @@ pub struct Config {
     source: Source,
 }
 
-/// What the operator decides about one plugin.
+/// The grants and limits of one plugin.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PluginTable {
-    /// Which components its grants are for: the digest of one ("sha256:…"), a list of digests, or "any" for whatever bears
-    /// the name. Required where something is granted.
+    /// The components that get the grants: a digest ("sha256:…"), a list of digests, or "any" for any component of this name.
+    /// Required if there are grants.
     #[schemars(with = "Option<grants::HolderForm>")]
     pub component: Option<HolderTable>,
-    /// What it may use. Nothing is granted that is not listed.
+    /// The grants of the plugin. Nothing is granted that is not listed.
     #[serde(skip_serializing_if = "GrantsTable::is_empty")]
     pub grants: GrantsTable,
-    /// What a call of it may spend, where that differs from the others. Not bound to a component.
+    /// Limits on its calls that differ from the general ones. They apply to every component of the name.
     #[serde(skip_serializing_if = "LimitsTable::is_empty")]
     pub limits: LimitsTable,
 }
@@ -149,7 +148,7 @@ impl Config {
     /// Reads the named file; without a name, `toolgate.toml` if there is one.
     ///
     /// # Errors
-    /// [`ConfigError`] when the file cannot be read or says something that means nothing.
+    /// [`ConfigError`] when the file cannot be read or is invalid.
     pub fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let path = file.unwrap_or(Path::new(FILE));
         let text = match std::fs::read_to_string(path) {
@@ -165,10 +164,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a text; `file` is named in what is wrong with it.
+    /// Parses a text. Errors name `file`.
     ///
     /// # Errors
-    /// [`ConfigError`] with the place of what is wrong.
+    /// [`ConfigError`] with the line and the column.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| ConfigError::at(file, text, &error))?;
         let mut config = Self { source: Source::new(file, text), ..config };
@@ -177,22 +176,21 @@ impl Config {
         Ok(config)
     }
 
-    /// Looks up the values of the secrets that are granted, in the environment and in files, and whether the folders are
-    /// there that are granted.
+    /// Reads the values of granted secrets from the environment and from files, and checks that granted folders exist.
     ///
     /// # Errors
-    /// [`ConfigError`], which names what is missing and shows no value.
+    /// [`ConfigError`], which names the missing secret or folder and shows no value.
     pub fn secrets(&self) -> Result<SecretValues, ConfigError> {
         secrets::look_up(self, &self.source)
     }
 
-    /// The operator's rules over calls: those of this file and of the files that it names.
+    /// The operator's rules: those of this file and of the files that it names.
     #[must_use]
     pub fn operator_rules(&self) -> ::policy::Rules {
         self.operator_rules.clone()
     }
 
-    /// The same rules, with how many examples each was tried with.
+    /// The same rules with the number of examples that each was tested with.
     #[must_use]
     pub fn tried_rules(&self) -> &[TriedRule] {
         &self.tried_rules
@@ -210,7 +208,7 @@ impl Config {
         self.plugins.clone().unwrap_or_else(|| PLUGINS.into())
     }
 
-    /// The host's own folder.
+    /// The data folder.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| DATA.into())
@@ -234,8 +232,8 @@ impl Config {
         }
     }
 
-    /// The settings of the registry, without its folders. Secrets that were not looked up are granted without their values,
-    /// which is enough for whoever only looks at plugins.
+    /// The settings of the registry, without its folders. Secrets without values are granted with a placeholder, which is enough
+    /// for checking plugins.
     #[must_use]
     pub fn registry(&self, data: &Path, secrets: &SecretValues) -> registry::Settings {
         let mut settings = registry::Settings::new(data);
@@ -253,21 +251,20 @@ impl Config {
         settings.rules = self.operator_rules();
         settings.approve_on_expiry = self.approve_on_expiry.clone();
         settings.default_expires =
-            self.expires_ms.map_or(settings.default_expires, |most| Span::from_millis(most.get()));
+            self.expires_ms.map_or(settings.default_expires, |expires| Span::from_millis(expires.get()));
         settings.queue = self.rules().queue;
         settings.require_declaration = self.require_declaration;
         settings
     }
 
-    /// Grants an access to a plugin: to the components that its grants are for already, else to whatever bears the name.
+    /// Grants an access to the components that hold the plugin's grants. If none do, to any component of this name.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         table.component.get_or_insert(HolderTable(Holder::AnyComponent));
         table.grants.add(grant);
     }
 
-    /// Grants accesses to one component of a plugin. What is granted to another component of that name stays with that one
-    /// and is left out.
+    /// Grants accesses to one component of a plugin. Grants of other components of this name are dropped.
     pub fn grant_to(&mut self, plugin: PluginName, component: Digest, grants: &[Grant]) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         if !table.component.as_ref().is_some_and(|HolderTable(holder)| holder.covers(component)) {
@@ -278,24 +275,24 @@ impl Config {
     }
 }
 
-/// Whether the reader of a terminal asked for no colours (no-color.org).
+/// Whether the user wants no colours (no-color.org).
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file reads what the operator says")]
+#[expect(clippy::disallowed_methods, reason = "this module reads the environment")]
 pub fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Where the user's programs keep what they can make again: `XDG_CACHE_HOME`, or `.cache` in the home.
+/// The user's cache folder: in `XDG_CACHE_HOME`, or in `.cache` in the home folder.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file reads what the operator says")]
+#[expect(clippy::disallowed_methods, reason = "this module reads the environment")]
 pub fn user_cache() -> Option<PathBuf> {
-    // As the XDG base directory specification has it, a path that is not from the root counts as none.
+    // The XDG base directory specification ignores relative paths.
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     cache.map(|cache| cache.join("toolgate"))
 }
 
-/// A value that is written as a text and checked as it is read, so that what is wrong with it has a line and a column.
+/// A value that is parsed from a string while the file is read, so that an error has a line and a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Parsed<T>(pub T);
 

@@ -1,5 +1,5 @@
-//! Dynamic policies: the components of the configuration, asked in the sandbox. One that gives no answer has a person asked;
-//! none can make a call go on.
+//! Dynamic policies: components that judge calls in the sandbox. Without an answer of a policy, a person must approve the call.
+//! A policy never allows more than the rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::task::AbortHandle;
 
 use crate::config::{Config, ConfigError, PolicyComponent};
 
-/// Judgements of one policy at once; more wait, as long as the policy may take.
-const AT_ONCE: usize = 16;
+/// The maximal number of simultaneous judgements of one policy. Others wait, at most for the policy's timeout.
+const MAX_CONCURRENT: usize = 16;
 
-/// Loads every policy of the configuration. Compiling takes a while, and happens where nobody is kept waiting.
+/// Loads every policy of the configuration. It compiles them on blocking threads, because that takes a while.
 ///
 /// # Errors
-/// [`ConfigError`], which names the line of the first one that cannot be used.
+/// [`ConfigError`] with the line of the first policy that cannot be used.
 pub(crate) async fn open(
     config: &Config,
     sandbox: &Sandbox,
@@ -36,9 +36,9 @@ pub(crate) async fn open(
         let loaded = tokio::task::spawn_blocking(move || compiling.load_policy(digest, &bytes)).await;
         let loaded = loaded.unwrap_or_else(|error| Err(sandbox::LoadError::Crashed(error.to_string()).into()));
         let policy = loaded.map_err(|error| config.policy_refused(position, &error))?;
-        tracing::info!(policy = &*name, component = %digest, "a policy judges calls");
-        let (guests, places) = (guests.clone(), Arc::new(Semaphore::new(AT_ONCE)));
-        guards.push(Arc::new(Guard { name, tools, plugin, caller, time, settings, needs, policy, guests, places }));
+        tracing::info!(policy = &*name, component = %digest, "a policy is loaded");
+        let (guests, permits) = (guests.clone(), Arc::new(Semaphore::new(MAX_CONCURRENT)));
+        guards.push(Arc::new(Guard { name, tools, plugin, caller, time, settings, needs, policy, guests, permits }));
     }
     Ok(guards)
 }
@@ -54,7 +54,7 @@ struct Guard {
     needs: Arc<[Need]>,
     policy: Policy,
     guests: runtime::Handle,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 #[async_trait]
@@ -77,7 +77,7 @@ impl Dynamic for Guard {
             Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: Rule::Deny, ..self.asks(reason, None) },
             Err(NoAnswer { why, detail }) => {
                 let (policy, tool) = (&*self.name, question.live.tool.name.as_str());
-                tracing::warn!(policy, tool, why, detail, "a policy could not be asked, so a person is");
+                tracing::warn!(policy, tool, why, detail, "a policy did not answer, so a person must approve");
                 let reason = format!("the policy {policy} could not be asked: {why}");
                 Verdict { policy_failed: true, ..self.asks(Some(reason), None) }
             }
@@ -97,24 +97,24 @@ impl Guard {
         }
     }
 
-    /// Asks on the guests' threads: a policy keeps its thread for up to a millisecond at a time.
+    /// Asks on the guests' threads: a policy can block its thread for up to a millisecond at a time.
     async fn ask(&self, question: &Question) -> Result<PolicyAnswer, NoAnswer> {
-        let asked = self.question(question)?;
-        let (policy, time, places) = (self.policy.clone(), self.time, self.places.clone());
+        let question = self.question(question)?;
+        let (policy, time, permits) = (self.policy.clone(), self.time, self.permits.clone());
         let lines = Arc::new(Lines(self.name.clone()));
         let task = self.guests.spawn(async move {
-            let place = tokio::time::timeout(Duration::from_millis(time.millis()), places.acquire_owned()).await;
-            let Ok(Ok(_place)) = place else {
-                return Err(no_answer("it judges as many calls as it may at once, and none of them ended in time"));
+            let permit = tokio::time::timeout(Duration::from_millis(time.millis()), permits.acquire_owned()).await;
+            let Ok(Ok(_permit)) = permit else {
+                return Err(no_answer("it is busy with the maximal number of calls, and none of them ended in time"));
             };
-            policy.judge(&asked, time, lines).await
+            policy.judge(&question, time, lines).await
         });
         let _stop = StopOnDrop(task.abort_handle());
         task.await.unwrap_or_else(|_| Err(no_answer("the host failed while it asked")))
     }
 
-    /// What the policy is told. A text that two readers could read in two ways is not put before it: the tool might read the
-    /// other one.
+    /// The question for the policy. It must not contain JSON that two parsers can read differently: the tool might read the
+    /// other meaning.
     fn question(&self, question: &Question) -> Result<PolicyQuestion, NoAnswer> {
         unambiguous("arguments", &question.arguments)?;
         question.context.as_ref().map_or(Ok(()), |context| unambiguous("context", context))?;
@@ -147,18 +147,17 @@ impl Guard {
     }
 }
 
-/// The doors refuse such texts already; a program that embeds the host may not.
+/// The HTTP API refuses such JSON already. A program that embeds the host may not.
 fn unambiguous(what: &str, text: &Json) -> Result<(), NoAnswer> {
-    let read = Exact::parse(text.as_str());
-    read.map(drop)
-        .ok_or_else(|| no_answer(&format!("in the {what} a member is there twice, or they are nested too deeply")))
+    let parsed = Exact::parse(text.as_str());
+    parsed.map(drop).ok_or_else(|| no_answer(&format!("the {what} have a duplicate key, or are nested too deeply")))
 }
 
 fn no_answer(why: &str) -> NoAnswer {
     NoAnswer { why: why.to_owned(), detail: None }
 }
 
-/// What a policy logs, in the host's log under its name. The sandbox bounds how much that is.
+/// Writes the log lines of a policy into the host's log. The sandbox limits their size.
 struct Lines(Arc<str>);
 
 impl Sink for Lines {
@@ -174,7 +173,7 @@ impl Sink for Lines {
     }
 }
 
-/// Ends a task that nobody waits for any more.
+/// Stops a task when its caller stops waiting.
 struct StopOnDrop(AbortHandle);
 
 impl Drop for StopOnDrop {
@@ -189,11 +188,11 @@ mod tests {
 
     #[test]
     fn what_can_be_read_in_two_ways_is_not_put_before_a_policy() {
-        let said = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
-        assert_eq!(said(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
-        let why = "in the arguments a member is there twice, or they are nested too deeply";
+        let judged = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
+        assert_eq!(judged(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
+        let why = "the arguments have a duplicate key, or are nested too deeply";
         for text in [r#"{"a": 1, "a": 1}"#, r#"{"a": {"b": 1, "\u0062": 2}}"#, &"[".repeat(1000)] {
-            assert_eq!(said(text), Err(why.to_owned()), "{text}");
+            assert_eq!(judged(text), Err(why.to_owned()), "{text}");
         }
     }
 }

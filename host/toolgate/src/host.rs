@@ -28,7 +28,7 @@ pub struct Host {
     pub(crate) registry: Registry,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Arc<Combined>,
-    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API changes plugins in a name"))]
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
     pub(crate) running: Running,

@@ -1,5 +1,5 @@
-//! The host's own key for sessions and links: made at the first start, kept in the data folder, readable by its owner alone.
-//! Whoever removes it ends all sessions and links.
+//! The host's key for sessions and one-time links. The first start makes it in the data folder, and only its owner can read it.
+//! Without the file, all sessions and links become invalid.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,15 +10,18 @@ use server::SigningKey;
 /// The file's name in the data folder.
 const FILE: &str = "session-key";
 
-/// The key, which is made if there is none.
+/// Reads the key, or makes it at the first start.
 ///
 /// # Errors
-/// When the file cannot be read or written, or holds something else.
+/// When the file cannot be read or written, or does not contain a key.
 pub(crate) fn signing_key(folder: &Path) -> io::Result<SigningKey> {
     let path = folder.join(FILE);
     let bits = match std::fs::read(&path) {
         Ok(bits) => bits.try_into().map_err(|_| {
-            io::Error::other(format!("{} holds no key; remove it, and all sessions and links end", path.display()))
+            io::Error::other(format!(
+                "{} does not contain a key; if you remove it, all sessions and links become invalid",
+                path.display()
+            ))
         })?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(folder, &path)?,
         Err(error) => return Err(error),
@@ -26,7 +29,7 @@ pub(crate) fn signing_key(folder: &Path) -> io::Result<SigningKey> {
     Ok(SigningKey::new(bits))
 }
 
-/// A key is in its place whole or not at all: a start that is killed in between makes another.
+/// The rename makes the key complete or absent: after a kill in between, the next start makes another.
 fn make(folder: &Path, path: &Path) -> io::Result<[u8; 32]> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits).map_err(io::Error::other)?;
@@ -39,7 +42,7 @@ fn make(folder: &Path, path: &Path) -> io::Result<[u8; 32]> {
     Ok(bits)
 }
 
-/// A new, empty file that nobody but its owner can read, in the place of one that may be there.
+/// Makes a new, empty file that only its owner can read. It replaces an old file.
 pub(crate) fn private(path: &Path) -> io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_made_once_and_is_its_owners_alone() {
+    fn the_key_is_made_once_and_only_its_owner_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
         signing_key(folder.path()).unwrap();
         let path = folder.path().join(FILE);
@@ -68,6 +71,6 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777, 0o600);
         std::fs::write(&path, "short").unwrap();
-        assert!(signing_key(folder.path()).is_err(), "half a key is not taken for one");
+        assert!(signing_key(folder.path()).is_err(), "half a key is refused");
     }
 }

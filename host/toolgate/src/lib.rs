@@ -27,8 +27,6 @@ mod compiler;
 pub mod config;
 #[cfg(feature = "server")]
 pub mod doors;
-#[cfg(feature = "server")]
-mod ended;
 mod error;
 mod folder;
 mod guards;
@@ -39,6 +37,8 @@ mod keys;
 mod links;
 mod reach;
 mod record;
+#[cfg(feature = "server")]
+mod revoked;
 mod sandboxes;
 #[cfg(feature = "server")]
 pub mod tokens;

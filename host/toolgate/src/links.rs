@@ -1,4 +1,4 @@
-//! One-time links for webhooks: made with the host's own key when a message is sent, and good for whoever holds a token then.
+//! One-time links for webhooks. The host makes a link when it sends a message; the link's principal must hold a token then.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use webhook::Link;
 use crate::keys;
 use crate::tokens::Tokens;
 
-/// Makes links of this host.
+/// Makes the links of this host.
 struct HostLinks(server::Links);
 
 /// The links of the host on this data folder, made with its key and for the holders of its tokens.
@@ -25,9 +25,9 @@ pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dy
 
 #[async_trait]
 impl webhook::Links for HostLinks {
-    async fn link(&self, webhook: &str, suspension: SuspensionId, wanted: &Link) -> Result<Option<String>, String> {
-        let made = self.0.of_webhook(webhook, suspension, &wanted.principal, wanted.ttl).await;
+    async fn link(&self, webhook: &str, suspension: SuspensionId, request: &Link) -> Result<Option<String>, String> {
+        let made = self.0.of_webhook(webhook, suspension, &request.principal, request.ttl).await;
         let made = made.map_err(|error| error.to_string())?;
-        Ok(made.map(|link| format!("{}{}", wanted.base.as_str().trim_end_matches('/'), link.path)))
+        Ok(made.map(|link| format!("{}{}", request.base.as_str().trim_end_matches('/'), link.path)))
     }
 }

@@ -1,4 +1,4 @@
-//! Where the host itself connects to: what webhooks name is looked up and filtered as what guests name is.
+//! The addresses that webhooks can connect to. They are looked up and filtered like the addresses of guests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use sandbox::{Reach, Resolver, may_reach};
 use url::Host;
 use webhook::Addresses;
 
-/// Addresses of one name that are tried.
-const MOST_ADDRESSES: usize = 8;
+/// The maximal number of addresses per name that are tried.
+const MAX_ADDRESSES: usize = 8;
 
-/// The names that the operating system knows.
+/// Looks names up with the resolver of the operating system.
 pub(crate) struct Lookups(pub(crate) Arc<dyn Resolver>);
 
 #[async_trait]
@@ -25,19 +25,19 @@ impl Addresses for Lookups {
                 found.map_err(|error| format!("the name {name} has no address: {error}"))?
             }
         };
-        admitted(&found, port, private)
+        allowed(&found, port, private)
     }
 }
 
-/// What may be connected to of what was found: never none.
-fn admitted(found: &[IpAddr], port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
+/// The addresses that a webhook can connect to, or an error if there is none.
+fn allowed(found: &[IpAddr], port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
     let reach = if private { Reach::Private } else { Reach::Public };
-    let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MOST_ADDRESSES);
+    let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);
     let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
     match (found.first(), allowed.is_empty()) {
         (_, false) => Ok(allowed),
         (None, true) => Err("the name has no address".to_owned()),
-        (Some(address), true) if private => Err(format!("{address} is an address that no request is sent to")),
+        (Some(address), true) if private => Err(format!("requests to {address} are not allowed")),
         (Some(address), true) => {
             Err(format!("{address} is not a public address; `private = true` allows those of your own network"))
         }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_public_addresses_are_connected_to_unless_the_operator_says_otherwise() {
+    async fn webhooks_reach_private_addresses_only_if_allowed() {
         const MIXED: &[&str] = &["10.0.0.1", "1.1.1.1", "169.254.169.254", "2606:4700::1111"];
         for (url, of_the_name, public, private) in [
             (
@@ -76,7 +76,7 @@ mod tests {
             ("https://hooks.test:8443", &["10.0.0.1"], "refused", "10.0.0.1:8443"),
             ("https://hooks.test", &["169.254.169.254"], "refused", "refused"),
             ("https://hooks.test", &[], "refused", "refused"),
-            // An address in the URL is looked up nowhere, and filtered all the same, however it is written.
+            // An address in the URL is not looked up, but it is filtered in every notation.
             ("https://127.0.0.1", &["1.1.1.1"], "refused", "127.0.0.1:443"),
             ("http://0x7f.1:81", &["1.1.1.1"], "refused", "127.0.0.1:81"),
             ("https://2130706433", &["1.1.1.1"], "refused", "127.0.0.1:443"),
@@ -87,10 +87,10 @@ mod tests {
         ] {
             let parsed = Url::parse(url).expect(url);
             let (host, port) = (parsed.host().expect(url).to_owned(), parsed.port_or_known_default().expect(url));
-            for (may_be_private, wanted) in [(false, public), (true, private)] {
+            for (may_be_private, expected) in [(false, public), (true, private)] {
                 let found = Lookups(Arc::new(Fixed(of_the_name))).of(host.clone(), port, may_be_private).await;
                 let found = found.map(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
-                assert_eq!(found.as_deref().unwrap_or("refused"), wanted, "{url} private: {may_be_private}");
+                assert_eq!(found.as_deref().unwrap_or("refused"), expected, "{url} private: {may_be_private}");
             }
         }
     }

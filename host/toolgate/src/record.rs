@@ -1,4 +1,4 @@
-//! What becomes of plugins is written down: the registry tells, and the core records it, with who did it.
+//! Records changes of plugins in the audit log, with the principal that made them. Also removes unused components.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use domain::{Digest, PluginEvent, PluginName, PrincipalId, Turn};
 use registry::Registry;
 use tokio::sync::mpsc;
 
-/// How often components that no call needs any more are removed.
-const COLLECT: Duration = Duration::from_secs(60 * 60);
+/// How often unused components are removed.
+const INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// How many unfinished turns are looked at in one go.
+/// How many unfinished turns are read at once.
 const PAGE: usize = 500;
 
-/// Who is changing which plugin through a door. What changes in the folder is nobody's doing that we know.
+/// The principals that are changing plugins over the HTTP API. A change in the folder has no known principal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actors(Arc<Mutex<HashMap<PluginName, PrincipalId>>>);
 
 impl Actors {
-    /// Until the value is dropped, what becomes of the plugin is this principal's doing.
-    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API changes plugins in a name"))]
+    /// Until the value is dropped, changes of the plugin are recorded with this principal.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) fn acting(&self, plugin: &PluginName, by: PrincipalId) -> Acting {
         self.lock().insert(plugin.clone(), by);
         Acting { actors: self.clone(), plugin: plugin.clone() }
@@ -37,7 +37,7 @@ impl Actors {
     }
 }
 
-/// Somebody is changing a plugin.
+/// A change of a plugin by a principal.
 pub(crate) struct Acting {
     actors: Actors,
     plugin: PluginName,
@@ -49,33 +49,33 @@ impl Drop for Acting {
     }
 }
 
-/// What the registry tells, on its way to the core. The registry is there first, so what it tells meanwhile waits here.
-pub(crate) type Told = mpsc::UnboundedReceiver<PluginEvent>;
+/// Events of the registry. The registry starts before the core, so its first events wait here.
+pub(crate) type Changes = mpsc::UnboundedReceiver<PluginEvent>;
 
-/// A registry's events, and where they come out.
-pub(crate) fn events(actors: Actors) -> (registry::Events, Told) {
-    let (sender, told) = mpsc::unbounded_channel();
+/// The sink for a registry's events, and the receiver of them.
+pub(crate) fn events(actors: Actors) -> (registry::Events, Changes) {
+    let (sender, changes) = mpsc::unbounded_channel();
     let events = Arc::new(move |event: PluginEvent| {
         let by = actors.of(&event.plugin);
-        // Nobody listens once the host is closing; what then becomes of plugins is told anew at the next start.
+        // A closing host has no receiver. The next start reports the plugins again.
         let _ = sender.send(PluginEvent { by, ..event });
     });
-    (events, told)
+    (events, changes)
 }
 
-/// Records what is told, in its order.
-pub(crate) async fn record(mut told: Told, handle: Handle) {
-    while let Some(event) = told.recv().await {
+/// Records the changes in their order.
+pub(crate) async fn record(mut changes: Changes, handle: Handle) {
+    while let Some(event) = changes.recv().await {
         let plugin = event.plugin.clone();
         if let Err(error) = handle.plugin_changed(event).await {
-            tracing::error!(%plugin, %error, "what became of a plugin could not be recorded");
+            tracing::error!(%plugin, %error, "a change of a plugin could not be recorded in the audit log");
         }
     }
 }
 
-/// Removes components that no unfinished turn needs, at the start and then now and again.
+/// Removes components that no unfinished turn needs: at the start, and then at intervals.
 pub(crate) async fn collect(store: Arc<dyn Store>, registry: Registry) {
-    let mut now = tokio::time::interval(COLLECT);
+    let mut now = tokio::time::interval(INTERVAL);
     loop {
         now.tick().await;
         let removed = match in_use(store.as_ref()).await {
@@ -83,7 +83,7 @@ pub(crate) async fn collect(store: Arc<dyn Store>, registry: Registry) {
             Err(fault) => Err(fault.to_string()),
         };
         match removed {
-            Ok(removed) => tracing::debug!(removed, "components that no call needs are gone"),
+            Ok(removed) => tracing::debug!(removed, "removed components that no call needs"),
             Err(error) => tracing::warn!(error, "components that no call needs could not be removed"),
         }
     }

@@ -1,8 +1,8 @@
-//! Bearer tokens: who holds which, and what they may do.
+//! Bearer tokens with their holders and roles.
 //!
-//! `<data>/tokens.json` keeps the SHA-256 of each token and never the token. A token is 256 random bits, so a hash without
-//! salt and stretching is as good as one with. The file is replaced as a whole, and each authentication looks whether it
-//! was: a token that is made or revoked while the host runs counts from the next request on.
+//! `<data>/tokens.json` has the SHA-256 of each token and never the token. A token has 256 random bits, so its hash needs no
+//! salt and no stretching. A change replaces the file, and each authentication checks for that: a running host sees a new or
+//! revoked token at the next request.
 
 mod file;
 
@@ -22,48 +22,48 @@ use subtle::ConstantTimeEq as _;
 
 use crate::keys::private;
 
-/// What every token begins with, so that one that leaked is recognised for what it is.
+/// The prefix of every token, by which scanners recognise a leaked one.
 const PREFIX: &str = "tg_";
 
-/// The most tokens of a host. Each authentication compares with all of them.
-const MOST: usize = 10_000;
+/// The maximal number of tokens. Each authentication compares with all of them.
+const MAX_TOKENS: usize = 10_000;
 
 /// Why tokens could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file system.
+    /// A file operation failed.
     #[error("could not {attempted} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation.
         attempted: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The reason.
         #[source]
         reason: io::Error,
     },
-    /// The file holds something else.
-    #[error("{} does not hold tokens that this version of toolgate can read: {reason}", path.display())]
+    /// The file cannot be parsed.
+    #[error("this version of toolgate cannot read the tokens in {}: {reason}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The operating system gave no randomness.
-    #[error("the operating system gave no randomness: {0}")]
+    /// The operating system has no random bytes.
+    #[error("the operating system has no random bytes: {0}")]
     NoRandomness(getrandom::Error),
-    /// There is such a token already.
-    #[error("there is a token with the name {0} already; revoke it first, or choose another name")]
+    /// Another token has this name.
+    #[error("another token has the name {0}; revoke it first, or choose another name")]
     NameTaken(PrincipalId),
-    /// The name is the host's own.
-    #[error("the name {0} is the host's own, under which it acts when nobody does; choose another")]
+    /// The host uses this name for its own actions.
+    #[error("the host uses the name {0} for its own actions; choose another")]
     NameReserved(PrincipalId),
     /// There is no such token.
     #[error("there is no token with the name {0}")]
     Unknown(PrincipalId),
-    /// There are too many.
-    #[error("there are {MOST} tokens, and a host keeps no more; revoke some")]
+    /// The maximal number of tokens is reached.
+    #[error("there are {MAX_TOKENS} tokens, which is the maximum; revoke some")]
     TooMany,
 }
 
@@ -75,23 +75,23 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The tokens in a host's own folder. None yet is fine.
+    /// The tokens in a data folder. The file may be missing.
     ///
     /// # Errors
-    /// When there is a file that cannot be read.
+    /// When the file exists and cannot be read.
     pub fn open(folder: &Path) -> Result<Self, TokenError> {
         let tokens = Self { folder: folder.to_owned(), known: RwLock::default() };
         tokens.refresh()?;
         Ok(tokens)
     }
 
-    /// The file in which the first admin token is kept, for the programs of whoever may read the folder.
+    /// The file with the first admin token, for programs that can read the data folder.
     #[must_use]
     pub fn admin_file(folder: &Path) -> PathBuf {
         folder.join("admin-token")
     }
 
-    /// Makes the first admin token and keeps it beside the others, unless there is or was one. Whether it did.
+    /// Makes the first admin token and writes it into the data folder, unless there is or was one. Returns whether it did.
     ///
     /// # Errors
     /// [`TokenError`].
@@ -102,7 +102,7 @@ impl Tokens {
             return Ok(false);
         }
         let token = new_token()?;
-        // Written before it counts: a start that is killed in between begins anew and leaves no token that nobody has.
+        // The token is written before it is valid. So a kill in between leaves no valid token that nobody has.
         let path = Self::admin_file(&self.folder);
         let written = private(&path).and_then(|mut file| {
             file.write_all(format!("{token}\n").as_bytes())?;
@@ -122,10 +122,10 @@ impl Tokens {
         Ok(true)
     }
 
-    /// Makes a token. This is the only time that anybody sees it.
+    /// Makes a token. It cannot be read again later.
     ///
     /// # Errors
-    /// [`TokenError`]; nothing has changed.
+    /// [`TokenError`]. Then nothing has changed.
     pub fn create(&self, holder: Holder) -> Result<String, TokenError> {
         let token = new_token()?;
         self.add(holder, &token)?;
@@ -133,7 +133,7 @@ impl Tokens {
     }
 
     fn add(&self, holder: Holder, token: &str) -> Result<(), TokenError> {
-        // Its answers would look like expiries.
+        // Answers under this name would look like expiries.
         if holder.name == PrincipalId::system() {
             return Err(TokenError::NameReserved(holder.name));
         }
@@ -141,7 +141,7 @@ impl Tokens {
             if content.tokens.iter().any(|(known, _)| known.name == holder.name) {
                 return Err(TokenError::NameTaken(holder.name.clone()));
             }
-            if content.tokens.len() >= MOST {
+            if content.tokens.len() >= MAX_TOKENS {
                 return Err(TokenError::TooMany);
             }
             content.tokens.push((holder, digest(token)));
@@ -149,11 +149,11 @@ impl Tokens {
         })
     }
 
-    /// Revokes the token of this name. It counts no more from the next request on, and event streams that are open under it
-    /// end as soon as they look again (`door.recheck_ms`).
+    /// Revokes the token of this name. The next request with it is refused. Its open event streams end at their next check
+    /// (`door.recheck_ms`).
     ///
     /// # Errors
-    /// [`TokenError`]; nothing has changed.
+    /// [`TokenError`]. Then nothing has changed.
     pub fn revoke(&self, name: &PrincipalId) -> Result<(), TokenError> {
         self.change(|content| {
             let before = content.tokens.len();
@@ -162,7 +162,7 @@ impl Tokens {
         })
     }
 
-    /// Who holds tokens, in the order of their making.
+    /// The holders of tokens, oldest token first.
     ///
     /// # Errors
     /// [`TokenError`].
@@ -172,16 +172,16 @@ impl Tokens {
         Ok(known.1.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
 
-    /// The last token that is the one that is asked for; no two are.
-    fn last(&self, is_it: impl Fn(&Holder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
+    /// The last token that matches. At most one does.
+    fn last(&self, matches: impl Fn(&Holder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the tokens cannot be read, so nobody is let in");
+            tracing::error!(%error, "the tokens cannot be read, so every request is refused");
             return None;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
         for (holder, digest) in &known.1.tokens {
-            if is_it(holder, digest) {
+            if matches(holder, digest) {
                 found = Some((holder, digest));
             }
         }
@@ -192,7 +192,7 @@ impl Tokens {
         self.folder.join("tokens.json")
     }
 
-    /// Reads the file anew if it is another than before.
+    /// Reads the file again if it was replaced.
     fn refresh(&self) -> Result<(), TokenError> {
         let path = self.path();
         let stamp =
@@ -205,7 +205,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Changes the file under a lock that programs share, so that two changes at once both count.
+    /// Changes the file under a lock that programs share, so that simultaneous changes are all kept.
     fn change(&self, change: impl FnOnce(&mut Content) -> Result<(), TokenError>) -> Result<(), TokenError> {
         let io = |attempted, path: &Path| {
             let path = path.to_owned();
@@ -225,7 +225,7 @@ impl Tokens {
     }
 }
 
-/// While the file cannot be read, nobody is known.
+/// While the file cannot be read, no token is valid.
 impl Authenticate for Tokens {
     fn principal(&self, token: &str) -> Option<Principal> {
         self.holder(Digest::from_bytes(digest(token)))

@@ -81,7 +81,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let head = dispatch::begin(store.as_ref(), clock.as_ref(), start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     let actors = Actors::default();
-    let (events, told) = record::events(actors.clone());
+    let (events, changes) = record::events(actors.clone());
     let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
 
     let policy = Arc::new(Combined::new(plan.config.operator_rules(), guards));
@@ -100,7 +100,7 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     });
     let handle = core.handle();
     let mut tasks = vec![
-        tokio::spawn(record::record(told, handle.clone())),
+        tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
     // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.

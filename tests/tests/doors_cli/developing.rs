@@ -42,7 +42,7 @@ fn what_is_changed_is_built_loaded_and_called() {
     assert_ne!(first, second, "what the running host is given is what was built");
 
     fs::write(&source, "nonsense").unwrap();
-    assert_eq!(dev.round(), ["not loaded: what was loaded before stays"]);
+    assert_eq!(dev.round(), ["not loaded: the previous component stays loaded"]);
     let errors = dev.errors();
     assert!(errors.contains("error: compiling the plugin failed") && errors.contains("src/lib.rs:1:1"), "{errors}");
     assert_eq!(fs::read(host.plugin_file("watched")).unwrap(), second);

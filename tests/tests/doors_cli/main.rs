@@ -219,7 +219,7 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
           digest      sha256:DIGEST
           ended       approve by alice at TIME
           | friendlier
-        answered susp_ID: approve (it was answered so before)
+        answered susp_ID: approve (the same answer was recorded before)
     "#]],
     );
     check(
@@ -227,7 +227,7 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
         1,
         &expect![[r#"
         error: this question is no longer open: approve
-          because: it ended with `approve` by alice at TIME
+          because: it was closed with `approve` by alice at TIME
         hint: `toolgate pending` lists what waits
     "#]],
     );

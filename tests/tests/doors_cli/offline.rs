@@ -134,7 +134,7 @@ fn config_says_what_it_means() {
         &expect![[r#"
             error: wrong.toml:2:1: unknown field `time`, expected one of `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             hint: did you mean `time_ms`?
-            hint: `toolgate config --schema` prints what the file may say
+            hint: `toolgate config --schema` prints every key of the file
         "#]],
     );
 }
@@ -158,7 +158,7 @@ fn tokens_are_listed_without_being_shown() {
         &host.cli(None, &["token", "create", "--name", "agent", "--role", "caller"]),
         1,
         &expect![[r#"
-        error: there is a token with the name agent already; revoke it first, or choose another name
+        error: another token has the name agent; revoke it first, or choose another name
     "#]],
     );
 }

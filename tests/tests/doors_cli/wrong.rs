@@ -8,7 +8,7 @@ use toolgate_tests::host::Setup;
 use crate::{completion, file, function};
 
 /// What to do about it.
-const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
+const BUILD: &str = "; `toolgate build` makes a component from a plugin's folder";
 
 #[test]
 fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
@@ -36,8 +36,8 @@ fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
     for (before, behind) in commands {
         let said = host.cli(None, &[before, &["folder.wasm"], behind].concat());
         assert_eq!(said.code, 2, "{before:?}: {said:?}");
-        assert!(said.err.contains("error: folder.wasm is a folder, and no component"), "{before:?}: {said:?}");
-        assert!(said.err.contains("hint: `toolgate build` makes a component of a plugin's folder"), "{said:?}");
+        assert!(said.err.contains("error: folder.wasm is a folder and not a component"), "{before:?}: {said:?}");
+        assert!(said.err.contains("hint: `toolgate build` makes a component from a plugin's folder"), "{said:?}");
     }
     assert!(!host.folder().join("out.wasm").exists());
     // Nothing can be said of its interface or its imports.

@@ -50,7 +50,7 @@ fn check(trial: &Trial) {
     let live = fs::read(host.plugin_file("hello")).unwrap();
     let _ = dev.errors();
     change(&plugin.join(trial.source), trial.broken);
-    let refused = ["not loaded: what was loaded before stays"];
+    let refused = ["not loaded: the previous component stays loaded"];
     assert_eq!(dev.round(), refused);
     let errors = dev.errors();
     assert!(errors.contains(trial.place), "{} is not in: {errors}", trial.place);
@@ -190,7 +190,7 @@ fn a_host_that_runs_is_given_what_is_built() {
     loaded();
     assert_eq!(count(), 10);
     change(&source, ("uint64_t words = 7;", "uint64_t words = ;"));
-    assert_eq!(dev.round(), ["not loaded: what was loaded before stays"]);
+    assert_eq!(dev.round(), ["not loaded: the previous component stays loaded"]);
     assert_eq!(count(), 10);
     // Where there is no such folder nothing is lost but the copy.
     fs::rename(host.folder().join("plugins"), host.folder().join("elsewhere")).unwrap();

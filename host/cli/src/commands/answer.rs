@@ -64,7 +64,7 @@ impl Run for Answer {
                 .hint(format!("toolgate deny {id}")));
         }
         let decision = match (&self.decision, &self.error) {
-            (Some(decision), _) => decision,
+            (Some(decision), _) => decision.as_str(),
             (None, Some(_)) => "error",
             (None, None) => shown.allowed.first().map_or("answer", String::as_str),
         };

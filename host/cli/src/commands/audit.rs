@@ -98,7 +98,7 @@ impl Audit {
 
 /// One line for the entry, and one indented line for each tool, finding, grant and revocation.
 fn lines(entry: &AuditEntry) -> String {
-    let mut text = format!("{}  {}  {}  {}", entry.position, entry.at, entry.by, entry.action);
+    let mut line = format!("{}  {}  {}  {}", entry.position, entry.at, entry.by, entry.action);
     let attempt = entry.attempt.map(|attempt| attempt.to_string());
     let members = [
         ("", &entry.subject),
@@ -119,25 +119,25 @@ fn lines(entry: &AuditEntry) -> String {
     ];
     for (name, value) in members {
         if let Some(value) = value {
-            let _ = write!(text, "  {name}{value}");
+            let _ = write!(line, "  {name}{value}");
         }
     }
-    let mut text = text::line(&text).into_owned();
+    let mut line = text::line(&line).into_owned();
     if let Some(answer) = &entry.answer {
-        let _ = write!(text, "  \"{}\"", text::line(answer));
+        let _ = write!(line, "  \"{}\"", text::line(answer));
     }
     if let Some(edited) = &entry.edited {
-        let _ = write!(text, "  with {}", text::json_line(edited.get()));
+        let _ = write!(line, "  with {}", text::json_line(edited.get()));
     }
     if let Some(comment) = &entry.comment {
-        let _ = write!(text, "  \"{}\"", text::line(comment));
+        let _ = write!(line, "  \"{}\"", text::line(comment));
     }
     let many =
         [("tool", &entry.tools), ("finding", &entry.findings), ("granted", &entry.grants), ("revoked", &entry.revoked)];
     for (name, values) in many {
         for value in values {
-            let _ = write!(text, "\n    {name}: {}", text::line(value));
+            let _ = write!(line, "\n    {name}: {}", text::line(value));
         }
     }
-    text
+    line
 }

@@ -94,18 +94,18 @@ impl Run for Call {
 
 /// The words after the target: a tool, arguments, both or none.
 fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
-    let (tool, text) = match rest {
-        [tool, text] => (Some(tool.as_str()), text.as_str()),
+    let (tool, json) = match rest {
+        [tool, json] => (Some(tool.as_str()), json.as_str()),
         [one] if one.trim_start().starts_with('{') => (None, one.as_str()),
         [one] => (Some(one.as_str()), "{}"),
         _ => (None, "{}"),
     };
-    Ok((tool, arguments(text)?))
+    Ok((tool, arguments(json)?))
 }
 
 /// Checks arguments and keeps them as they were typed.
-pub(super) fn arguments(text: &str) -> Result<Json, Report> {
-    let arguments: &RawValue = serde_json::from_str(text).map_err(|error| {
+pub(super) fn arguments(json: &str) -> Result<Json, Report> {
+    let arguments: &RawValue = serde_json::from_str(json).map_err(|error| {
         Report::new(Exit::Usage, "the arguments are not JSON")
             .because(error)
             .hint("write them like '{\"text\":\"to be\"}'")
@@ -281,7 +281,7 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
 }
 
 fn print(item: &Item, terminal: &Terminal) {
-    let text = match item {
+    let line = match item {
         Item::Live(Live::Progress { progress, .. }) => {
             let part = progress.fraction.map_or_else(String::new, |part| format!("{:3.0} % ", part * 100.0));
             format!("{part}{}", progress.message)
@@ -289,5 +289,5 @@ fn print(item: &Item, terminal: &Terminal) {
         Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
         _ => return,
     };
-    terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(&text))));
+    terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(&line))));
 }

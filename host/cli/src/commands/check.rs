@@ -129,21 +129,21 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
             .iter()
             .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
             .collect();
-        let mut text = format!("{} {file}: {}\n", terminal.style(Style::Good, "fine"), tools.join(", "));
-        text.push_str(&against);
-        text.push_str(&grants::summary(&report.access, terminal));
-        return text.trim_end().to_owned();
+        let mut output = format!("{} {file}: {}\n", terminal.style(Style::Good, "fine"), tools.join(", "));
+        output.push_str(&against);
+        output.push_str(&grants::summary(&report.access, terminal));
+        return output.trim_end().to_owned();
     }
-    let mut text = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(report));
+    let mut output = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(report));
     for finding in &report.findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
         let rule = terminal.style(Style::Strong, finding.rule.as_str());
-        text.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
-        text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
+        output.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
+        output.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
-    text.push_str(&against);
-    text.push_str(&grants::summary(&report.access, terminal));
-    text.trim_end().to_owned()
+    output.push_str(&against);
+    output.push_str(&grants::summary(&report.access, terminal));
+    output.trim_end().to_owned()
 }
 
 fn count(report: &CheckReport) -> String {

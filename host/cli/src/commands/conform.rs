@@ -117,7 +117,7 @@ fn as_json(file: &Path, report: &Conformance) -> String {
 fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
     let file = text::line(&file.to_string_lossy()).into_owned();
     let tools = report.tools.iter().map(|tool| text::line(tool).into_owned()).collect::<Vec<_>>().join(", ");
-    let mut text = format!("{file}: {tools}\n");
+    let mut output = format!("{file}: {tools}\n");
     let mut counts = [0; 3];
     for row in report.rows() {
         let (style, index) = match row.verdict {
@@ -128,14 +128,14 @@ fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
         counts[index] += 1;
         let note = row.note.as_deref().map(|note| format!(" ({})", text::line(note))).unwrap_or_default();
         let (verdict, name) = (terminal.style(style, row.verdict.as_str()), row.requirement.as_str());
-        let _ = writeln!(text, "  {verdict}  {name:<17} {}{note}", row.requirement.asks());
+        let _ = writeln!(output, "  {verdict}  {name:<17} {}{note}", row.requirement.asks());
         for problem in &row.problems {
             let about = problem.tool.as_ref().map_or_else(String::new, |tool| format!("{tool}: "));
-            let _ = writeln!(text, "        {}", text::line(&format!("{about}{}", problem.what)));
-            let _ = writeln!(text, "        -> {}", text::line(&problem.remedy));
+            let _ = writeln!(output, "        {}", text::line(&format!("{about}{}", problem.what)));
+            let _ = writeln!(output, "        -> {}", text::line(&problem.remedy));
         }
     }
     let [passed, failed, skipped] = counts;
-    let _ = write!(text, "{passed} passed, {failed} failed, {skipped} skipped");
-    text
+    let _ = write!(output, "{passed} passed, {failed} failed, {skipped} skipped");
+    output
 }

@@ -107,51 +107,51 @@ pub(super) fn holder(holder: &Holder) -> String {
 
 fn as_text(shown: &Shown, terminal: &Terminal) -> String {
     let Shown { plugin, file, component, access, .. } = shown;
-    let mut text = format!(
+    let mut output = format!(
         "{}  {}\n  component  {component}\n",
         terminal.style(Style::Strong, plugin.as_str()),
         text::line(&file.display().to_string())
     );
     let wanted = access.wanted();
     match &access.manifest {
-        None => text.push_str("  wants      unknown: it has no manifest, and gets all its grants\n"),
-        Some(_) if wanted.is_empty() => text.push_str("  wants      nothing\n"),
-        Some(_) => text.push_str("  wants\n"),
+        None => output.push_str("  wants      unknown: it has no manifest, and gets all its grants\n"),
+        Some(_) if wanted.is_empty() => output.push_str("  wants      nothing\n"),
+        Some(_) => output.push_str("  wants\n"),
     }
     for want in &wanted {
-        text.push_str(&wanted_text(want, terminal));
+        output.push_str(&wanted_text(want, terminal));
     }
-    section(&mut text, "granted", &words(&access.granted));
+    section(&mut output, "granted", &words(&access.granted));
     if access.granted != sandbox::Grants::default() {
-        text.push_str(&format!("    {}\n", holder(&access.holder)));
+        output.push_str(&format!("    {}\n", holder(&access.holder)));
     }
-    section(&mut text, "may use", &words(&access.effective));
+    section(&mut output, "may use", &words(&access.effective));
     if !access.surplus().is_empty() {
-        section(&mut text, "surplus", &access.surplus());
+        section(&mut output, "surplus", &access.surplus());
     }
     for finding in &shown.findings {
         let rule = terminal.style(Style::Bad, finding.rule.as_str());
-        text.push_str(&format!("  [{rule}] {}\n", text::line(&finding.message)));
-        text.push_str(&format!("      {}\n", text::line(&finding.remedy)));
+        output.push_str(&format!("  [{rule}] {}\n", text::line(&finding.message)));
+        output.push_str(&format!("      {}\n", text::line(&finding.remedy)));
     }
     if let Some(lines) = &shown.lines {
         let where_to = if shown.replaces { format!(" instead of `[plugin.{plugin}]`") } else { String::new() };
-        text.push_str(&format!(
+        output.push_str(&format!(
             "\nTo grant the missing requests, write into toolgate.toml{where_to}:\n\n{}",
             lines.trim_end()
         ));
     }
-    text.trim_end().to_owned()
+    output.trim_end().to_owned()
 }
 
-fn section(text: &mut String, name: &str, words: &[String]) {
+fn section(output: &mut String, name: &str, words: &[String]) {
     if words.is_empty() {
-        text.push_str(&format!("  {name:<10} nothing\n"));
+        output.push_str(&format!("  {name:<10} nothing\n"));
         return;
     }
-    text.push_str(&format!("  {name}\n"));
+    output.push_str(&format!("  {name}\n"));
     for words in words {
-        text.push_str(&format!("    {}\n", text::line(words)));
+        output.push_str(&format!("    {}\n", text::line(words)));
     }
 }
 
@@ -168,19 +168,19 @@ fn wanted_text(want: &Wanted, terminal: &Terminal) -> String {
 
 /// The requests and the access, as `check` prints them.
 pub(super) fn summary(access: &Access, terminal: &Terminal) -> String {
-    let mut text = String::new();
+    let mut output = String::new();
     let wanted = access.wanted();
     if !wanted.is_empty() {
-        text.push_str("  wants\n");
+        output.push_str("  wants\n");
     }
     for want in &wanted {
-        text.push_str(&wanted_text(want, terminal));
+        output.push_str(&wanted_text(want, terminal));
     }
     let effective = words(&access.effective);
     if !effective.is_empty() || !wanted.is_empty() {
-        section(&mut text, "may use", &effective);
+        section(&mut output, "may use", &effective);
     }
-    text
+    output
 }
 
 fn as_json(shown: &Shown) -> String {

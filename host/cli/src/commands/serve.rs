@@ -126,7 +126,7 @@ fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
     let mut signals = Signals::listen()?;
     tokio::spawn(async move {
         signals.next().await;
-        stop.send_reshown(true);
+        stop.send_replace(true);
         signals.next().await;
         std::process::exit(Exit::Refused as i32);
     });

@@ -44,11 +44,11 @@ impl Run for Show {
             )
             .hint("ids begin with susp_ or turn_; `toolgate pending` shows both"));
         };
-        let text = client.get(&path, &[])?;
+        let answer = client.get(&path, &[])?;
         let shown = match (self.json, is_turn) {
-            (true, _) => text::json(&text),
-            (false, true) => card::turn(&parse(&text)?, terminal),
-            (false, false) => card::suspension(&parse(&text)?, terminal),
+            (true, _) => text::json(&answer),
+            (false, true) => card::turn(&parse(&answer)?, terminal),
+            (false, false) => card::suspension(&parse(&answer)?, terminal),
         };
         terminal.line(shown.trim_end())?;
         Ok(())

@@ -88,23 +88,23 @@ impl Run for Submit {
             None => query.extend(options),
         }
         let turns = format!("/v1/conversations/{}/turns", self.conversation);
-        let mut text = client.post(&turns, &query, &body)?;
-        let mut turn: Turn = parse(&text)?;
+        let mut answer = client.post(&turns, &query, &body)?;
+        let mut turn: Turn = parse(&answer)?;
         if (self.wait || self.format.is_some()) && !turn.is_settled() {
             // Standard output is for the result, so the turn that it waits for goes to standard error.
             terminal.note(&card::turn(&turn, terminal));
             while !turn.is_settled() {
                 let query = [("wait_ms", Some(WAIT_MS)), ("until", Some("settled"))];
-                text = client.get(&format!("{turns}/{}", turn.turn), &query)?;
-                turn = parse(&text)?;
+                answer = client.get(&format!("{turns}/{}", turn.turn), &query)?;
+                turn = parse(&answer)?;
             }
         }
         match self.format {
             Some(format) => {
-                text = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
-                terminal.line(text::json(&text))?;
+                answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
+                terminal.line(text::json(&answer))?;
             }
-            None if self.json => terminal.line(text::json(&text))?,
+            None if self.json => terminal.line(text::json(&answer))?,
             None => terminal.line(card::turn(&turn, terminal).trim_end())?,
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use domain::{Digest, PluginName};
 
-use super::place::Source;
+use super::source::Source;
 use super::{Config, ConfigError, GrantsTable, SecretTable, policies};
 
 /// The largest component that is read to name its digest in a hint.

@@ -1,4 +1,4 @@
-//! The table `[compile]`: what one component may cost before anything of it runs.
+//! The table `[compile]`: limits on compiling one component.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -7,29 +7,29 @@ use sandbox::CompileBounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-/// The most that can be said: more is never read from the folder of plugins, nor taken by a door.
+/// The maximal value of `component_bytes`. The host never reads a larger component.
 const MAX_COMPONENT: usize = 64 << 20;
 
-/// What compiling one component may cost. A component that costs more is refused.
+/// Limits on compiling one component. A component that exceeds them is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompileTable {
     /// Processor time of the compiler in milliseconds, rounded up to whole seconds. Default: 120000.
     pub time_ms: Option<NonZeroU64>,
-    /// How long the compiler may take altogether, in milliseconds: it gives way to everything else that the machine does.
-    /// Default: ten times `time_ms`, which is time enough with a tenth of one core.
+    /// Wall-clock time of the compiler in milliseconds. The compiler runs with low priority. Default: ten times `time_ms`, which
+    /// is enough with a tenth of one core.
     pub wall_ms: Option<NonZeroU64>,
-    /// Memory of the compiler. Default: 2147483648, 2 GiB.
+    /// Memory of the compiler, in bytes. Default: 2147483648, 2 GiB.
     pub memory_bytes: Option<NonZeroU64>,
-    /// The machine code. Default: 536870912, 512 MiB.
+    /// The size of the machine code, in bytes. Default: 536870912, 512 MiB.
     pub output_bytes: Option<NonZeroU64>,
-    /// The component itself. Default, and the most: 67108864, 64 MiB.
+    /// The size of the component, in bytes. Default and maximum: 67108864, 64 MiB.
     #[serde(deserialize_with = "component_bytes")]
     pub component_bytes: Option<NonZeroUsize>,
 }
 
 impl CompileTable {
-    /// What the compiler may spend.
+    /// The limits of the compiler.
     #[must_use]
     pub fn bounds(&self) -> CompileBounds {
         let default = CompileBounds::default();
@@ -42,7 +42,7 @@ impl CompileTable {
         }
     }
 
-    /// The largest component that is taken.
+    /// The maximal size of a component.
     #[must_use]
     pub fn component(&self) -> usize {
         self.component_bytes.map_or(MAX_COMPONENT, NonZeroUsize::get)

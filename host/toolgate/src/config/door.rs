@@ -1,4 +1,4 @@
-//! The table `[door]`: how long the HTTP door waits for its clients, how many it lets in, and whose pages.
+//! The table `[door]`: limits on HTTP clients, and the origins of web pages that can use the API.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
@@ -8,34 +8,34 @@ use serde::Deserialize;
 
 use super::Parsed;
 
-/// Bounds on connections and on what clients keep waiting.
+/// Limits on HTTP clients, and the origins of web pages that can use the API.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DoorTable {
-    /// Connections at once. When one more comes, the one that has waited longest for its client is closed. Never more than
-    /// half of the files that the system lets the host open. Default: 1024.
+    /// The maximal number of connections. For a new one beyond it, the host closes the connection that has waited longest for
+    /// its client. Never more than half of the files that the system lets the host open. Default: 1024.
     pub connections: Option<NonZeroUsize>,
-    /// How long a client may take until the head of a request has arrived, from the opening of its connection or from the
-    /// end of the answer before, in milliseconds. So it is also how long an unused connection is kept. Default: 10000.
+    /// How long a client can take to send the head of a request, in milliseconds, after it has connected or received the
+    /// previous answer. An idle connection is kept for the same time. Default: 10000.
     pub head_ms: Option<NonZeroU64>,
-    /// The most bytes of a request's head. Default: 32768, 32 KiB.
+    /// The maximal size of a request's head, in bytes. Default: 32768, 32 KiB.
     pub head_bytes: Option<NonZeroUsize>,
-    /// How long the body of a request may take to arrive, in milliseconds; one second more for each 16 KiB of it that has.
-    /// Default: 30000.
+    /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
+    /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,
-    /// How long a client may take to read some of its answer, in milliseconds. Default: 30000.
+    /// How long a client can read none of its answer, in milliseconds. Default: 30000.
     pub stall_ms: Option<NonZeroU64>,
-    /// Event streams of all principals together. Default: 1024.
+    /// The maximal number of event streams of all principals together. Default: 1024.
     pub event_streams: Option<NonZeroUsize>,
-    /// How often an open event stream looks whether its token still counts, in milliseconds. Default: 2000.
+    /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
-    /// Origins whose pages may use the API, each with a token of its own and never with a session of this host, as browsers
-    /// write them: `https://app.example.com`, `http://localhost:5173`. Default: none.
+    /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as
+    /// browsers do: `https://app.example.com`, `http://localhost:5173`. Default: none.
     #[schemars(with = "Vec<String>")]
     pub origins: Vec<Parsed<Origin>>,
 }
 
-/// An origin as browsers write it: a scheme, a name, and a port where it is not the scheme's own.
+/// An origin as browsers write it: a scheme, a host name, and a port if it is not the default port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin(String);
 
@@ -43,25 +43,27 @@ impl FromStr for Origin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refused = |why: &str| Err(format!("{text:?} is no origin: {why}"));
+        let refused = |why: &str| Err(format!("{text:?} is not an origin: {why}"));
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        let own = match scheme {
+        let default_port = match scheme {
             "https" => ":443",
             "http" => ":80",
             _ => {
-                return refused("write it with its scheme, as in \"https://app.example.com\"; `*` and `null` are none");
+                return refused(
+                    "write it with its scheme, such as \"https://app.example.com\"; `*` and `null` are not allowed",
+                );
             }
         };
         if rest.contains(['/', '?', '#', '@', '*']) {
-            return refused("an origin is a scheme, one name and a port, and nothing behind them");
+            return refused("an origin has a scheme, one host name and a port, and nothing else");
         }
         let allowed =
             |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
         if rest.is_empty() || !rest.bytes().all(allowed) {
-            return refused("write the name in lower case, and one with other letters as browsers do (xn--…)");
+            return refused("write the host name in lower case, and other letters as browsers do (xn--…)");
         }
-        if rest.ends_with(own) {
-            return refused("browsers leave out the port that is the scheme's own; so must this");
+        if rest.ends_with(default_port) {
+            return refused("remove the port: browsers omit the default port of the scheme");
         }
         Ok(Self(text.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what was probably meant.
+//! Errors in a configuration: the position, the reason, and a hint.
 
 use std::path::{Path, PathBuf};
 
@@ -10,51 +10,51 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         reason: std::io::Error,
     },
-    /// Something in it means nothing.
+    /// The file is invalid.
     #[error("{}:{line}:{column}: {message}", file.display())]
-    Meaningless {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
         /// The character in the line, from 1.
         column: usize,
-        /// What is wrong.
+        /// The reason.
         message: String,
-        /// What was probably meant.
+        /// What to do.
         hint: Option<String>,
     },
 }
 
 impl ConfigError {
     pub(super) fn at(file: &Path, text: &str, error: &toml::de::Error) -> Self {
-        // The parser's messages have several lines; ours is one.
+        // The parser's messages have several lines, ours has one.
         let message = error.message().trim().replace('\n', "; ");
         let hint = nearest(&message);
         Self::found(file, text, error.span().map_or(0, |span| span.start), message, hint)
     }
 
-    /// What is wrong at a place in the text.
+    /// An error at an offset in the text.
     pub(super) fn found(file: &Path, text: &str, offset: usize, message: String, hint: Option<String>) -> Self {
         let (line, column) = line_and_column(text, offset);
-        Self::Meaningless { file: file.to_owned(), line, column, message, hint }
+        Self::Invalid { file: file.to_owned(), line, column, message, hint }
     }
 
-    /// What was probably meant.
+    /// What to do.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Unreadable { .. } => None,
-            Self::Meaningless { hint, .. } => hint.as_deref(),
+            Self::Invalid { hint, .. } => hint.as_deref(),
         }
     }
 }
 
-/// The line of a place in a text and the character in it, both from 1.
+/// The line of an offset and the character in the line, both from 1.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -62,7 +62,7 @@ pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Messages about unknown names quote the name first and then those that exist: "unknown field `a`, expected `b` or `c`".
+/// The known name that is most similar to an unknown one. The parser's message is "unknown field `a`, expected `b` or `c`".
 fn nearest(message: &str) -> Option<String> {
     if !message.starts_with("unknown ") {
         return None;

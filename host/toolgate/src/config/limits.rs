@@ -1,4 +1,4 @@
-//! The table `[limits]`: every bound of [`domain::Limits`], each with its unit in its name.
+//! The table `[limits]`: every limit of [`domain::Limits`], with its unit in its name.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
@@ -6,67 +6,67 @@ use domain::{Limits, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one call of a guest may spend. What is not said stays as it is.
+/// Limits on one call of a guest. Missing keys keep their value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// Time from instantiation to result in milliseconds, waits in host functions included. Default: 30000.
+    /// Time from instantiation to result in milliseconds, including waits in host functions. Default: 30000.
     pub time_ms: Option<NonZeroU64>,
-    /// How long a call that should stop may go on, in milliseconds: after it was cancelled, and before its time is over. 0 ends
-    /// a cancelled call at once. Default: 1000.
+    /// How long a call can continue after it was cancelled, and how long before its time limit it is asked to stop, in
+    /// milliseconds. 0 stops a cancelled call at once. Default: 1000.
     pub stop_grace_ms: Option<u64>,
-    /// All linear memories of the call together. Default: 134217728, 128 MiB.
+    /// The size of all linear memories together, in bytes. Default: 134217728, 128 MiB.
     pub memory_bytes: Option<NonZeroUsize>,
-    /// Elements of all tables together. Default: 20000.
+    /// The number of elements of all tables together. Default: 20000.
     pub table_elements: Option<usize>,
-    /// Core instances of the component. Default: 16.
+    /// The number of core instances of the component. Default: 16.
     pub instances: Option<NonZeroUsize>,
-    /// What one host call may copy out of the guest. Default: 8388608, 8 MiB.
+    /// The size of the data that one host call can copy from the guest, in bytes. Default: 8388608, 8 MiB.
     pub hostcall_bytes: Option<NonZeroUsize>,
-    /// Resource handles that the guest may hold at once. Default: 1024.
+    /// The number of resource handles that the guest can hold at once. Default: 1024.
     pub handles: Option<usize>,
-    /// The arguments of a call. Default: 1048576, 1 MiB.
+    /// The size of the arguments, in bytes. Default: 1048576, 1 MiB.
     pub arguments_bytes: Option<NonZeroUsize>,
-    /// The result of a call. Default: 4194304, 4 MiB.
+    /// The size of the result, in bytes. Default: 4194304, 4 MiB.
     pub result_bytes: Option<NonZeroUsize>,
-    /// Progress updates of one call. Default: 1000.
+    /// The number of progress updates of one call. Default: 1000.
     pub progress_updates: Option<u32>,
-    /// All progress updates of one call together. Default: 262144, 256 KiB.
+    /// The size of all progress updates of one call together, in bytes. Default: 262144, 256 KiB.
     pub progress_bytes: Option<usize>,
-    /// Log lines, standard output and standard error of one call together. Default: 65536, 64 KiB.
+    /// The size of log lines, standard output and standard error of one call together, in bytes. Default: 65536, 64 KiB.
     pub log_bytes: Option<usize>,
-    /// Calls of one plugin that run at once; more wait for their turn. Default: 64.
+    /// The number of calls of one plugin that run at once. Others wait. Default: 64.
     pub concurrency: Option<NonZeroU32>,
-    /// Calls of one plugin that wait for their turn; more are refused as busy. Default: 256.
+    /// The number of waiting calls of one plugin. Others are refused as busy. Default: 256.
     pub queue: Option<usize>,
-    /// What the host holds in its own memory on behalf of one call. Default: 16777216, 16 MiB.
+    /// The host memory of one call, in bytes. Default: 16777216, 16 MiB.
     pub host_bytes: Option<NonZeroUsize>,
-    /// Calls of host functions. Default: 1000000.
+    /// The number of calls of host functions. Default: 1000000.
     pub host_calls: Option<NonZeroU64>,
-    /// How long one host function may take, in milliseconds. Default: 10000.
+    /// The time limit of one host function, in milliseconds. Default: 10000.
     pub host_call_ms: Option<NonZeroU64>,
-    /// What one call writes to files; each new name counts as 4096. Default: 67108864, 64 MiB.
+    /// The bytes that one call writes to files. Each new name counts as 4096. Default: 67108864, 64 MiB.
     pub files_written_bytes: Option<usize>,
-    /// Requests over HTTP of one call. Default: 64.
+    /// The number of HTTP requests of one call. Default: 64.
     pub http_requests: Option<u32>,
-    /// Requests over HTTP of one call at once. Default: 8.
+    /// The number of simultaneous HTTP requests of one call. Default: 8.
     pub http_concurrent: Option<NonZeroU32>,
-    /// How long one request over HTTP may take, in milliseconds. Default: 20000.
+    /// The time limit of one HTTP request, in milliseconds. Default: 20000.
     pub http_ms: Option<NonZeroU64>,
-    /// What all requests of one call send, headers included. Default: 8388608, 8 MiB.
+    /// The size of all HTTP requests of one call, with headers, in bytes. Default: 8388608, 8 MiB.
     pub http_sent_bytes: Option<NonZeroUsize>,
-    /// What all answers to one call bring, headers included, after decompression. Default: 16777216, 16 MiB.
+    /// The size of all HTTP responses to one call, with headers and after decompression, in bytes. Default: 16777216, 16 MiB.
     pub http_received_bytes: Option<NonZeroUsize>,
 }
 
 impl LimitsTable {
-    /// Whether it says nothing.
+    /// Whether no key is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These limits, where nothing else is said.
+    /// The limits of this table; other limits come from `others`.
     #[must_use]
     pub fn over(&self, others: Limits) -> Limits {
         let size = |own: Option<NonZeroUsize>, other| own.map_or(other, NonZeroUsize::get);
@@ -84,7 +84,7 @@ impl LimitsTable {
             progress_updates: self.progress_updates.unwrap_or(others.progress_updates),
             progress_bytes: self.progress_bytes.unwrap_or(others.progress_bytes),
             log_bytes: self.log_bytes.unwrap_or(others.log_bytes),
-            concurrency: self.concurrency.map_or(others.concurrency, |most| most.get() as usize),
+            concurrency: self.concurrency.map_or(others.concurrency, |number| number.get() as usize),
             queue: self.queue.unwrap_or(others.queue),
             host_bytes: size(self.host_bytes, others.host_bytes),
             host_calls: self.host_calls.map_or(others.host_calls, NonZeroU64::get),

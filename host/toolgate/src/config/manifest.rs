@@ -1,4 +1,4 @@
-//! `toolgate-plugin.toml`: what a plugin wants, as its author writes it down.
+//! `toolgate-plugin.toml`: the requests of a plugin, as its author writes them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::ConfigError;
 
-/// The file. What a plugin wants has a table of its own.
+/// The file. Its table `wants` has the requests.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -18,7 +18,7 @@ struct File {
 /// Reads a manifest.
 ///
 /// # Errors
-/// [`ConfigError`] with the place of what is wrong.
+/// [`ConfigError`] with the line and the column.
 pub fn manifest(file: &Path) -> Result<Manifest, ConfigError> {
     let text =
         std::fs::read_to_string(file).map_err(|reason| ConfigError::Unreadable { file: file.to_owned(), reason })?;

@@ -1,4 +1,4 @@
-//! The tables `[[policies.component]]`: policies that are programs of their own, and which component each of them is.
+//! The tables `[[policies.component]]`: policies that are components.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -12,53 +12,53 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::grants::HolderForm;
-use super::place::Source;
 use super::policy::{NeedTable, any, check_name, json, need};
+use super::source::Source;
 use super::{Config, ConfigError, HolderTable, Parsed};
 
-/// How long a policy has for its answer, if nobody says otherwise.
+/// The default timeout of a policy.
 const TIMEOUT_MS: u64 = 1_000;
 
-/// The most that can be said: a call waits for it.
+/// The maximal timeout of a policy. Calls wait for its answer.
 const MAX_TIMEOUT_MS: u64 = 10_000;
 
-/// The most bytes of a policy's settings, as JSON. They are handed over with every question.
+/// The maximal size of a policy's settings as JSON, in bytes. Every question contains them.
 const MAX_SETTINGS: usize = 64 << 10;
 
 /// A policy that is a component of the world `toolgate:policy/policy`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentTable {
-    /// Its name, as approvers and the audit are shown it. No other component of this list has it.
+    /// Its unique name, for approvers and the audit log.
     pub name: String,
-    /// The component's file. Relative to the configuration's file.
+    /// The component's file, relative to the configuration.
     pub file: PathBuf,
-    /// Which component that has to be: a digest ("sha256:…"), a list of digests, or "any" for whatever the file holds. The
-    /// host does not start with another one.
+    /// The expected component: a digest ("sha256:…"), a list of digests, or "any". The host does not start if the file has
+    /// another one.
     #[schemars(with = "HolderForm")]
     pub component: HolderTable,
-    /// Which tools it is asked about: a pattern over their names, as in a rule. Default: "*".
+    /// The tools that it judges: a pattern over their names, as in a rule. Default: "*".
     #[serde(default = "any")]
     #[schemars(with = "Option<String>")]
     pub tools: Parsed<Pattern>,
-    /// Of which plugins. Default: of every plugin.
+    /// The plugins whose tools it judges. Default: all.
     #[schemars(with = "Option<String>")]
     pub plugin: Option<Parsed<Pattern>>,
-    /// Called by whom. Default: by anybody.
+    /// The callers whose calls it judges. Default: all.
     #[schemars(with = "Option<String>")]
     pub caller: Option<Parsed<CallerPattern>>,
-    /// How long it has for its answer, in milliseconds; a person is asked when it takes longer. Default: 1000; at most 10000.
+    /// Its timeout in milliseconds. After it, a person must approve the call. Default: 1000. Maximum: 10000.
     pub timeout_ms: Option<NonZeroU64>,
-    /// What it is told besides the call, in any form that it understands.
+    /// Settings that every question contains, in a form that the policy understands.
     #[serde(default)]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub settings: toml::Table,
-    /// Who must approve what it asks for, as in a rule. Default: whoever has the role approver.
+    /// Who must approve if it asks for an approval, as in a rule. Default: a principal with the role approver.
     #[serde(default)]
     pub needs: Vec<NeedTable>,
 }
 
-/// A component of the configuration, found where it says and as it says.
+/// A policy component with its bytes and settings.
 pub struct PolicyComponent {
     /// Its name.
     pub name: Arc<str>,
@@ -66,37 +66,36 @@ pub struct PolicyComponent {
     pub bytes: Vec<u8>,
     /// Their digest.
     pub digest: Digest,
-    /// Which tools it is asked about.
+    /// The tools that it judges.
     pub tools: Pattern,
-    /// Of which plugins; `None`: of every plugin.
+    /// The plugins whose tools it judges. `None` means all.
     pub plugin: Option<Pattern>,
-    /// Called by whom; `None`: by anybody.
+    /// The callers whose calls it judges. `None` means all.
     pub caller: Option<CallerPattern>,
-    /// How long it has for its answer.
+    /// Its timeout.
     pub time: Span,
-    /// What it is told besides the call: a JSON object.
+    /// Its settings: a JSON object.
     pub settings: Json,
-    /// Who must approve what it asks for.
+    /// Who must approve if it asks for an approval.
     pub needs: Arc<[Need]>,
 }
 
 impl Config {
-    /// Reads the components of dynamic policies: each is the one that the configuration names, and a policy by what it exports
-    /// and imports. Nothing of them is compiled.
+    /// Reads the policy components. Checks their digests, exports and imports, and compiles nothing.
     ///
     /// # Errors
-    /// [`ConfigError`] with the place of what is wrong, and the line to change.
+    /// [`ConfigError`] with the line to change.
     pub fn policy_components(&self) -> Result<Vec<PolicyComponent>, ConfigError> {
         self.policies.component.iter().enumerate().map(|(position, table)| self.read_policy(position, table)).collect()
     }
 
-    /// That the component at this position of the list cannot be used as a policy.
+    /// The error for a component, by its position in the list, that is not a usable policy.
     #[must_use]
     pub fn policy_refused(&self, position: usize, error: &PolicyError) -> ConfigError {
         let name = self.policies.component.get(position).map_or("", |table| table.name.as_str());
         let hint = match error {
-            PolicyError::NotAPolicy => "a plugin belongs into the folder of plugins; build a policy against wit/policy",
-            PolicyError::Imports(_) => "let it do without them: what it shall know, write into its `settings`",
+            PolicyError::NotAPolicy => "build a policy with wit/policy; a plugin belongs in the folder of plugins",
+            PolicyError::Imports(_) => "remove the imports; a policy can get values from its `settings`",
             PolicyError::Load(_) => "build it again, or name another file",
         };
         fail(&self.source, position, &["file"], format!("the policy {name}: {error}"), hint)
@@ -105,15 +104,15 @@ impl Config {
     fn read_policy(&self, position: usize, table: &ComponentTable) -> Result<PolicyComponent, ConfigError> {
         let name = &table.name;
         let file = self.source.beside().join(&table.file);
-        let most = self.compile.component();
-        let bytes = read(&file, most).map_err(|why| {
+        let max = self.compile.component();
+        let bytes = read(&file, max).map_err(|why| {
             let message = format!("the policy {name}: cannot read {}: {why}", file.display());
-            fail(&self.source, position, &["file"], message, "the host starts only with every policy that it is given")
+            fail(&self.source, position, &["file"], message, "the host starts only if every policy is available")
         })?;
         let digest = Digest::of(&bytes);
         if !table.component.0.covers(digest) {
-            let message = format!("the policy {name}: {} is {digest}, another component", file.display());
-            let hint = format!("look at what has changed, then write `component = \"{digest}\"`");
+            let message = format!("the policy {name}: {} is another component, {digest}", file.display());
+            let hint = format!("review the new component, then write `component = \"{digest}\"`");
             return Err(fail(&self.source, position, &["component"], message, &hint));
         }
         Sandbox::inspect_policy(&bytes).map_err(|error| self.policy_refused(position, &error))?;
@@ -131,7 +130,7 @@ impl Config {
     }
 }
 
-/// Looks at everything that one value alone does not show, without reading a component.
+/// Checks the tables for contradictions, without reading a component.
 pub(super) fn check(tables: &[ComponentTable], source: &Source) -> Result<(), ConfigError> {
     let mut names = BTreeSet::new();
     for (position, table) in tables.iter().enumerate() {
@@ -140,11 +139,11 @@ pub(super) fn check(tables: &[ComponentTable], source: &Source) -> Result<(), Co
             return wrong(&["name"], message, "choose another name");
         }
         if !names.insert(table.name.as_str()) {
-            return wrong(&["name"], format!("two policies are called {}", table.name), "rename one of them");
+            return wrong(&["name"], format!("two policies have the name {}", table.name), "rename one of them");
         }
         if table.timeout_ms.is_some_and(|time| time.get() > MAX_TIMEOUT_MS) {
-            let message = format!("a policy has at most {MAX_TIMEOUT_MS} ms: every call that it judges waits for it");
-            return wrong(&["timeout_ms"], message, "give it less time");
+            let message = format!("a policy has at most {MAX_TIMEOUT_MS} ms, because calls wait for its answer");
+            return wrong(&["timeout_ms"], message, "write a shorter timeout");
         }
         settings(table, source, position)?;
         needs(table, source, position)?;
@@ -153,11 +152,17 @@ pub(super) fn check(tables: &[ComponentTable], source: &Source) -> Result<(), Co
 }
 
 fn settings(table: &ComponentTable, source: &Source, position: usize) -> Result<Json, ConfigError> {
-    let wrong = |message| fail(source, position, &["settings"], message, "say it in another form");
+    let wrong = |message| fail(source, position, &["settings"], message, "write it in another form");
     let text = json(&toml::Value::Table(table.settings.clone())).map_err(wrong)?;
     if text.len() > MAX_SETTINGS {
-        let message = format!("the settings have {} bytes as JSON, at most {MAX_SETTINGS} are taken", text.len());
-        return Err(fail(source, position, &["settings"], message, "put what is so long into the policy itself"));
+        let message = format!("the settings have {} bytes as JSON, and {MAX_SETTINGS} are allowed", text.len());
+        return Err(fail(
+            source,
+            position,
+            &["settings"],
+            message,
+            "these settings are too long; move the values into the policy component",
+        ));
     }
     Ok(Json::new(text))
 }
@@ -178,14 +183,14 @@ fn fail(source: &Source, position: usize, keys: &[&str], message: String, hint: 
     source.error(&keys, message, Some(hint.to_owned()))
 }
 
-/// A regular file of at most so many bytes.
-fn read(file: &Path, most: usize) -> Result<Vec<u8>, String> {
+/// Reads a regular file of at most this size.
+fn read(file: &Path, max: usize) -> Result<Vec<u8>, String> {
     let found = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if !found.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if usize::try_from(found.len()).unwrap_or(usize::MAX) > most {
-        return Err(format!("it has {} bytes, at most {most} are taken", found.len()));
+    if usize::try_from(found.len()).unwrap_or(usize::MAX) > max {
+        return Err(format!("it has {} bytes, and {max} are allowed", found.len()));
     }
     std::fs::read(file).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The operator's rules as they are written: `[[policy]]` in the configuration, and in the files that `[policies]` names.
+//! The operator's rules: the tables `[[policy]]` in the configuration and in the files that `[policies]` names.
 
 mod examples;
 mod files;
@@ -20,89 +20,87 @@ use serde::Deserialize;
 
 use super::{ComponentTable, Parsed};
 
-/// Where further rules are.
+/// Files of rules, and policy components.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PoliciesTable {
-    /// Files that hold `[[policy]]` tables and nothing else. Each rule in them has at least one `match`.
+    /// Files with `[[policy]]` tables and nothing else. Each rule in them needs at least one `match`.
     pub files: Vec<PathBuf>,
-    /// Policies that are programs of their own. They are asked about each call, and can only tighten.
+    /// Policy components. They judge each call, and can only be stricter than the rules.
     pub component: Vec<ComponentTable>,
 }
 
-/// One rule. Where several fit a call, the strictest stands: deny goes over ask, ask over allow; their order means nothing.
+/// One rule. If several match a call, the strictest decides: deny before ask, ask before allow. Their order does not matter.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyTable {
-    /// Which tools it is about: a pattern over their names, in which `*` stands for any characters and `?` for one.
-    /// Default: "*".
+    /// The tools: a pattern over their names, in which `*` matches any characters and `?` matches one. Default: "*".
     #[serde(default = "any")]
     #[schemars(with = "Option<String>")]
     pub tools: Parsed<Pattern>,
-    /// Of which plugins: a pattern over their names. Default: of every plugin.
+    /// The plugins: a pattern over their names. Default: all.
     #[schemars(with = "Option<String>")]
     pub plugin: Option<Parsed<Pattern>>,
-    /// Called by whom: a pattern over the names of principals. Default: by anybody.
+    /// The callers: a pattern over the names of principals. Default: all.
     #[schemars(with = "Option<String>")]
     pub caller: Option<Parsed<CallerPattern>>,
-    /// What it says of such calls.
+    /// The decision for such calls.
     pub rule: RuleName,
-    /// Its name, as approvers and the audit are shown it. Default: its place, such as `policy[3]`.
+    /// Its name, for approvers and the audit log. Default: its position, such as `policy[3]`.
     pub name: Option<String>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: Option<String>,
-    /// How much is at stake.
+    /// The risk of such calls.
     pub risk: Option<RiskName>,
-    /// What must hold for the arguments; all of it.
+    /// Conditions on the arguments. All must hold.
     #[serde(default)]
     pub arguments: Vec<ConditionTable>,
-    /// Whether it lifts the approval that the tool itself declares. Only with `rule = "allow"` and with one tool and one
-    /// plugin, named in full. It lifts nothing that another rule asks or denies.
+    /// Whether it removes the approval that the tool itself declares. This needs `rule = "allow"` and the full names of one tool
+    /// and one plugin. It does not change the decisions of other rules.
     #[serde(default)]
     pub ungate: bool,
-    /// Calls that the rule must fit. They are tried when the file is read.
+    /// Calls that the rule must match. They are tested when the file is read.
     #[serde(default, rename = "match")]
     pub matches: Vec<ExampleTable>,
-    /// Calls that the rule must not fit.
+    /// Calls that the rule must not match.
     #[serde(default, rename = "not_match")]
     pub not_matches: Vec<ExampleTable>,
-    /// Who must approve such calls, or, where the rule allows, who may answer a question that asks people anyway. All of it
-    /// must be met. Default: whoever has the role approver.
+    /// Who must approve such calls. All needs must be met. If the rule allows, they apply to approvals that the tool or another
+    /// rule requires. Default: a principal with the role approver.
     #[serde(default)]
     pub needs: Vec<NeedTable>,
 }
 
-/// Something that must hold for one place in the arguments. Exactly one of `equals`, `prefix`, `glob`, `min` with `max`, and
-/// `absent`.
+/// A condition on one value in the arguments. It has exactly one of `equals`, `prefix`, `glob`, `min` or `max`, and `absent`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionTable {
-    /// Where: a JSON Pointer (RFC 6901), such as "/amount".
+    /// The value: a JSON Pointer (RFC 6901), such as "/amount".
     #[schemars(with = "String")]
     pub pointer: Parsed<Pointer>,
-    /// It is this value. Numbers are the same if their values are: 1000 is 1e3.
+    /// The value equals this one. Numbers are equal by value: 1000 is 1e3.
     #[schemars(with = "Option<serde_json::Value>")]
     pub equals: Option<toml::Value>,
-    /// It is a text that begins so.
+    /// The value is a string with this prefix.
     pub prefix: Option<String>,
-    /// It is a text of this form: `*` stands for any characters, `?` for one.
+    /// The value is a string that matches this pattern: `*` matches any characters, `?` matches one.
     #[schemars(with = "Option<String>")]
     pub glob: Option<Parsed<Glob>>,
-    /// It is a number of at least this. A decimal of more than 15 digits is written as a text: "12345678901234567.89".
+    /// The value is a number of at least this. Write a decimal of more than 15 digits as a string: "12345678901234567.89".
     #[schemars(with = "Option<forms::BoundForm>")]
     pub min: Option<Bound>,
-    /// It is a number of at most this.
+    /// The value is a number of at most this.
     #[schemars(with = "Option<forms::BoundForm>")]
     pub max: Option<Bound>,
-    /// There is no value there.
+    /// There is no such value.
     #[serde(default)]
     pub absent: bool,
-    /// The opposite must hold.
+    /// Reverses the condition.
     #[serde(default)]
     pub not: bool,
 }
 
-/// A call for trying a rule. What is left out is not looked at, save the arguments.
+/// A call that tests a rule. Missing names match every rule.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExampleTable {
@@ -112,32 +110,32 @@ pub struct ExampleTable {
     pub plugin: Option<String>,
     /// The caller's name.
     pub caller: Option<String>,
-    /// What it is called with: a table, or a JSON text, which can say what TOML cannot. Default: `{}`.
+    /// The arguments: a table, or JSON text for values that TOML cannot express. Default: `{}`.
     #[schemars(with = "Option<serde_json::Value>")]
     pub arguments: Option<toml::Value>,
 }
 
-/// Who must agree.
+/// Who must approve.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeedTable {
-    /// Any of these: "principal:NAME", "group:NAME" or "role:NAME". Default: whoever has the role approver.
+    /// Any of these: "principal:NAME", "group:NAME" or "role:NAME". Default: "role:approver".
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub who: Vec<Parsed<Who>>,
-    /// How many different ones of them. Default: 1.
+    /// How many different principals must approve. Default: 1.
     pub quorum: Option<NonZeroU32>,
-    /// Who may answer as well, once it has waited for a while.
+    /// Who can approve as well after some time.
     pub escalate: Option<EscalateTable>,
 }
 
-/// Who may answer as well.
+/// Who can approve as well after some time.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EscalateTable {
-    /// After so many milliseconds.
+    /// The time in milliseconds.
     pub after_ms: NonZeroU64,
-    /// These, written as in `who`.
+    /// The approvers, written as in `who`.
     #[schemars(with = "Vec<String>")]
     pub to: Vec<Parsed<Who>>,
 }

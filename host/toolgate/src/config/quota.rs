@@ -1,5 +1,4 @@
-//! The table `[quota]`: every bound of [`dispatch::Quota`], each with its unit in its name, for everybody and for single
-//! principals.
+//! The table `[quota]`: every limit of [`dispatch::Quota`], for all principals and for single ones.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -11,47 +10,47 @@ use serde::Deserialize;
 
 use super::Parsed;
 
-/// What every principal may have at the host at once, and what differs for single ones.
+/// Limits on every principal, and other limits on single ones.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuotasTable {
-    /// Turns that have not ended. Beyond it a submission is refused as `busy`. Default: 10000.
+    /// The number of open turns. Beyond it, submissions are refused as `busy`. Default: 10000.
     pub open_turns: Option<NonZeroUsize>,
-    /// What those turns were submitted with: arguments, names of tools, contexts. Default: 268435456, 256 MiB.
+    /// The size of the open turns in bytes: arguments, names of tools, contexts. Default: 268435456, 256 MiB.
     pub open_bytes: Option<NonZeroUsize>,
-    /// Calls that run at once; more wait, first come, first served. Default: 64.
+    /// The number of calls that run at once. Others wait in order. Default: 64.
     pub running_calls: Option<NonZeroUsize>,
-    /// Calls that wait for those to end. Beyond it a submission is refused as `busy`. Default: 1024.
+    /// The number of waiting calls. Beyond it, submissions are refused as `busy`. Default: 1024.
     pub waiting_calls: Option<usize>,
-    /// Event streams that are open. Default: 64.
+    /// The number of open event streams. Default: 64.
     pub event_streams: Option<NonZeroUsize>,
-    /// HTTP requests that are being answered, event streams aside. Default: 256.
+    /// The number of in-flight HTTP requests, without event streams. Default: 256.
     pub requests: Option<NonZeroUsize>,
-    /// What differs for single principals, by name.
+    /// Other limits on single principals, by name.
     #[schemars(with = "BTreeMap<String, QuotaTable>")]
     pub principal: BTreeMap<Parsed<PrincipalId>, QuotaTable>,
 }
 
-/// What one principal may have at the host at once. What is not said is as for everybody.
+/// Limits on one principal. Missing keys are as for all principals.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuotaTable {
-    /// Turns that have not ended.
+    /// The number of open turns.
     pub open_turns: Option<NonZeroUsize>,
-    /// What those turns were submitted with, in bytes.
+    /// The size of the open turns in bytes.
     pub open_bytes: Option<NonZeroUsize>,
-    /// Calls that run at once.
+    /// The number of calls that run at once.
     pub running_calls: Option<NonZeroUsize>,
-    /// Calls that wait for those to end.
+    /// The number of waiting calls.
     pub waiting_calls: Option<usize>,
-    /// Event streams that are open.
+    /// The number of open event streams.
     pub event_streams: Option<NonZeroUsize>,
-    /// HTTP requests that are being answered, event streams aside.
+    /// The number of in-flight HTTP requests, without event streams.
     pub requests: Option<NonZeroUsize>,
 }
 
 impl QuotasTable {
-    /// The quotas that it makes.
+    /// The quotas of this table.
     #[must_use]
     pub fn quotas(&self) -> Quotas {
         let Self { open_turns, open_bytes, running_calls, waiting_calls, event_streams, requests, principal } = self;

@@ -1,4 +1,4 @@
-//! Looks up at the start what the configuration only points to: the values of secrets, and whether folders are there.
+//! Reads the values of secrets at the start, and checks that granted folders exist.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,13 +7,13 @@ use domain::PluginName;
 use registry::words::ValueName;
 use sandbox::SecretValue;
 
-use super::place::Source;
+use super::source::Source;
 use super::{Config, ConfigError, SecretTable};
 
-/// The most bytes of a secret that are read.
+/// The maximal size of a secret, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// The values of secrets, by plugin and name. The default has none, for those who run nothing.
+/// The values of secrets, by plugin and name. The default has none, for commands that run no plugin.
 #[derive(Debug, Clone, Default)]
 pub struct SecretValues(BTreeMap<(PluginName, ValueName), SecretValue>);
 
@@ -23,7 +23,7 @@ impl SecretValues {
     }
 }
 
-/// Looks everything up that has to be there when a host starts.
+/// Reads every granted secret and checks every granted folder.
 pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, ConfigError> {
     let mut values = SecretValues::default();
     for (plugin, table) in &config.plugin {
@@ -33,7 +33,7 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
             if !path.is_dir() {
                 let keys = ["plugin", plugin.as_str(), "grants", "folders", &position.to_string(), "path"];
                 let message =
-                    format!("the plugin {plugin} is granted a folder that does not exist: {}", path.display());
+                    format!("the folder {} does not exist, and it is granted to the plugin {plugin}", path.display());
                 return Err(source.error(&keys, message, Some("make the folder, or correct the path".to_owned())));
             }
         }
@@ -41,7 +41,11 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
             let value = read(secret, source.beside()).and_then(value).map_err(|why| {
                 let keys = ["plugin", plugin.as_str(), "grants", "secrets", name.as_str()];
                 let message = format!("the secret `{name}` of the plugin {plugin}: {why}");
-                source.error(&keys, message, Some("the host starts only with every secret that is granted".to_owned()))
+                source.error(
+                    &keys,
+                    message,
+                    Some("the host starts only if every granted secret is available".to_owned()),
+                )
             })?;
             values.0.insert((plugin.clone(), name.clone()), value);
         }
@@ -49,7 +53,7 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
     Ok(values)
 }
 
-/// The text at the secret's source. What is said of it does not show it.
+/// The value from the secret's source. Errors do not show it.
 fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
     match (&secret.env, &secret.file) {
         (Some(variable), _) => variable_of(variable),
@@ -58,11 +62,11 @@ fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "with config.rs, what reads what the operator says")]
+#[expect(clippy::disallowed_methods, reason = "this module reads the environment")]
 pub(super) fn variable_of(variable: &str) -> Result<String, String> {
     std::env::var(variable).map_err(|error| match error {
-        std::env::VarError::NotPresent => format!("the variable {variable} of the environment is not set"),
-        std::env::VarError::NotUnicode(_) => format!("the variable {variable} of the environment is not text"),
+        std::env::VarError::NotPresent => format!("the environment variable {variable} is not set"),
+        std::env::VarError::NotUnicode(_) => format!("the environment variable {variable} is not UTF-8"),
     })
 }
 
@@ -70,14 +74,14 @@ pub(super) fn file_of(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot read the file {}: {error}", file.display());
     let found = std::fs::metadata(file).map_err(failed)?;
     if !found.is_file() || found.len() > MAX_SECRET {
-        return Err(format!("{} is no file of at most {MAX_SECRET} bytes", file.display()));
+        return Err(format!("{} is not a file of at most {MAX_SECRET} bytes", file.display()));
     }
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
-        tracing::warn!(file = %file.display(), "others than its owner can reach the file of a secret; `chmod 600` closes it");
+        tracing::warn!(file = %file.display(), "the file of a secret is open to other users; run `chmod 600` on it");
     }
     let bytes = std::fs::read(file).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("the file {} is not text", file.display()))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("the file {} is not UTF-8", file.display()))?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
 }

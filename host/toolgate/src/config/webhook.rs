@@ -1,4 +1,4 @@
-//! The tables `[[webhook]]`: who outside is told of what waits, and what of it.
+//! The tables `[[webhook]]`: receivers of messages about suspensions.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -13,89 +13,89 @@ use serde::Deserialize;
 use url::Url;
 use webhook::{EventName, Link, Secret, Webhook};
 
-use super::place::Source;
+use super::source::Source;
 use super::{Config, ConfigError, Parsed, secrets};
 
-/// The most bytes of a webhook's name.
-const LONGEST_NAME: usize = 64;
+/// The maximal length of a webhook's name, in bytes.
+const MAX_NAME: usize = 64;
 
 /// A receiver of signed messages about suspensions (standardwebhooks.com).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookTable {
-    /// Its name, of a-z A-Z 0-9 _ -, unique. What is still owed to a name that is taken away is given up.
+    /// Its unique name, of a-z A-Z 0-9 _ -. If the name is removed, its undelivered messages are dropped.
     pub name: String,
-    /// Where it is. Over http only with `private`.
+    /// Its URL. http needs `private`.
     #[schemars(with = "String")]
     pub url: Parsed<Url>,
-    /// The variable of the environment that holds its secret: `whsec_` and base64, or any text of 24 to 256 bytes. Either this
-    /// or `secret_file`.
+    /// The environment variable with its secret: `whsec_` and base64, or any text of 24 to 256 bytes. Either this or
+    /// `secret_file`.
     #[serde(default)]
     pub secret_env: Option<String>,
-    /// The file that holds its secret; a line break at its end does not count. Relative to the configuration's file.
+    /// The file with its secret, relative to the configuration. A line break at its end is ignored.
     #[serde(default)]
     pub secret_file: Option<PathBuf>,
-    /// What it is told of. Default: all of it.
+    /// The events that it receives. Default: all.
     #[serde(default)]
     pub events: Option<BTreeSet<EventWord>>,
-    /// Of which kinds of suspensions. Default: those that ask people, "approval" and "elicitation".
+    /// The kinds of suspensions. Default: "approval" and "elicitation", which ask people.
     #[serde(default)]
     pub kinds: Option<BTreeSet<KindWord>>,
-    /// Of which tools: `*` stands for any characters, `?` for one. Default: all.
+    /// The tools: a pattern in which `*` matches any characters and `?` matches one. Default: all.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub tools: Option<Parsed<Pattern>>,
-    /// Of which conversation. Default: all.
+    /// The conversation. Default: all.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub conversation: Option<Parsed<ConversationId>>,
-    /// Whether it is sent the arguments of calls, where they have at most 64 KiB. Default: false.
+    /// Whether messages contain the arguments of calls, up to 64 KiB. Default: false.
     #[serde(default)]
     pub arguments: bool,
-    /// Whether it may be at an address that is not public: loopback, or the operator's own network. Default: false.
+    /// Whether its address can be private: loopback, or a private network. Default: false.
     #[serde(default)]
     pub private: bool,
-    /// Sends a one-time link with what is open.
+    /// Adds a one-time link to messages about open suspensions.
     #[serde(default)]
     pub link: Option<LinkTable>,
 }
 
-/// A link that opens exactly one suspension, once. Whoever has it can answer.
+/// A link that opens one suspension, once. Everyone who has the link can answer.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTable {
-    /// As whom its holder answers.
+    /// The principal under which the holder of the link answers.
     #[schemars(with = "String")]
     pub principal: Parsed<PrincipalId>,
-    /// Where people reach the host: the beginning of the link, `https://toolgate.example.com`.
+    /// The beginning of the link: the URL of the host, such as `https://toolgate.example.com`.
     #[schemars(with = "String")]
     pub base: Parsed<Url>,
-    /// How long it can be opened, in milliseconds. Default: 3600000, an hour.
+    /// How long the link is valid, in milliseconds. Default: 3600000, an hour.
     #[serde(default)]
     pub ttl_ms: Option<NonZeroU64>,
 }
 
-/// What a webhook is told of.
+/// An event that a webhook receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventWord {
-    /// A suspension began.
+    /// A suspension was opened.
     Opened,
-    /// A need was not met in time, and others may answer now.
+    /// An approval was late, and more people can answer now.
     Escalated,
-    /// It ended.
+    /// A suspension was closed.
     Closed,
 }
 
-/// A kind of suspensions.
+/// A kind of suspension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KindWord {
-    /// A yes or a no.
+    /// An approval.
     Approval,
     /// A question.
     Elicitation,
-    /// The work of a client.
+    /// A call that a client runs.
     ClientExec,
 }
 
@@ -119,7 +119,7 @@ impl From<KindWord> for Kind {
     }
 }
 
-/// Looks at what one value alone does not show.
+/// Checks the tables for contradictions.
 pub(super) fn check(webhooks: &[WebhookTable], source: &Source) -> Result<(), ConfigError> {
     let mut names = BTreeSet::new();
     for (position, table) in webhooks.iter().enumerate() {
@@ -129,8 +129,8 @@ pub(super) fn check(webhooks: &[WebhookTable], source: &Source) -> Result<(), Co
         };
         let name = table.name.as_str();
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(legal) {
-            let message = format!("{} is no name of a webhook", text::quoted(name, LONGEST_NAME));
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(legal) {
+            let message = format!("{} is not a name for a webhook", text::quoted(name, MAX_NAME));
             return fail("name", message, "use 1 to 64 of the characters a-z A-Z 0-9 _ -");
         }
         if !names.insert(name) {
@@ -139,21 +139,22 @@ pub(super) fn check(webhooks: &[WebhookTable], source: &Source) -> Result<(), Co
         check_url(&table.url.0, table.private).or_else(|(message, hint)| fail("url", message, hint))?;
         let base = table.link.as_ref().map(|link| &link.base.0);
         if base.is_some_and(|base| !matches!(base.scheme(), "http" | "https") || base.query().is_some()) {
-            let message = "a link begins with http:// or https:// and a host".to_owned();
+            let message = "the base of a link begins with http:// or https:// and a host, and has no query".to_owned();
             return fail("link", message, "write `base = \"https://toolgate.example.com\"`");
         }
         match (&table.secret_env, &table.secret_file) {
             (Some(_), Some(_)) => {
-                return fail("secret_env", "a secret has one source, not both".into(), "remove one of the two");
+                return fail("secret_env", "the secret has two sources".into(), "remove one of the two");
             }
             (None, None) => {
-                let message = format!("nothing says where the secret of the webhook {name} comes from");
-                let hint = "write `secret_env = \"VARIABLE\"` or `secret_file = \"PATH\"`; its value has no place in this file";
+                let message = format!("the secret of the webhook {name} has no source");
+                let hint =
+                    "write `secret_env = \"VARIABLE\"` or `secret_file = \"PATH\"`; this file cannot contain the value";
                 return fail("name", message, hint);
             }
             (Some(variable), None) if variable.is_empty() || variable.contains(['=', '\0']) => {
-                let message = format!("{variable:?} is no variable of the environment");
-                return fail("secret_env", message, "write its name alone");
+                let message = format!("{variable:?} is not an environment variable");
+                return fail("secret_env", message, "write only its name");
             }
             _ => {}
         }
@@ -166,29 +167,29 @@ fn check_url(url: &Url, private: bool) -> Result<(), (String, &'static str)> {
         "https" => {}
         "http" if private => {}
         "http" => {
-            let hint = "use https; or write `private = true` for a receiver in your own network";
-            return Err(("over http anybody on the way reads what is sent".to_owned(), hint));
+            let hint = "use https, or write `private = true` for a receiver in your own network";
+            return Err(("http does not encrypt the messages".to_owned(), hint));
         }
-        scheme => return Err((format!("a webhook is reached over https, not over {scheme}"), "correct the URL")),
+        scheme => return Err((format!("a webhook needs https, not {scheme}"), "correct the URL")),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        let hint = "the signature says who sends; take the name and the password out";
-        return Err(("the URL holds a name or a password".to_owned(), hint));
+        let hint = "remove the name and the password; the signature authenticates the host";
+        return Err(("the URL contains a name or a password".to_owned(), hint));
     }
     Ok(())
 }
 
 impl Config {
-    /// The webhooks, with their secrets looked up in the environment and in files.
+    /// The webhooks, with their secrets from the environment and from files.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the secret that is missing or is none, and shows no value.
+    /// [`ConfigError`], which names the missing or invalid secret and shows no value.
     pub fn webhooks(&self) -> Result<Vec<Webhook>, ConfigError> {
         let made = self.webhook.iter().enumerate().map(|(position, table)| {
             let secret = secret(table, self.source.beside()).map_err(|why| {
                 let key = if table.secret_env.is_some() { "secret_env" } else { "secret_file" };
                 let message = format!("the secret of the webhook {}: {why}", table.name);
-                let hint = "the host starts only with every secret that it needs".to_owned();
+                let hint = "the host starts only if every secret is available".to_owned();
                 self.source.error(&["webhook", &position.to_string(), key], message, Some(hint))
             })?;
             Ok(table.webhook(secret))
@@ -242,8 +243,8 @@ impl WebhookTable {
     }
 
     fn wants(&self) -> Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync> {
-        let asking = || [KindWord::Approval, KindWord::Elicitation].into();
-        let kinds: Vec<Kind> = self.kinds.clone().unwrap_or_else(asking).into_iter().map(Kind::from).collect();
+        let default = || [KindWord::Approval, KindWord::Elicitation].into();
+        let kinds: Vec<Kind> = self.kinds.clone().unwrap_or_else(default).into_iter().map(Kind::from).collect();
         let (tools, conversation) = (self.tools.clone(), self.conversation.clone());
         Arc::new(move |row| {
             kinds.contains(&row.kind)

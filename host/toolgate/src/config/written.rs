@@ -1,4 +1,4 @@
-//! Tables as they are written in a configuration: what an operator would write to grant what is missing.
+//! Writes configuration tables: the lines that grant the missing requests of a plugin.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use registry::{Access, Holder, Manifest};
 use super::{FolderTable, GrantsTable, HolderTable, HttpTable, KeyValueTable, PluginTable, SecretTable};
 
 impl PluginTable {
-    /// The table that would give a component what it wants and has not, beside what it has; `None` if nothing is missing.
-    /// What only the operator knows (values, folders, where secrets come from) is left to be filled in.
+    /// The table with the existing grants and the missing requests of a component. `None` if no request is missing.
+    /// The operator must fill in values, folders and sources of secrets.
     #[must_use]
     pub fn granting(existing: Option<&Self>, access: &Access, component: Digest) -> Option<Self> {
         let missing: Vec<_> =
@@ -26,24 +26,24 @@ impl PluginTable {
         }
         let holder = match table.component.take() {
             Some(HolderTable(holder)) if holder.covers(component) => holder,
-            // The one that was granted this is most likely the one that this takes the place of.
+            // The old holder is probably the component that this one replaces.
             _ => Holder::Components([component].into()),
         };
         table.component = Some(HolderTable(holder));
         Some(table)
     }
 
-    /// The table as a configuration has it.
+    /// The table as TOML.
     #[must_use]
     pub fn to_toml(&self, name: &PluginName) -> String {
         let plugins = BTreeMap::from([(name.as_str(), self)]);
-        // Keys and values are texts, numbers and lists of them, which TOML can always say.
+        // Strings, numbers and lists of them always serialise.
         toml::to_string(&BTreeMap::from([("plugin", plugins)])).unwrap_or_default()
     }
 }
 
 impl GrantsTable {
-    /// Adds what a manifest wants and what is not there yet.
+    /// Adds the requests of a manifest that are not granted yet.
     fn add_wanted(&mut self, wanted: &Manifest) {
         if let Some(want) = &wanted.keyvalue {
             let larger = |one: Option<u64>, other: Option<u64>, default: u64| match (one, other) {

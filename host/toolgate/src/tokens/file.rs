@@ -1,4 +1,4 @@
-//! The file of tokens: a JSON object with a version, replaced as a whole and readable by its owner alone.
+//! The file of tokens: a versioned JSON object. A change replaces the file, and only its owner can read it.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,31 +10,30 @@ use serde::{Deserialize, Serialize};
 use super::TokenError;
 use crate::keys::private;
 
-/// The version of the file.
 const VERSION: u32 = 1;
 
-/// Who holds a token.
+/// The holder of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The name, as the audit shows it; no two tokens have the same.
+    /// The unique name, as the audit log shows it.
     pub name: PrincipalId,
-    /// What the holder may do.
+    /// The roles of the holder.
     pub roles: Vec<Role>,
-    /// The groups that the holder belongs to: rules say which groups must approve.
+    /// The groups of the holder. Rules can require the approval of a group.
     pub groups: Vec<Group>,
-    /// The only conversation that the holder may see.
+    /// The only conversation that the holder can see, if there is a restriction.
     pub conversation: Option<ConversationId>,
-    /// When the token was made.
+    /// The time at which the token was made.
     pub created_at: Timestamp,
 }
 
-/// What the file says: each holder with the SHA-256 of the token.
+/// The content of the file: each holder with the SHA-256 of the token.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) tokens: Vec<(Holder, [u8; 32])>,
 }
 
-/// What tells one state of the file from another without reading it: a file that is replaced has another inode.
+/// Distinguishes states of the file without reading it. A replaced file has another inode.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     length: u64,
@@ -63,7 +62,7 @@ struct Row {
 }
 
 impl Stamp {
-    /// `None`: there is no file.
+    /// `None` if there is no file.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(found) => Ok(Some(Self { length: found.len(), modified: found.modified().ok(), inode: inode(&found) })),
@@ -84,7 +83,7 @@ fn inode(_: &std::fs::Metadata) -> u64 {
 }
 
 impl Content {
-    /// What the file says; no file says nothing.
+    /// Reads the file. A missing file has no tokens.
     pub(super) fn read(path: &Path) -> Result<Self, TokenError> {
         let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
         let text = match std::fs::read(path) {
@@ -94,13 +93,13 @@ impl Content {
         };
         let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if written.version != VERSION {
-            return Err(unreadable(format!("it is of version {}, and this is version {VERSION}", written.version)));
+            return Err(unreadable(format!("its version is {}, and {VERSION} is supported", written.version)));
         }
         let tokens = written.tokens.into_iter().map(Row::read).collect::<Result<_, _>>().map_err(unreadable)?;
         Ok(Self { tokens })
     }
 
-    /// Replaces the file. It is on disk when this returns.
+    /// Replaces the file and syncs it to disk.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let tokens = self.tokens.iter().map(|(holder, digest)| Row::written(holder, *digest)).collect();
         let text = serde_json::to_vec_pretty(&Written { version: VERSION, tokens })?;

@@ -124,18 +124,18 @@ fn entry(link: &AuditLink) -> Result<Link, Report> {
     })
 }
 
-fn digest(text: &str) -> Result<Digest, Report> {
-    text.parse().map_err(|_| unknown(text))
+fn digest(value: &str) -> Result<Digest, Report> {
+    value.parse().map_err(|_| unknown(value))
 }
 
-fn unknown(text: &str) -> Report {
-    let text = text::line(text);
-    Report::new(Exit::HostFault, format!("the host's answer contains {text}, which this version cannot read"))
+fn unknown(value: &str) -> Report {
+    let value = text::line(value);
+    Report::new(Exit::HostFault, format!("the host's answer contains {value}, which this version cannot read"))
         .hint("check that the host and this binary have the same version")
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+fn unhex(value: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = value.as_bytes().as_chunks::<2>();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }

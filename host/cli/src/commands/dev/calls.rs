@@ -19,14 +19,14 @@ impl Round<'_> {
     pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
         if let [tool, arguments] = &self.args.call[..] {
             let (outcome, took) = self.make(tool, call::arguments(arguments)?)?;
-            let text = match (&outcome, outcome.error()) {
+            let result = match (&outcome, outcome.error()) {
                 (Outcome::Ok { value, .. }, _) => text::json(value.as_str()),
                 (_, error) => {
                     let (code, message) = error.unwrap_or_default();
                     text::line(&format!("{code}: {message}")).into_owned()
                 }
             };
-            self.terminal.line(format!("{tool}  {text}  {}", millis(took)))?;
+            self.terminal.line(format!("{tool}  {result}  {}", millis(took)))?;
             return Ok(());
         }
         let file = project.folder().join(examples::FILE);

@@ -1,5 +1,4 @@
-//! The examples of a rule, tried when it is read: a rule that does not do what its author thinks is refused before anybody
-//! relies on it.
+//! Tests a rule with its examples when it is read. A rule that contradicts its examples is refused.
 
 use dispatch::Exact;
 use domain::Json;
@@ -10,15 +9,15 @@ use super::reading::Fail;
 use super::{ExampleTable, PolicyTable};
 use crate::config::ConfigError;
 
-const HINT: &str = "correct the rule or the example; `toolgate policy explain` says what becomes of a call";
+const HINT: &str = "correct the rule or the example; `toolgate policy explain` explains the rules for a call";
 
-/// Tries every example of a rule.
+/// Tests a rule with every example.
 pub(super) fn check(rule: &OperatorRule, table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError> {
     for (key, expected, examples) in [("match", true, &table.matches), ("not_match", false, &table.not_matches)] {
         for (n, example) in examples.iter().enumerate() {
             let n = n.to_string();
             let wrong = |message: String, hint: &str| fail(&[key, n.as_str()], message, hint);
-            let arguments = arguments(example).map_err(|message| wrong(message, "write a table, or a JSON text"))?;
+            let arguments = arguments(example).map_err(|message| wrong(message, "write a table, or JSON text"))?;
             let subject = Subject {
                 tool: example.tool.as_deref(),
                 plugin: example.plugin.as_deref(),
@@ -27,7 +26,8 @@ pub(super) fn check(rule: &OperatorRule, table: &PolicyTable, fail: &Fail<'_>) -
             };
             let fit = rule.fit(&subject);
             if fit.fits != expected {
-                let fits = if fit.fits { "fits this call and should not" } else { "does not fit this call and should" };
+                let fits =
+                    if fit.fits { "matches this call and should not" } else { "does not match this call and should" };
                 return Err(wrong(format!("the rule {} {fits}: {}", rule.name, fit.why), HINT));
             }
         }
@@ -41,9 +41,9 @@ fn arguments(example: &ExampleTable) -> Result<Json, String> {
         Some(toml::Value::String(text)) => text.clone(),
         Some(value @ toml::Value::Table(_)) => json(value)?,
         Some(other) => {
-            return Err(format!("the arguments are an object, and this is of the type {}", other.type_str()));
+            return Err(format!("the arguments must be an object, and this has the type {}", other.type_str()));
         }
     };
     let is_object = matches!(Exact::parse(&text), Some(Exact::Object(_)));
-    if is_object { Ok(Json::new(text)) } else { Err("the arguments are not the text of a JSON object".to_owned()) }
+    if is_object { Ok(Json::new(text)) } else { Err("the arguments are not a JSON object".to_owned()) }
 }

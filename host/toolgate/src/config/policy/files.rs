@@ -1,4 +1,4 @@
-//! Collects the rules of a configuration: its own, and those of the files that it names.
+//! Collects the rules of a configuration and of the files that it names.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use policy::{OperatorRule, Rules};
 use serde::Deserialize;
 
 use super::{PolicyTable, examples, reading};
-use crate::config::place::Source;
+use crate::config::source::Source;
 use crate::config::{Config, ConfigError};
 
-/// The largest file of rules that is read, in bytes.
-const MOST: u64 = 4 << 20;
+/// The maximal size of a file of rules, in bytes.
+const MAX_FILE: u64 = 4 << 20;
 
 /// A file of rules.
 #[derive(Deserialize)]
@@ -20,14 +20,14 @@ struct RuleFile {
     policy: Vec<PolicyTable>,
 }
 
-/// A rule that did what its examples say.
+/// A rule that passed its examples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedRule {
     /// Its name.
     pub name: String,
-    /// How many calls it was to fit.
+    /// The number of calls that it must match.
     pub matches: usize,
-    /// How many it was not to fit.
+    /// The number of calls that it must not match.
     pub not_matches: usize,
 }
 
@@ -38,7 +38,7 @@ struct Collected {
     names: BTreeSet<String>,
 }
 
-/// Reads all rules, and tries all their examples.
+/// Reads all rules and tests them with their examples.
 pub(in crate::config) fn read(config: &Config, source: &Source) -> Result<(Rules, Vec<TriedRule>), ConfigError> {
     let mut collected = Collected::default();
     collected.add(&config.policy, source, "policy", false)?;
@@ -57,14 +57,14 @@ pub(in crate::config) fn read(config: &Config, source: &Source) -> Result<(Rules
 
 fn text(path: &std::path::Path) -> Result<String, String> {
     let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MOST {
-        return Err(format!("it is no file of at most {MOST} bytes"));
+    if !found.is_file() || found.len() > MAX_FILE {
+        return Err(format!("it is not a file of at most {MAX_FILE} bytes"));
     }
     std::fs::read_to_string(path).map_err(|error| error.to_string())
 }
 
 impl Collected {
-    /// Adds tables of one file, which are named after their place in it.
+    /// Adds the tables of one file. A rule without a name is named after its position.
     fn add(
         &mut self,
         tables: &[PolicyTable],
@@ -79,18 +79,14 @@ impl Collected {
                 source.error(&keys, message, Some(hint.to_owned()))
             };
             let mut rule = reading::rule(table, format!("{file}[{n}]"), &fail)?;
-            rule.place = Some(source.place(&["policy", position.as_str()]).into());
+            rule.place = Some(source.position(&["policy", position.as_str()]).into());
             if !self.names.insert(rule.name.to_string()) {
-                let message = format!("there are two rules with the name {}", rule.name);
-                return Err(fail(
-                    &["name"],
-                    message,
-                    "rename one of them: names are shown to approvers and in the audit",
-                ));
+                let message = format!("two rules have the name {}", rule.name);
+                return Err(fail(&["name"], message, "rename one of them; approvers and the audit log show the names"));
             }
             if must_have_examples && table.matches.is_empty() {
-                let message = format!("nothing shows that the rule {} fits what it is meant for", rule.name);
-                let hint = "add an example of a call that it fits: `match = [{ tool = \"NAME\", arguments = { … } }]`";
+                let message = format!("the rule {} has no example of a call that it matches", rule.name);
+                let hint = "add an example: `match = [{ tool = \"NAME\", arguments = { … } }]`";
                 return Err(fail(&[], message, hint));
             }
             examples::check(&rule, table, &fail)?;

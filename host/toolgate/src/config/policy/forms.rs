@@ -1,43 +1,43 @@
-//! The values of rules that have a form of their own: words, numbers, and JSON that is written as TOML.
+//! Values of rules with their own syntax: words, exact numbers, and JSON that is written as TOML.
 
 use policy::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-/// The most digits of which every decimal number survives as a TOML float.
+/// A decimal with at most this many digits keeps its value as a TOML float.
 const EXACT_DIGITS: usize = 15;
 
-/// What a rule says.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleName {
-    /// As the tool declares.
+    /// The tool's own declaration applies.
     Allow,
     /// A person must approve.
     Ask,
-    /// Every call ends denied.
+    /// The call is denied.
     Deny,
 }
 
-/// How much is at stake.
+/// The risk of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RiskName {
-    /// Little.
+    /// Low risk.
     Low,
-    /// Something.
+    /// Medium risk.
     Medium,
-    /// Much.
+    /// High risk.
     High,
-    /// Everything.
+    /// Critical risk.
     Critical,
 }
 
-/// An exact number: an integer, a decimal of at most 15 digits, or a text that holds a number as JSON writes it.
+/// An exact number: an integer, a decimal of at most 15 digits, or a string with a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound(pub Decimal);
 
-/// How a [`Bound`] may be written, for the schema of the file.
+/// The forms of a [`Bound`], for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Bound {
             toml::Value::String(text) => text,
             other => {
                 let kind = other.type_str();
-                return Err(de::Error::custom(format!("expected a number, or a text that holds one, not a {kind}")));
+                return Err(de::Error::custom(format!("expected a number, or a string with a number, not a {kind}")));
             }
         };
         text.parse().map(Self).map_err(de::Error::custom)
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Bound {
 /// The JSON text of a TOML value.
 ///
 /// # Errors
-/// Why JSON cannot say it, or TOML cannot say it exactly.
+/// The reason, if JSON has no such value or TOML does not keep it exactly.
 pub(in crate::config) fn json(value: &toml::Value) -> Result<String, String> {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     Ok(match value {
@@ -72,7 +72,7 @@ pub(in crate::config) fn json(value: &toml::Value) -> Result<String, String> {
         toml::Value::Integer(integer) => integer.to_string(),
         toml::Value::Float(float) => exact(*float)?,
         toml::Value::Boolean(boolean) => boolean.to_string(),
-        toml::Value::Datetime(_) => return Err("JSON has no dates; write it as a text".to_owned()),
+        toml::Value::Datetime(_) => return Err("JSON has no dates; write it as a string".to_owned()),
         toml::Value::Array(items) => {
             let items: Result<Vec<_>, _> = items.iter().map(json).collect();
             format!("[{}]", items?.join(","))
@@ -85,13 +85,13 @@ pub(in crate::config) fn json(value: &toml::Value) -> Result<String, String> {
     })
 }
 
-/// The decimal number that a TOML float was written as. One with more digits was changed when it was read, and is refused.
+/// The decimal number as it was written. A float with more digits has lost its exact value, so it is refused.
 fn exact(float: f64) -> Result<String, String> {
     let digits = format!("{float:e}").bytes().take_while(|b| *b != b'e').filter(u8::is_ascii_digit).count();
     match serde_json::Number::from_f64(float) {
         Some(number) if digits <= EXACT_DIGITS => Ok(number.to_string()),
         Some(_) => Err(format!(
-            "a decimal of more than {EXACT_DIGITS} digits does not keep its value in TOML; write it as a text: \"0.1234…\""
+            "a decimal of more than {EXACT_DIGITS} digits does not keep its value in TOML; write it as a string: \"0.1234…\""
         )),
         None => Err("expected a finite number".to_owned()),
     }
@@ -110,7 +110,7 @@ mod tests {
             ("true", "true"),
             ("\"a\\\"b\"", r#""a\"b""#),
             ("[1, { a.b = \"c\" }]", r#"[1,{"a":{"b":"c"}}]"#),
-            ("2026-01-01", "JSON has no dates; write it as a text"),
+            ("2026-01-01", "JSON has no dates; write it as a string"),
             ("inf", "expected a finite number"),
         ] {
             let table: toml::Table = format!("x = {toml}").parse().expect("TOML");

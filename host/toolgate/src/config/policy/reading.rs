@@ -1,4 +1,4 @@
-//! From one `[[policy]]` table to a rule, with all that is wrong with it although each of its values could be read.
+//! Makes a rule from a `[[policy]]` table, and checks the table for contradictions.
 
 use dispatch::Exact;
 use domain::{Escalate, Need, Rule, Span, Who};
@@ -8,28 +8,28 @@ use super::forms::json;
 use super::{ConditionTable, EscalateTable, NeedTable, PolicyTable};
 use crate::config::{ConfigError, Parsed};
 
-/// The most characters of a rule's name.
-const LONGEST_NAME: usize = 64;
-/// The most characters of a reason.
-const LONGEST_REASON: usize = 500;
+/// The maximal length of a rule's name, in characters.
+const MAX_NAME: usize = 64;
+/// The maximal length of a reason, in characters.
+const MAX_REASON: usize = 500;
 
-/// Makes an error: the keys below the table, what is wrong, what to do.
+/// Makes an error from the keys in the table, the message and the hint.
 pub(in crate::config) type Fail<'a> = dyn Fn(&[&str], String, &str) -> ConfigError + 'a;
 
-/// The rule that a table means, under this name where it has none of its own.
+/// The rule of a table. Without its own name, it gets the default name.
 pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -> Result<OperatorRule, ConfigError> {
     if let Some(name) = &table.name {
         check_name(name).map_err(|message| fail(&["name"], message, "choose another name"))?;
     }
     if let Some(reason) = &table.reason
-        && (reason.trim().is_empty() || reason.chars().count() > LONGEST_REASON)
+        && (reason.trim().is_empty() || reason.chars().count() > MAX_REASON)
     {
-        let message = format!("a reason has 1 to {LONGEST_REASON} characters");
-        return Err(fail(&["reason"], message, "say in a sentence why"));
+        let message = format!("a reason has 1 to {MAX_REASON} characters");
+        return Err(fail(&["reason"], message, "write the reason in one sentence"));
     }
     check_ungate(table, fail)?;
     if !table.needs.is_empty() && Rule::from(table.rule) == Rule::Deny {
-        let message = "a rule that denies asks nobody, so nobody can be needed".to_owned();
+        let message = "a rule that denies needs no approval, so it cannot have `needs`".to_owned();
         return Err(fail(&["needs"], message, "remove `needs`, or write `rule = \"ask\"`"));
     }
     let condition = |(n, table): (usize, &ConditionTable)| {
@@ -57,38 +57,38 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
 
 pub(in crate::config) fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-./:[]".contains(c);
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed) {
+    if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(allowed) {
         return Ok(());
     }
-    let quoted = text::quoted(name, LONGEST_NAME);
+    let quoted = text::quoted(name, MAX_NAME);
     Err(format!(
-        "{quoted} is not a rule's name: expected 1 to {LONGEST_NAME} of the characters a-z A-Z 0-9 _ - . / : [ ]"
+        "{quoted} is not a name for a rule: expected 1 to {MAX_NAME} of the characters a-z A-Z 0-9 _ - . / : [ ]"
     ))
 }
 
-/// A gate that an author put there is lifted for one tool whose name the operator wrote out, and for no other by accident.
+/// `ungate` applies to one tool with its full name, so that no other tool loses its approval by accident.
 fn check_ungate(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError> {
     let error = |message: &str, hint: &str| Err(fail(&["ungate"], message.to_owned(), hint));
     if !table.ungate {
         return Ok(());
     }
     if Rule::from(table.rule) != Rule::Allow {
-        return error("only a rule that allows can lift a tool's own approval", "write `rule = \"allow\"`");
+        return error("only a rule that allows can remove a tool's own approval", "write `rule = \"allow\"`");
     }
     if !table.tools.0.is_exact() {
-        return error(
-            "a tool's own approval is lifted for one tool, named in full",
-            "write `tools = \"NAME\"`, without `*` and `?`",
-        );
+        return error("`ungate` needs the full name of one tool", "write `tools = \"NAME\"`, without `*` and `?`");
     }
     if !table.plugin.as_ref().is_some_and(|plugin| plugin.0.is_exact()) {
         return error(
-            "a tool's own approval is lifted for a tool of one plugin, named in full",
-            "write `plugin = \"NAME\"`, so that another plugin's tool of that name stays gated",
+            "`ungate` needs the full name of one plugin",
+            "write `plugin = \"NAME\"`, so that a tool of another plugin keeps its approval",
         );
     }
     if !table.needs.is_empty() {
-        return error("without an approval, nobody can be needed for one", "remove `ungate` or `needs`");
+        return error(
+            "a rule with `ungate` requires no approval, so it cannot have `needs`",
+            "remove `ungate` or `needs`",
+        );
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
             && min > max
         {
             let message = format!("no number is at least {min} and at most {max}");
-            return Err(fail(&["min"], message, "exchange them"));
+            return Err(fail(&["min"], message, "exchange the two"));
         }
         tests.push(Test::Range { min, max });
     }
@@ -120,7 +120,7 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
     match <[Test; 1]>::try_from(tests) {
         Ok([test]) => Ok(Condition { pointer: table.pointer.0.clone(), test, not: table.not }),
         Err(tests) => {
-            let what = if tests.is_empty() { "nothing says what must hold there" } else { "a condition has one test" };
+            let what = if tests.is_empty() { "the condition has no test" } else { "the condition has several tests" };
             let hint = "write exactly one of `equals`, `prefix`, `glob`, `min` and `max`, `absent = true`";
             Err(fail(&[], what.to_owned(), hint))
         }
@@ -131,14 +131,14 @@ pub(in crate::config) fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need
     let who = distinct(&table.who);
     let quorum = table.quorum.map_or(1, std::num::NonZeroU32::get);
     let only_principals = !who.is_empty() && who.iter().all(|who| matches!(who, Who::Principal(_)));
-    // Those that it is widened to are no part of what has to be possible from the start.
+    // Approvers of an escalation do not count here: the approval must be possible from the start.
     if only_principals && table.escalate.is_none() && who.len() < quorum as usize {
-        let message = format!("{quorum} must agree, and only {} may", who.len());
-        return Err(fail(&["quorum"], message, "name more of them, or lower the quorum"));
+        let message = format!("{quorum} principals must approve, and only {} are named", who.len());
+        return Err(fail(&["quorum"], message, "name more principals, or lower the quorum"));
     }
     let escalate = table.escalate.as_ref().map(|EscalateTable { after_ms, to }| {
         if to.is_empty() {
-            let message = "it goes on to nobody".to_owned();
+            let message = "the escalation names nobody".to_owned();
             return Err(fail(&["escalate", "to"], message, "write `to = [\"role:admin\"]`"));
         }
         Ok(Escalate { after: Span::from_millis(after_ms.get()), to: distinct(to).into() })
@@ -146,7 +146,7 @@ pub(in crate::config) fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need
     Ok(Need { who: who.into(), quorum, escalate: escalate.transpose()? })
 }
 
-/// Each of them once: one who is named twice has one vote.
+/// Removes duplicates: a principal has one vote.
 fn distinct(who: &[Parsed<Who>]) -> Vec<Who> {
     who.iter().fold(Vec::new(), |mut distinct, Parsed(who)| {
         if !distinct.contains(who) {

@@ -1,5 +1,4 @@
-//! The file of ended sessions: lines that are appended and synced, and all of it written anew when most of them say nothing
-//! any more.
+//! The file of revoked sessions. Lines are appended and synced. When most lines are obsolete, the file is rewritten.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,20 +10,20 @@ use server::SessionMark;
 use super::known::{Known, Row};
 use crate::keys::private;
 
-/// So many lines may say nothing any more before the file is written anew, and as many again as there are that do.
+/// The file is rewritten when it has more obsolete lines than current ones, by this number.
 const SPARE: usize = 1_024;
 
 /// The file, open to be appended to.
 #[derive(Debug)]
-pub(super) struct EndedLog {
+pub(super) struct RevokedLog {
     path: PathBuf,
     file: File,
     lines: usize,
-    /// After a write that failed nobody knows what is in the file: it is written anew before anything else is.
+    /// After a failed write the content of the file is unknown. It must be rewritten first.
     is_broken: bool,
 }
 
-/// What a file says, without what has expired. A file that is not there says nothing.
+/// Reads the sessions of a file, without expired ones. A missing file has none.
 pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -32,29 +31,29 @@ pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
         Err(error) => return Err(error),
     };
     let mut known = Known::default();
-    // A line without its end was not synced when the host was killed, and so nobody was told of it.
+    // A line without its end was not synced before a kill, so no caller got an answer for it.
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
-        let row = parse(line).ok_or_else(|| io::Error::other(format!("{line:?} is no ended session")))?;
+        let row = parse(line).ok_or_else(|| io::Error::other(format!("{line:?} is not a revoked session")))?;
         known.take(row, now);
     }
-    // What expired and was the last of its holder is not looked at again by itself.
+    // Drops expired rows whose holder has no other row.
     let mut left = Known::default();
     known.to_rows().filter(|row| now < expires(row)).for_each(|row| left.take(row, now));
     Ok(left)
 }
 
-impl EndedLog {
-    /// Writes the file anew and keeps it open.
+impl RevokedLog {
+    /// Rewrites the file and keeps it open.
     pub(super) fn open(path: &Path, known: &Known) -> io::Result<Self> {
-        let (file, lines) = write_anew(path, known)?;
+        let (file, lines) = rewrite(path, known)?;
         Ok(Self { path: path.to_owned(), file, lines, is_broken: false })
     }
 
-    /// Appends these sessions, with which everything that has ended is `all`. On disk when it returns.
+    /// Appends these sessions; `all` includes them. They are on disk when it returns.
     pub(super) fn append(&mut self, sessions: &[SessionMark], all: &Known) -> io::Result<()> {
         if self.is_broken || self.lines + sessions.len() > 2 * all.rows() + SPARE {
             self.is_broken = true;
-            (self.file, self.lines) = write_anew(&self.path, all)?;
+            (self.file, self.lines) = rewrite(&self.path, all)?;
             self.is_broken = false;
             return Ok(());
         }
@@ -66,8 +65,8 @@ impl EndedLog {
     }
 }
 
-/// A file with what has ended and nothing else, in its place whole or not at all.
-fn write_anew(path: &Path, known: &Known) -> io::Result<(File, usize)> {
+/// Replaces the file with the current rows. After a kill it is the old or the new file.
+fn rewrite(path: &Path, known: &Known) -> io::Result<(File, usize)> {
     let beside = path.with_extension("new");
     let mut file = private(&beside)?;
     let lines: Vec<String> = known.to_rows().map(|row| line(&row)).collect();

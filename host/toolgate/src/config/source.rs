@@ -1,4 +1,4 @@
-//! Where something stands in the configuration, for what is found wrong only after the file was read.
+//! The text of a configuration, to find the line and column of a key when an error is found after parsing.
 
 use std::path::{Path, PathBuf};
 
@@ -19,32 +19,32 @@ impl Source {
         Self { file: file.to_owned(), text: text.to_owned() }
     }
 
-    /// The folder that paths in it are relative to.
+    /// The folder of the file. Paths in the file are relative to it.
     pub(super) fn beside(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
     }
 
-    /// Where what stands at the end of these keys begins: `file:line:column`.
-    pub(super) fn place(&self, keys: &[&str]) -> String {
+    /// The position of the value under these keys: `file:line:column`.
+    pub(super) fn position(&self, keys: &[&str]) -> String {
         let (line, column) = line_and_column(&self.text, offset(&self.text, keys).unwrap_or_default());
         format!("{}:{line}:{column}", self.file.display())
     }
 
-    /// What is wrong with what stands at the end of these keys.
+    /// An error about the value under these keys.
     pub(super) fn error(&self, keys: &[&str], message: String, hint: Option<String>) -> ConfigError {
         let offset = offset(&self.text, keys).unwrap_or_default();
         ConfigError::found(&self.file, &self.text, offset, message, hint)
     }
 }
 
-/// What it holds is the operator's, and long.
+/// The text is long and may be confidential, so only the file is printed.
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Source({})", self.file.display())
     }
 }
 
-/// Where the last of the keys begins that are there; a number is a position in a list.
+/// The offset of the last key that exists. A number is an index of a list.
 fn offset(text: &str, keys: &[&str]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
