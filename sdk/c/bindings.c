@@ -1,6 +1,6 @@
 /* The generated bindings, in a component. */
 #ifdef __wasm__
-#include "bindings/tools.c"
+#include "tools.c"
 
 /* Stands in for the object file with the type of the component: toolgate build embeds the type instead. */
 void __component_type_object_force_link_tools(void) {}

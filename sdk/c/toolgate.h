@@ -16,7 +16,7 @@
  *         .read_only = true,
  *     })
  *
- * JSON is read and written with yyjson (vendor/yyjson). Every call runs in an instance of its own and its memory goes with it,
+ * JSON is read and written with yyjson, which `toolgate build` fetches. Every call runs in an instance of its own and its memory goes with it,
  * so nothing here needs to be freed, and nothing that a tool keeps in a variable outlasts the call. One thread. */
 #ifndef TOOLGATE_H
 #define TOOLGATE_H
@@ -29,7 +29,7 @@
 #define YYJSON_DISABLE_INCR_READER 1
 #define YYJSON_DISABLE_NON_STANDARD 1
 #define YYJSON_DISABLE_UTILS 1
-#include "vendor/yyjson/yyjson.h"
+#include "yyjson.h"
 
 #ifdef __cplusplus
 extern "C" {

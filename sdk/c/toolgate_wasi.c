@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/tools.h"
+#include "tools.h"
 #include "toolgate_host.h"
 
 static tools_string_t out(tg_text text) { return (tools_string_t){(uint8_t *)(uintptr_t)text.ptr, text.len}; }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bindings/tools.h"
+#include "tools.h"
 #include "toolgate_host.h"
 
 /* What is written or read at once. */

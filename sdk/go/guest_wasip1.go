@@ -3,9 +3,9 @@ package toolgate
 import (
 	"strings"
 
-	_ "toolgate/internal/bindings/exports/wit_exports" // exports what the host calls
-	bindings "toolgate/internal/bindings/imports/toolgate_plugin_host"
-	wire "toolgate/internal/bindings/imports/toolgate_plugin_tool_types"
+	_ "toolgate/internal/bindings/wit_exports" // exports what the host calls
+	bindings "toolgate/internal/bindings/toolgate_plugin_host"
+	wire "toolgate/internal/bindings/toolgate_plugin_tool_types"
 	catalog "toolgate/internal/exports/export_toolgate_plugin_catalog"
 	server "toolgate/internal/exports/export_toolgate_plugin_server"
 	"toolgate/internal/host"
@@ -27,9 +27,9 @@ func tools() []wire.Tool {
 	declared := declarations()
 	tools := make([]wire.Tool, 0, len(declared))
 	for _, tool := range declared {
-		approval := wire.Approval_Auto
+		approval := wire.ApprovalAuto
 		if tool.Gated {
-			approval = wire.Approval_RequiresApproval
+			approval = wire.ApprovalRequiresApproval
 		}
 		tools = append(tools, wire.Tool{
 			Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters, Executor: tool.Executor,

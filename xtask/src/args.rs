@@ -1,25 +1,25 @@
-//! What `cargo xtask` can be asked to do.
+//! The command line of `cargo xtask`.
 
 use crate::demo;
 use crate::test::Part;
 
-/// What is printed for `--help`, and after a mistake.
+/// The text for `--help`, and after a mistake.
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask TASK
 
-  setup                    install what building needs: the target wasm32-wasip2, rustfmt, clippy,
-                           and the console's npm packages where there is Node.js
+  setup                    install what a build needs: the target wasm32-wasip2, rustfmt, clippy and, if there is Node.js,
+                           the console's npm packages
   test [--without PART]…   everything that CI runs; PART is one of
                            fmt, edges, dependencies, deny, web, guests, build, languages,
                            syscalls, tests, schemathesis, browser, fuzz, clippy, docs
   demo [--answer] [--port N] [--without languages]
-                           start a host with the example plugins, submit a turn, kill the host in between, restart it,
-                           and show what happens; --answer answers by itself what waits for a person
+                           start a host with the example plugins, submit a turn, kill the host, restart it, and show what
+                           happens; --answer answers suspensions in place of a person
   build                    build the console, and the binary target/release/toolgate with it
-  bench [NAME]…            measure, all or the named benchmarks
+  bench [NAME]…            run all benchmarks, or the named ones
   isolation [NAME]… [--write] [--export FOLDER]
-                           run the hostile suite against the built host, all or the named classes and cases, and print what
-                           became of each; --write puts the table into docs/isolation.md; --export writes the guests as
+                           run the hostile suite, or the named classes and cases of it, against the built host, and print
+                           each outcome; --write puts the table into docs/isolation.md; --export writes the guests as
                            components for another host";
 
 /// One task with its options.
@@ -35,7 +35,7 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Reads the arguments behind `cargo xtask`; the error is a sentence for whoever typed them.
+    /// Reads the arguments after `cargo xtask`. The error is a sentence for the user.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut rest = arguments.iter().map(String::as_str);
         let task = match rest.next() {
@@ -50,7 +50,7 @@ impl Task {
         };
         match rest.next() {
             None => Ok(task),
-            Some(surplus) => Err(format!("{surplus:?} is one argument too many")),
+            Some(surplus) => Err(format!("the argument {surplus:?} is not expected")),
         }
     }
 }
@@ -74,7 +74,7 @@ fn demo_options<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<demo::Opt
             "--answer" => options.answer = true,
             "--without" => match rest.next() {
                 Some("languages") => options.only_rust = true,
-                _ => return Err("demo can be shown --without languages, and nothing else".into()),
+                _ => return Err("demo accepts only --without languages".into()),
             },
             "--port" => {
                 let port = rest.next().ok_or("--port needs a number")?;
@@ -96,10 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_typed() {
+    fn command_lines_are_parsed() {
         check("", Ok(Task::Help));
         check("setup", Ok(Task::Setup));
-        check("setup now", Err("\"now\" is one argument too many"));
+        check("setup now", Err("the argument \"now\" is not expected"));
         check("test", Ok(Task::Test { without: vec![] }));
         check("test --without docs --without fmt", Ok(Task::Test { without: vec![Part::Docs, Part::Fmt] }));
         check("test --without", Err("--without needs the name of a part"));
@@ -107,7 +107,7 @@ mod tests {
         check("demo --answer --port 80", Ok(Task::Demo(demo::Options { answer: true, port: 80, only_rust: false })));
         let only_rust = demo::Options { only_rust: true, ..demo::Options::default() };
         check("demo --without languages", Ok(Task::Demo(only_rust)));
-        check("demo --without web", Err("demo can be shown --without languages, and nothing else"));
+        check("demo --without web", Err("demo accepts only --without languages"));
         check("demo --port x", Err("\"x\" is not a port"));
         check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
         check("isolation cpu", Ok(Task::Isolation { words: vec!["cpu".into()] }));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_part() {
+    fn help_names_every_part() {
         for part in Part::ALL {
             assert!(HELP.contains(part.name()), "{}", part.name());
         }

@@ -1,11 +1,11 @@
-//! Runs the benchmarks of `bench/`, optimised as a release is.
+//! Runs the benchmarks of `bench/` in the release profile.
 
 use anyhow::Result;
 
 use crate::workspace::Invocation;
 use crate::{build, languages, setup};
 
-/// Runs all of them, or those that are named.
+/// Runs all of them, or the named ones.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     setup::guest_target()?;
     build::guest_commands().try_for_each(|command| command.run())?;
@@ -13,7 +13,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         build::host()?;
         languages::build()?;
     }
-    // The binary too, which some of them start; in one build, so that nothing is compiled for two sets of features.
+    // Some benchmarks start the binary. One build compiles dependencies for one set of features.
     Invocation::new("cargo build --locked --release -p toolgate-cli -p toolgate-bench").run()?;
     let command = Invocation::new("cargo run --locked --release -p toolgate-bench --");
     names.iter().fold(command, |command, name| command.word(name)).run()

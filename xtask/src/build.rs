@@ -1,4 +1,4 @@
-//! What is built, and where it lies afterwards.
+//! Builds, and the paths of their outputs.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::workspace::{GUEST_TARGET, Invocation, root};
 use crate::{console, setup, web};
 
-/// Workspaces of components. Each has a target folder of its own, whatever `CARGO_TARGET_DIR` says: tests and the demo
+/// Workspaces of components. Each has a target folder of its own, regardless of `CARGO_TARGET_DIR`, because tests and the demo
 /// look for the components there.
 const GUESTS: [&str; 2] = ["plugins", "tests/illegal"];
 
@@ -35,13 +35,13 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
     Ok(components)
 }
 
-/// Builds the host's binary in the profile that tests and the demo share.
+/// Builds the binary in the profile of the tests and the demo.
 pub(crate) fn host() -> Result<()> {
     web::before_the_binary()?;
     Invocation::new("cargo build --locked -p toolgate-cli").run()
 }
 
-/// Builds the binary that one would install.
+/// Builds the binary that users install.
 pub(crate) fn release() -> Result<()> {
     web::before_the_binary()?;
     Invocation::new("cargo build --locked --release -p toolgate-cli").run()?;

@@ -1,4 +1,4 @@
-//! The only file that prints. Colours go to a terminal alone, and not where `NO_COLOR` is set.
+//! The only file that prints. Only terminals get colours, unless `NO_COLOR` is set.
 
 #![expect(clippy::disallowed_macros, reason = "this file owns the output of xtask")]
 
@@ -8,23 +8,18 @@ use std::time::Duration;
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "this file owns the output of xtask, and with it the question of colours"
+    reason = "this file owns the output of xtask, so it decides about colours"
 )]
 static COLOURS: LazyLock<bool> =
     LazyLock::new(|| std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
 
-/// How a piece of text stands out.
+/// The style of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tone {
-    /// What to read first.
     Bold,
-    /// What may be skipped.
     Dim,
-    /// What went well.
     Good,
-    /// What did not.
     Bad,
-    /// What waits for a person.
     Waiting,
 }
 
@@ -40,27 +35,23 @@ impl Tone {
     }
 }
 
-/// The text in a tone, where there are colours.
+/// The text in a style, if colours are on.
 pub(crate) fn toned(tone: Tone, text: &str) -> String {
     if *COLOURS { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
 }
 
-/// One line.
 pub(crate) fn line(text: &str) {
     println!("{text}");
 }
 
-/// What begins now.
 pub(crate) fn headline(text: &str) {
     println!("\n{}", toned(Tone::Bold, &format!("== {text}")));
 }
 
-/// Something in passing.
 pub(crate) fn aside(text: &str) {
     println!("{}", toned(Tone::Dim, text));
 }
 
-/// What went wrong, and what to do about it.
 pub(crate) fn failure(text: &str) {
     eprintln!("{}: {text}", toned(Tone::Bad, "error"));
 }

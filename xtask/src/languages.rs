@@ -1,4 +1,4 @@
-//! The example plugins in other languages than Rust: found by their files, and built by `toolgate build`, as their authors would.
+//! The example plugins in languages other than Rust. `toolgate build` builds them, as it does for authors.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use crate::console;
 use crate::workspace::{Invocation, binary, root};
 
-/// The files by which `toolgate build` sees a language, but for Rust's: those plugins are a workspace of cargo.
+/// The files that mark a language, without Rust's: those plugins are a workspace of cargo.
 const MARKERS: [&str; 4] = ["pyproject.toml", "package.json", "go.mod", "plugin.c"];
 
-/// Where the toolchains are installed, in versions that are pinned by their hashes.
+/// The folder of the toolchains. Hashes pin their versions.
 pub(crate) fn cache() -> PathBuf {
     root().join("target/toolchains")
 }
@@ -26,7 +26,7 @@ pub(crate) fn examples() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds them with the binary of this profile, and returns their components.
+/// Builds them with the binary of this profile, and returns the paths of their components.
 pub(crate) fn build() -> Result<Vec<PathBuf>> {
     let mut components = Vec::new();
     for name in examples()? {
@@ -36,7 +36,7 @@ pub(crate) fn build() -> Result<Vec<PathBuf>> {
             .variable("TOOLGATE_CACHE", cache().display().to_string());
         console::aside(&format!("$ {command}"));
         command.run().with_context(|| {
-            format!("could not build plugins/{name}; what its language needs is fetched from a registry, so without a network leave it out with `--without languages`")
+            format!("could not build plugins/{name}; its toolchain comes from a registry, so without a network run this with `--without languages`")
         })?;
         components.push(root().join("plugins").join(&name).join("build").join(format!("{name}.wasm")));
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask`: set-up, checks, demo and benchmarks. What CI runs is what a developer runs.
 //!
-//! `args` says what there is to do; each task has a file of its own; `console` is the only one that prints.
+//! `args` reads the command line, each task has a file of its own, and only `console` prints.
 
 mod args;
 mod bench;

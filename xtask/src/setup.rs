@@ -1,5 +1,5 @@
-//! Installs what building needs and is not there. `rust-toolchain.toml` names it all, but where rustup does not install by
-//! itself (`RUSTUP_AUTO_INSTALL=0`) somebody has to run the command.
+//! Installs the missing tools that a build needs. `rust-toolchain.toml` names them, but with `RUSTUP_AUTO_INSTALL=0` rustup does
+//! not install them by itself.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use crate::console;
 use crate::web;
 use crate::workspace::{GUEST_TARGET, Invocation};
 
-/// Checks everything, installs what is missing, and says which is which.
+/// Checks every tool, installs the missing ones, and reports both.
 pub(crate) fn run() -> Result<()> {
     toolchain()?;
     web::set_up()
 }
 
-/// What every build needs.
+/// Sets up the tools of every build.
 pub(crate) fn toolchain() -> Result<()> {
     guest_target()?;
     component("rustfmt", "cargo fmt --version")?;
@@ -31,25 +31,25 @@ pub(crate) fn guest_target() -> Result<()> {
     install(&format!("the target {GUEST_TARGET}"), &format!("rustup target add {GUEST_TARGET}"))?;
     if !has_guest_target()? {
         bail!(
-            "the target {GUEST_TARGET} is still missing for the compiler in use; is another `rustc` before rustup's in PATH?"
+            "rustup installed the target {GUEST_TARGET}, and `rustc` does not have it; is another `rustc` before rustup's in PATH?"
         );
     }
     Ok(())
 }
 
-/// Asks the compiler and not rustup: there are other ways to install a target.
+/// Asks the compiler, not rustup, because a target can be installed in other ways.
 fn has_guest_target() -> Result<bool> {
     let query = Invocation::new(&format!("rustc --print target-libdir --target {GUEST_TARGET}"));
     let folder = query.output().context("there is no usable Rust compiler; see https://rustup.rs")?;
     Ok(PathBuf::from(folder.trim()).is_dir())
 }
 
-/// Makes sure that system calls can be watched.
+/// Makes sure that strace is installed.
 pub(crate) fn strace() -> Result<()> {
     debian_package("strace", "strace -V", "syscalls")
 }
 
-/// Makes sure that a program is there. Debian packages are installed only by root, who may.
+/// Makes sure that a program is installed. Only root installs Debian packages.
 pub(crate) fn debian_package(name: &str, probe: &str, part: &str) -> Result<()> {
     if Invocation::new(probe).succeeds() {
         console::aside(&format!("{name} is installed"));
@@ -60,10 +60,10 @@ pub(crate) fn debian_package(name: &str, probe: &str, part: &str) -> Result<()> 
         bail!("{name} is missing; install it (`apt-get install {name}`), or leave it out with `--without {part}`");
     }
     console::line(&format!("{name} is missing; installing the Debian package"));
-    // The lists of a new machine may be empty or old. That they cannot be brought up to date is not yet a failure.
+    // A new machine may have empty or old package lists. The installation may succeed without an update.
     let _ = Invocation::new("apt-get update").run();
     Invocation::new("apt-get install --yes --no-install-recommends").word(name).run().with_context(|| {
-        format!("could not install {name}; install it in your own way, or leave it out with `--without {part}`")
+        format!("could not install {name}; install it by other means, or leave it out with `--without {part}`")
     })
 }
 
@@ -80,7 +80,7 @@ fn install(what: &str, line: &str) -> Result<()> {
     let command = Invocation::new(line);
     command.run().with_context(|| {
         format!(
-            "could not install {what}: without rustup, or without a network, install it in your own way and try again"
+            "could not install {what}; without rustup or a network, install it by other means and try again"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Everything that CI runs, step by step. The first step that fails ends the run, with the command to repeat it.
+//! Everything that CI runs, step by step. The first failed step ends the run and shows the command that repeats it.
 
 mod browser;
 mod deny;
@@ -18,10 +18,10 @@ use crate::setup;
 use crate::web;
 use crate::workspace::Invocation;
 
-/// The workspaces besides the host's. They are compiled for guests, and natively for their tests.
-const OTHERS: [&str; 4] = ["plugins", "sdk/rust", "sdk/bindings", "tests/illegal"];
+/// The other workspaces. They are compiled for guests, and natively for their tests.
+const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
 
-/// One step, in the order in which they run: what fails fast comes first.
+/// A step. They run in this order, which puts quick failures first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Fmt,
@@ -90,27 +90,27 @@ impl Part {
     const fn does(self) -> &'static str {
         match self {
             Self::Fmt => "every workspace is formatted",
-            Self::Edges => "no crate knows what it must not know",
-            Self::Dependencies => "not more dependencies than agreed",
-            Self::Deny => "dependencies have agreed licences and sources, and no known flaw (cargo-deny)",
+            Self::Edges => "no crate depends on a crate that it must not know",
+            Self::Dependencies => "the number of dependencies is within its limit",
+            Self::Deny => "dependencies have allowed licences and sources, and no known vulnerability (cargo-deny)",
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone builds and passes its tests, without the HTTP server",
-            Self::Languages => "plugins in every language build, and the SDKs pass their native tests (PyPI, npm)",
-            Self::Syscalls => "strace is there, so that a test can watch what reaches the disk",
+            Self::Languages => "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)",
+            Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Tests => "the host's tests pass",
-            Self::Schemathesis => "a running host answers as its own OpenAPI document says",
+            Self::Schemathesis => "a running host conforms to its own OpenAPI document",
             Self::Browser => {
-                "the console and sdk/web do what they should in a browser, whoever else answers (Playwright)"
+                "the console and sdk/web work in a browser (Playwright)"
             }
-            Self::Fuzz => "libFuzzer breaks no invariant of any fuzz target in a short while",
+            Self::Fuzz => "a short run of each fuzz target finds no broken invariant (libFuzzer)",
             Self::Clippy => "no warning in any workspace",
             Self::Docs => "the documentation builds without a warning",
         }
     }
 
-    /// Runs it, and returns what it could not check.
+    /// Runs it, and returns the checks that were not possible.
     fn run(self, without: &[Self]) -> Result<Option<String>> {
         let commands: Vec<Invocation> = match self {
             Self::Edges => return edges::check().map(|()| None),
@@ -127,7 +127,7 @@ impl Part {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
                 build::guest_commands().chain(["plugins", "sdk/rust"].map(natively)).collect()
             }
-            // With the tests at once: what they add to the features of dependencies would otherwise build those twice.
+            // The tests too: they add features to dependencies, which a separate build would compile again.
             Self::Build => vec![Invocation::new("cargo build --locked --workspace --all-targets")],
             // Only this package is selected, so the features that other packages ask for stay off.
             Self::Library => vec![
@@ -136,7 +136,7 @@ impl Part {
             ],
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
-                // Tests that need what was left out fail without it, unless they are told that this is on purpose.
+                // Tests that need a part which was left out would fail. This variable tells them to skip.
                 let needed = [Self::Syscalls, Self::Languages].into_iter().filter(|part| without.contains(part));
                 let left_out: Vec<_> = needed.map(Self::name).collect();
                 vec![if left_out.is_empty() { tests } else { tests.variable("TOOLGATE_WITHOUT", left_out.join(",")) }]
@@ -162,7 +162,7 @@ fn everywhere(line: &str) -> Vec<Invocation> {
     host.into_iter().chain(OTHERS.map(|folder| Invocation::new(line).in_folder(folder))).collect()
 }
 
-/// Runs every part but those.
+/// Runs every part except these.
 pub(crate) fn run(without: &[Part]) -> Result<()> {
     console::headline("setup");
     setup::toolchain()?;
@@ -181,7 +181,7 @@ pub(crate) fn run(without: &[Part]) -> Result<()> {
         })?);
     }
     table(&took, without, false);
-    // The last thing that is read: what passed without having been checked.
+    // Last, because users read the end: passed parts with checks that were not possible.
     unchecked.iter().for_each(|what| console::line(&console::toned(Tone::Waiting, what)));
     Ok(())
 }
@@ -205,7 +205,7 @@ fn table(took: &[(Part, Duration)], without: &[Part], failed: bool) {
     let verdict = match (failed, names.is_empty()) {
         (true, _) => format!("failed after {total}"),
         (false, true) => format!("everything passed in {total}"),
-        (false, false) => format!("passed in {total}, without {}: CI runs that too", names.join(", ")),
+        (false, false) => format!("passed in {total}, without {}, which CI runs too", names.join(", ")),
     };
     console::line(&verdict);
 }

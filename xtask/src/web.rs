@@ -1,5 +1,5 @@
-//! The console, `sdk/web` and `sdk/js`, which npm checks and builds. Without Node.js the host still builds, and says in the
-//! console's place what is missing; only the checks insist on it.
+//! npm checks and builds the console, `sdk/web` and `sdk/js`. Without Node.js the host builds without its console, and only the
+//! checks fail.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,13 +10,12 @@ use anyhow::{Context as _, Result, bail};
 use crate::console::{self, Tone};
 use crate::workspace::{Invocation, root};
 
-/// The oldest Node.js that what we build with runs on, as `package.json` says, too.
+/// The oldest Node.js that our tools run on. `package.json` says the same.
 const OLDEST: (u32, u32) = (20, 19);
 
-/// How to get it.
 const REMEDY: &str = "install Node.js 20.19 or newer (https://nodejs.org), or leave this out with `--without web`";
 
-/// What the console is made from. A change of anything in it means that it has to be built anew.
+/// The sources of the console. It is built again if one of them changes.
 const SOURCES: [&str; 7] = [
     "package-lock.json",
     "web/package.json",
@@ -27,7 +26,7 @@ const SOURCES: [&str; 7] = [
     "sdk/web/src",
 ];
 
-/// Everything that is checked, once the packages are there.
+/// The checks, which need the packages.
 const CHECKS: [&str; 4] = [
     "npm run lint",
     "npm run typecheck --workspaces",
@@ -47,13 +46,13 @@ pub(crate) fn check() -> Result<()> {
     console_files()
 }
 
-/// Makes sure that Node.js and the packages are there, for who cannot do without them.
+/// Makes sure that Node.js and the packages are installed.
 pub(crate) fn must_be_set_up() -> Result<()> {
     node()?;
     packages()
 }
 
-/// Installs the packages, if Node.js is there to use them.
+/// Installs the packages if there is Node.js.
 pub(crate) fn set_up() -> Result<()> {
     match node() {
         Ok(()) => packages(),
@@ -64,8 +63,8 @@ pub(crate) fn set_up() -> Result<()> {
     }
 }
 
-/// Builds what the binary embeds, if Node.js is there. A mistake in the console is a failure; that it cannot be built here is
-/// not, because the host works without it.
+/// Builds the console for the binary if there is Node.js. Without it there is a warning, because the host works without its
+/// console.
 pub(crate) fn before_the_binary() -> Result<()> {
     if let Err(missing) = node() {
         without(&missing);
@@ -76,11 +75,11 @@ pub(crate) fn before_the_binary() -> Result<()> {
 }
 
 fn without(missing: &anyhow::Error) {
-    let warning = format!("{missing}. The host is built without its console; everything else of it works.");
+    let warning = format!("{missing}. The host is built without its console; everything else works.");
     console::line(&console::toned(Tone::Waiting, &warning));
 }
 
-/// Makes sure that there is a Node.js that is new enough.
+/// Makes sure that Node.js is installed and new enough.
 fn node() -> Result<()> {
     if !Invocation::new("node --version").succeeds() || !Invocation::new("npm --version").succeeds() {
         bail!("Node.js with npm is missing; {REMEDY}");
@@ -98,7 +97,7 @@ fn parsed(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Installs the packages in exactly the versions of the lockfile, if it changed since the last time.
+/// Installs the packages in the versions of the lock file, if it has changed.
 fn packages() -> Result<()> {
     let wanted = fs::read_to_string(root().join("package-lock.json")).context("could not read package-lock.json")?;
     let stamp = stamp("packages");
@@ -106,14 +105,14 @@ fn packages() -> Result<()> {
         console::aside("the npm packages are installed");
         return Ok(());
     }
-    console::line("installing npm packages, as package-lock.json says");
+    console::line("installing the npm packages of package-lock.json");
     Invocation::new("npm ci --no-audit --no-fund")
         .run()
         .context("could not install the npm packages; without a network leave this out with `--without web`")?;
     keep(&stamp, &wanted)
 }
 
-/// Builds the console, unless it is what its sources say. Files that did not change would otherwise link the binary anew.
+/// Builds the console if its sources have changed. Writing unchanged files would link the binary again.
 fn console_files() -> Result<()> {
     let digest = digest()?;
     let stamp = stamp("built");
@@ -127,12 +126,12 @@ fn console_files() -> Result<()> {
     keep(&stamp, &digest)
 }
 
-/// Tells states of the sources apart. Nothing is trusted because of it.
+/// A digest that detects changes of the sources. It is not for security.
 fn digest() -> Result<String> {
     let mut files = Vec::new();
     for source in SOURCES {
         let path = root().join(source);
-        // What is not there yet has no contents; that it comes is a change.
+        // A missing source has no content, so its creation is a change.
         if path.exists() {
             collect(&path, &mut files).with_context(|| format!("could not read {}", path.display()))?;
         }
@@ -174,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_node_are_read() {
+    fn versions_of_node_are_parsed() {
         for (text, expected) in [
             ("v20.19.1\n", Some((20, 19))),
             ("v22.3.0", Some((22, 3))),
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_are_where_they_are_looked_for() {
+    fn sources_exist() {
         for source in SOURCES {
             assert!(root().join(source).exists(), "{source} was moved");
         }

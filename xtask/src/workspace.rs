@@ -1,4 +1,4 @@
-//! The repository, and the commands that are run in it.
+//! The repository, and commands that run in it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use anyhow::{Context as _, Result, bail};
 /// The target that guests are compiled for.
 pub(crate) const GUEST_TARGET: &str = "wasm32-wasip2";
 
-/// The folder that holds the repository.
+/// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
-/// Where this build of xtask lies, and with it every binary of the same profile.
+/// The path of a binary that was built in the same profile as xtask.
 pub(crate) fn binary(name: &str) -> Result<PathBuf> {
-    let own = std::env::current_exe().context("could not find out where xtask itself lies")?;
+    let own = std::env::current_exe().context("could not find the path of xtask")?;
     Ok(own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// A command in a folder of the repository, as it could be typed.
+/// A command in a folder of the repository, as a user can type it.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
     folder: &'static str,
@@ -30,36 +30,36 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
-    /// A command in the root, with its words divided by spaces.
+    /// A command in the root. Spaces separate its words.
     pub(crate) fn new(line: &str) -> Self {
         Self { folder: "", words: line.split(' ').map(str::to_owned).collect(), variables: Vec::new() }
     }
 
-    /// In this folder instead.
+    /// Sets another folder.
     pub(crate) fn in_folder(mut self, folder: &'static str) -> Self {
         self.folder = folder;
         self
     }
 
-    /// Another program than the first word.
+    /// Replaces the first word.
     pub(crate) fn program(mut self, path: &Path) -> Self {
         self.words[0] = path.display().to_string();
         self
     }
 
-    /// With these words, divided by spaces.
+    /// Adds these words, which spaces separate.
     pub(crate) fn words(mut self, words: &str) -> Self {
         self.words.extend(words.split(' ').map(str::to_owned));
         self
     }
 
-    /// With one more word.
+    /// Adds one word.
     pub(crate) fn word(mut self, word: &str) -> Self {
         self.words.push(word.to_owned());
         self
     }
 
-    /// With an environment variable.
+    /// Sets an environment variable.
     pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -73,13 +73,13 @@ impl Invocation {
             .current_dir(root().join(self.folder))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         if !self.folder.is_empty() {
-            // The other workspaces link with flags of their own, which this variable would replace.
+            // This variable would replace the linker flags of the other workspaces.
             command.env_remove("RUSTFLAGS");
         }
         command
     }
 
-    /// Runs it in sight of whoever watches.
+    /// Runs it and shows its output.
     pub(crate) fn run(&self) -> Result<()> {
         let status = self.command().status().with_context(|| format!("could not start `{self}`"))?;
         if !status.success() {
@@ -88,17 +88,17 @@ impl Invocation {
         Ok(())
     }
 
-    /// Runs it and returns what it printed.
+    /// Runs it and returns its output.
     pub(crate) fn output(&self) -> Result<String> {
         let output =
             self.command().stderr(Stdio::inherit()).output().with_context(|| format!("could not start `{self}`"))?;
         if !output.status.success() {
             bail!("this failed with {}; to repeat it:\n  {self}", output.status);
         }
-        String::from_utf8(output.stdout).with_context(|| format!("`{self}` printed something other than text"))
+        String::from_utf8(output.stdout).with_context(|| format!("`{self}` printed bytes that are not UTF-8"))
     }
 
-    /// Whether it runs and succeeds, in silence.
+    /// Whether it succeeds. Its output is not shown.
     pub(crate) fn succeeds(&self) -> bool {
         let quiet = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
         quiet.is_ok_and(|status| status.success())
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_shown_as_it_could_be_typed() {
+    fn command_is_shown_as_users_type_it() {
         let plain = Invocation::new("cargo test --locked");
         assert_eq!(plain.to_string(), "cargo test --locked");
         let elsewhere = plain.in_folder("plugins").word("a b").variable("X", "-D y");

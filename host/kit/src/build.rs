@@ -1,4 +1,4 @@
-//! Builds: one recipe for each language, each in a file of its own.
+//! Builds: one recipe for each language, in a file of its own.
 
 mod c;
 mod go;
@@ -11,29 +11,29 @@ use std::time::{Duration, Instant};
 
 use crate::{Failed, Kit, Language, Project, component};
 
-/// What was built.
+/// The result of a build.
 #[derive(Debug, Clone)]
 pub struct Built {
     /// The component, with nothing packed into it.
     pub component: Vec<u8>,
-    /// What it was built with, each with its version, as in `go1.27.3`.
+    /// The tools of the build with their versions, as in `go1.27.3`.
     pub tools: Vec<String>,
-    /// How long it took, installations included.
+    /// The time that the build took, including installations.
     pub took: Duration,
 }
 
-/// What a recipe makes.
+/// The result of a recipe.
 struct Made {
     component: Vec<u8>,
     tools: Vec<String>,
 }
 
-/// Builds a plugin: installs what is missing and may be installed, compiles, and makes a component.
+/// Builds a plugin: installs missing toolchains, compiles, and makes a component.
 ///
-/// Writes into the plugin's folders `build`, `target` and `node_modules`, and into the cache.
+/// Writes to the plugin's folders `build`, `target` and `node_modules`, and to the cache.
 ///
 /// # Errors
-/// What failed, whose fault it is, and what to do.
+/// [`Failed`] says what failed, whose fault it is, and what to do.
 pub fn build(kit: &Kit<'_>, project: &Project) -> Result<Built, Failed> {
     let begun = now();
     let made = match project.language() {
@@ -47,7 +47,7 @@ pub fn build(kit: &Kit<'_>, project: &Project) -> Result<Built, Failed> {
     Ok(Built { component, tools: made.tools, took: begun.elapsed() })
 }
 
-/// What a tool was told to write.
+/// A file that a tool has written.
 fn read(path: &PathBuf) -> Result<Vec<u8>, Failed> {
     std::fs::read(path).map_err(Failed::reading(path))
 }

@@ -1,4 +1,4 @@
-//! Programs of others: the one place that starts them, keeps what they print, and shows it when they fail.
+//! The one place that starts programs. It keeps their output and shows it when they fail.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,32 +7,32 @@ use std::process::{Command, Stdio};
 
 use crate::{Failed, Fault};
 
-/// Lines of a failed program's output that are shown.
-const SHOWN: usize = 200;
+/// The number of lines of a failed program's output that are shown.
+const MAX_LINES: usize = 200;
 
 /// A program to run.
 pub(crate) struct Invocation {
     command: Command,
-    /// How to install it, if it is not there.
+    /// The name of the program, and how to install it, for when it is missing.
     install: Option<(String, String)>,
     fault: Fault,
 }
 
 impl Invocation {
-    /// A program of the path, or one whose file is named.
+    /// A program of the PATH, or the path of one.
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.stdin(Stdio::null());
         Self { command, install: None, fault: Fault::Plugin }
     }
 
-    /// What to say if there is no such program: what is missing, and how to install it.
+    /// Sets the name and the instruction that the user gets if the program is missing.
     pub(crate) fn or_install(mut self, what: &str, install: &str) -> Self {
         self.install = Some((what.to_owned(), install.to_owned()));
         self
     }
 
-    /// It works on nothing of the plugin's: if it fails, the machine is to blame.
+    /// Marks a program that does not work on the plugin's files: if it fails, the machine is to blame.
     pub(crate) fn of_the_machine(mut self) -> Self {
         self.fault = Fault::Machine;
         self
@@ -63,8 +63,7 @@ impl Invocation {
         self
     }
 
-    /// Runs it to its end, and returns what it printed to standard output. `attempt` is what it is for, as in
-    /// `compiling the plugin`.
+    /// Runs it to its end, and returns its standard output. `attempt` is its purpose, as in `compiling the plugin`.
     pub(crate) fn run(mut self, attempt: &str) -> Result<String, Failed> {
         let shown = self.shown();
         let output = match self.command.output() {
@@ -72,7 +71,7 @@ impl Invocation {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let program = self.command.get_program().to_string_lossy().into_owned();
                 let unknown =
-                    || (format!("the program {program}"), "install it, and see that it is in the PATH".to_owned());
+                    || (format!("the program {program}"), "install it, and make sure that it is in the PATH".to_owned());
                 let (what, install) = self.install.unwrap_or_else(unknown);
                 return Err(Failed::Missing { what, install });
             }
@@ -88,7 +87,7 @@ impl Invocation {
         }
         said.push_str(&printed(&output.stderr));
         if said.trim().is_empty() {
-            said = format!("it printed nothing, and ended with {}", output.status);
+            said = format!("it printed nothing and ended with {}", output.status);
         }
         Err(Failed::Tool { attempt: attempt.to_owned(), command: shown, output: end(&said), fault: self.fault })
     }
@@ -100,7 +99,7 @@ impl Invocation {
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./=:,@+%".contains(&b);
@@ -113,9 +112,9 @@ fn word(word: &OsStr) -> String {
 /// The last lines of a text.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
-    let dropped = lines.len().saturating_sub(SHOWN);
+    let dropped = lines.len().saturating_sub(MAX_LINES);
     let kept = lines[dropped..].join("\n");
-    if dropped == 0 { kept } else { format!("({dropped} lines before are left out)\n{kept}") }
+    if dropped == 0 { kept } else { format!("({dropped} earlier lines are left out)\n{kept}") }
 }
 
 #[cfg(test)]
@@ -127,26 +126,26 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_program_printed_is_kept() {
+    fn failed_program_shows_its_output() {
         assert_eq!(shell("echo out; echo err >&2").run("trying").unwrap(), "out\n");
         let failed = shell("echo out; echo err >&2; exit 3").run("trying").unwrap_err();
         assert_eq!(failed.to_string(), "trying failed");
         assert_eq!(failed.output(), Some("out\nerr"));
         assert_eq!(failed.hint().unwrap(), "to repeat it: sh -c 'echo out; echo err >&2; exit 3'");
         let failed = shell("exit 3").run("trying").unwrap_err();
-        assert_eq!(failed.output(), Some("it printed nothing, and ended with exit status: 3"));
+        assert_eq!(failed.output(), Some("it printed nothing and ended with exit status: 3"));
     }
 
     #[test]
-    fn of_long_output_the_end_is_kept() {
+    fn long_output_keeps_its_end() {
         let failed =
             shell("i=0; while [ $i -lt 250 ]; do echo $i; i=$((i+1)); done; exit 1").run("counting").unwrap_err();
         let output = failed.output().unwrap();
-        assert!(output.starts_with("(50 lines before are left out)\n50\n") && output.ends_with("\n249"), "{output}");
+        assert!(output.starts_with("(50 earlier lines are left out)\n50\n") && output.ends_with("\n249"), "{output}");
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_missing() {
+    fn missing_program_is_named() {
         let missing = || Invocation::new("toolgate-no-such-program");
         let failed = missing().run("trying").unwrap_err();
         assert_eq!(failed.to_string(), "the program toolgate-no-such-program is missing");

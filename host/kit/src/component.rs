@@ -1,4 +1,4 @@
-//! From a core module to a component, and what a component says of its making.
+//! Turns a core module into a component, and writes into it what built it.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use crate::{Failed, Language};
 
 /// Makes a component of a module that was compiled against the world in `wit`, as [`crate::world::write`] wrote it.
 ///
-/// What the module does not import is left out, so the component asks for no more than it uses. Functions of WASI's preview 1,
-/// which compilers still emit, become those of 0.2.
+/// The component imports only what the module imports. Compilers still emit functions of WASI's preview 1, which the adapter
+/// translates to 0.2.
 pub(crate) fn of(module: &[u8], wit: &Path) -> Result<Vec<u8>, Failed> {
     encode(module, wit).map_err(Failed::Component)
 }
 
-/// The component with a section `producers` that names its language and what it was built with, each as in `zig 0.16.0`: some
-/// toolchains leave nothing by which a component can be told from those of another.
+/// Adds a section `producers` that names the language and the tools of the build, as in `zig 0.16.0`. Some toolchains leave no
+/// trace of themselves.
 pub(crate) fn with_producers(component: &[u8], language: Language, tools: &[String]) -> Result<Vec<u8>, Failed> {
     let mut producers = Producers::empty();
     producers.add("language", name(language), "");
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_says_what_it_was_built_with_once() {
+    fn component_names_its_tools_once() {
         let empty = b"\0asm\x0d\0\x01\0";
         let tools = ["zig 0.16.0".to_owned(), "go1.27.3".to_owned()];
         let once = with_producers(empty, Language::C, &tools).unwrap();

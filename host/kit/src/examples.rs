@@ -1,4 +1,4 @@
-//! `examples.json`: calls of a plugin's tools, and what each comes to.
+//! `examples.json`: calls of a plugin's tools with their expected outcomes.
 //!
 //! ```json
 //! [{"name": "three words", "tool": "count", "arguments": {"text": "a b c"}, "result": 3},
@@ -17,26 +17,26 @@ use crate::Failed;
 /// The name of the file in a plugin's folder.
 pub const FILE: &str = "examples.json";
 
-/// Examples in a file, at most.
-const MOST: usize = 1000;
+/// The greatest number of examples in a file.
+const MAX_EXAMPLES: usize = 1000;
 
-/// Characters of a value that are quoted where one differs.
-const QUOTED: usize = 300;
+/// The greatest number of characters of a value in a message.
+const MAX_QUOTED: usize = 300;
 
-/// One call, and what it comes to.
+/// One call with its expected outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
-    /// What it shows, if it says so.
+    /// The name of the example.
     pub name: Option<String>,
-    /// The tool that is called.
+    /// The tool to call.
     pub tool: String,
-    /// With what.
+    /// The arguments of the call.
     pub arguments: Map<String, Value>,
-    /// What it comes to.
+    /// The expected outcome.
     pub expected: Expected,
 }
 
-/// What an example comes to.
+/// The expected outcome of an example.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
     /// Any result.
@@ -47,20 +47,20 @@ pub enum Expected {
     Failure(Failure),
 }
 
-/// The failures that a plugin has words for.
+/// The kinds of failure that a plugin can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// The arguments fit the schema and make no sense, or do not fit it.
+    /// The arguments break the schema, or make no sense.
     InvalidArguments,
-    /// It was tried and did not work.
+    /// The attempt failed.
     Failed,
-    /// Something is not there now.
+    /// Something that the tool needs is unavailable now.
     Unavailable,
 }
 
 impl Failure {
-    /// The word for it, as a plugin says it.
+    /// The name in the interface.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The code that a host gives a call which ended so.
+    /// The code of a call that ended with it.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Failure {
     }
 }
 
-/// An example as it is written.
+/// An example as the file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -94,7 +94,7 @@ struct Written {
     failure: Option<Failure>,
 }
 
-/// A result that is there and null is not one that is absent.
+/// Tells a result that is null from one that is absent.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -102,14 +102,14 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 /// Reads a file of examples.
 ///
 /// # Errors
-/// When it cannot be read, or is not of the form.
+/// When the file cannot be read, or has another form.
 pub fn read(file: &Path) -> Result<Vec<Example>, Failed> {
     let text = fs::read_to_string(file).map_err(Failed::reading(file))?;
     let form = "it is an array of {\"tool\", \"arguments\", and \"result\" or \"failure\" or neither}";
     let wrong = |what: String| Failed::project(format!("{}: {what}", file.display()), form);
     let written: Vec<Written> = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if written.len() > MOST {
-        return Err(wrong(format!("there are {}, and at most {MOST} are taken", written.len())));
+    if written.len() > MAX_EXAMPLES {
+        return Err(wrong(format!("there are {} examples, and the limit is {MAX_EXAMPLES}", written.len())));
     }
     let example = |(number, written): (usize, Written)| {
         let Written { name, tool, arguments, result, failure } = written;
@@ -127,17 +127,17 @@ pub fn read(file: &Path) -> Result<Vec<Example>, Failed> {
 }
 
 impl Example {
-    /// What the example is called: its name, or its tool's.
+    /// The tool, with the name of the example if it has one.
     #[must_use]
     pub fn title(&self) -> String {
         self.name.as_ref().map_or_else(|| self.tool.clone(), |name| format!("{}: {name}", self.tool))
     }
 
-    /// How what a call came to differs from what it should; `None` if it does not. A failure is its code as a host says it, such
-    /// as `invalid_arguments`, and its message.
+    /// How the outcome of a call differs from the expected one. A failure is the host's code, such as `invalid_arguments`, and a
+    /// message.
     #[must_use]
-    pub fn difference(&self, came_to: Result<&Value, (&str, &str)>) -> Option<String> {
-        match (&self.expected, came_to) {
+    pub fn difference(&self, outcome: Result<&Value, (&str, &str)>) -> Option<String> {
+        match (&self.expected, outcome) {
             (Expected::Success, Ok(_)) => None,
             (Expected::Result(expected), Ok(found)) if same(expected, found) => None,
             (Expected::Result(expected), Ok(found)) => {
@@ -158,7 +158,7 @@ impl Example {
     }
 }
 
-/// Whether two values mean the same: members of an object have no order, and 1 is 1.0, as in JSON Schema.
+/// Whether two values are equal as in JSON Schema: the keys of an object have no order, and 1 equals 1.0.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -177,7 +177,7 @@ fn same(one: &Value, other: &Value) -> bool {
 
 fn short(value: &Value) -> String {
     let text = value.to_string();
-    let cut: String = text.chars().take(QUOTED).collect();
+    let cut: String = text.chars().take(MAX_QUOTED).collect();
     if cut.len() < text.len() { format!("{cut}… ({} bytes)", text.len()) } else { text }
 }
 
@@ -216,13 +216,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(expected: Expected, came_to: Result<Value, (&str, &str)>, difference: Option<&str>) {
+    fn check(expected: Expected, outcome: Result<Value, (&str, &str)>, difference: Option<&str>) {
         let example = Example { name: None, tool: "t".into(), arguments: Map::new(), expected };
-        assert_eq!(example.difference(came_to.as_ref().map_err(|error| *error)).as_deref(), difference);
+        assert_eq!(example.difference(outcome.as_ref().map_err(|error| *error)).as_deref(), difference);
     }
 
     #[test]
-    fn what_differs_is_said() {
+    fn difference_names_both_values() {
         check(Expected::Success, Ok(json!(1)), None);
         check(Expected::Success, Err(("failed", "no")), Some("expected a result, got failed: no"));
         check(Expected::Result(json!(4)), Ok(json!(4.0)), None);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_and_said_to_be() {
+    fn long_values_are_cut_and_show_their_size() {
         let long = short(&json!("x".repeat(1000)));
         assert!(long.ends_with("… (1002 bytes)") && long.chars().count() < 330, "{long}");
     }

@@ -1,21 +1,21 @@
-//! Why something was not made: whose fault it is, what was attempted, and what to do next.
+//! Errors of the kit: what failed, whose fault it is, and what to do next.
 
 use std::io;
 use std::path::Path;
 
-/// Whose doing a failure is.
+/// Who has to act on a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The plugin's: its files, its sources.
+    /// The author: the plugin's files are wrong.
     Plugin,
-    /// The machine's: something is missing, unreachable or full.
+    /// The user of the machine: something is missing, unreachable or full.
     Machine,
 }
 
-/// Why something was not made.
+/// An error of the kit.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    /// The plugin's folder is not what it must be.
+    /// The plugin's folder is wrong.
     #[error("{message}")]
     Project {
         /// What is wrong.
@@ -23,69 +23,65 @@ pub enum Failed {
         /// What to do.
         hint: String,
     },
-    /// A program that the machine must have is not there, or too old.
+    /// A program that the machine must have is missing or too old.
     #[error("{what} is missing")]
     Missing {
-        /// What.
+        /// The name of the program.
         what: String,
         /// How to install it.
         install: String,
     },
-    /// Something would have to be fetched, and nothing may be.
-    #[error("{what} is not there yet, and --offline forbids to fetch it")]
+    /// A download is needed, and `--offline` forbids it.
+    #[error("{what} is not installed, and --offline forbids downloads")]
     Offline {
-        /// What.
+        /// The missing toolchain.
         what: String,
     },
     /// A program ran and failed.
     #[error("{attempt} failed")]
     Tool {
-        /// What was attempted.
+        /// The purpose of the program.
         attempt: String,
-        /// The command, as it could be typed.
+        /// The command, as a user can type it.
         command: String,
-        /// What the program printed, its end if that was long.
+        /// The end of its output.
         output: String,
-        /// Whose doing that is, as far as one can know.
+        /// Who probably has to act.
         fault: Fault,
     },
-    /// What the compiler made is not a module that fits the interface.
-    #[error("what was compiled does not fit the interface")]
+    /// The compiled module does not fit the interface.
+    #[error("the compiled module does not fit the interface")]
     Component(#[source] anyhow::Error),
-    /// The machine did not do what it was asked.
+    /// A file operation failed.
     #[error("cannot {attempt}")]
     Io {
-        /// What was attempted.
+        /// The operation.
         attempt: String,
-        /// Why not.
+        /// The reason.
         #[source]
         source: io::Error,
     },
 }
 
 impl Failed {
-    /// The folder is not what it must be.
     pub(crate) fn project(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Project { message: message.into(), hint: hint.into() }
     }
 
-    /// For errors of files.
     pub(crate) fn io(attempt: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let attempt = attempt.into();
         |source| Self::Io { attempt, source }
     }
 
-    /// For errors of reading a file.
     pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
         Self::io(format!("read {}", path.display()))
     }
 
-    /// For errors of writing a file.
     pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self {
         Self::io(format!("write {}", path.display()))
     }
 
-    /// Whose doing it is.
+    /// Who has to act.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -95,7 +91,7 @@ impl Failed {
         }
     }
 
-    /// What to do next, if that is known.
+    /// The next step, if it is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -107,7 +103,7 @@ impl Failed {
         }
     }
 
-    /// What a program printed that failed, for people.
+    /// The output of a failed program.
     #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {

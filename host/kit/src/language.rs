@@ -1,4 +1,4 @@
-//! The languages, and how a folder says which one is its own.
+//! The languages, and how a folder shows its own.
 
 use std::fmt;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::Failed;
 pub enum Language {
     /// Rust, with cargo.
     Rust,
-    /// Python, on CPython inside of the component.
+    /// Python, on CPython inside the component.
     Python,
-    /// JavaScript, on QuickJS or StarlingMonkey inside of the component.
+    /// JavaScript, on QuickJS or StarlingMonkey inside the component.
     JavaScript,
-    /// TypeScript, likewise.
+    /// TypeScript, on the same engines.
     TypeScript,
     /// Go, with its own compiler.
     Go,
@@ -57,7 +57,7 @@ impl Language {
         }
     }
 
-    /// The file by which a folder is seen to be in it.
+    /// The file that marks a folder of this language.
     #[must_use]
     pub fn marker(self) -> &'static str {
         match self {
@@ -69,15 +69,15 @@ impl Language {
         }
     }
 
-    /// The language that a folder is written in, as its files say.
+    /// Finds the language of a folder by its files.
     ///
     /// # Errors
-    /// When there is none or several of the files, or one cannot be read.
+    /// When the folder has none or several of the marker files, or one of them cannot be read.
     pub fn of(folder: &Path) -> Result<Self, Failed> {
         if !folder.is_dir() {
             return Err(Failed::project(
                 format!("there is no folder {}", folder.display()),
-                "name the plugin's folder, or write one with `toolgate new`",
+                "name the plugin's folder, or create one with `toolgate new`",
             ));
         }
         let markers = [Self::Rust, Self::Go, Self::Python, Self::JavaScript, Self::C];
@@ -86,18 +86,18 @@ impl Language {
             [Self::JavaScript] => script(folder),
             [only] => Ok(only),
             [] => Err(Failed::project(
-                format!("{} is no plugin in any language that toolgate builds", folder.display()),
-                format!("its language is seen from one of the files {}", list(&markers)),
+                format!("{} is not a plugin in a language that toolgate builds", folder.display()),
+                format!("a plugin has one of the files {}", list(&markers)),
             )),
             _ => Err(Failed::project(
-                format!("{} could be in several languages: it has {}", folder.display(), list(&found)),
-                "say which with --lang",
+                format!("the language of {} is unclear: it has {}", folder.display(), list(&found)),
+                "choose one with --lang",
             )),
         }
     }
 }
 
-/// What the main file of a `package.json` is written in.
+/// The language of the main file of a `package.json`.
 pub(crate) fn script(folder: &Path) -> Result<Language, Failed> {
     let package = crate::project::json(&folder.join("package.json"))?;
     let main = package["main"].as_str().unwrap_or_default();
@@ -121,7 +121,7 @@ impl FromStr for Language {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = || Self::ALL.map(Self::as_str).join(", ");
         let found = Self::ALL.into_iter().find(|language| language.as_str() == text);
-        found.ok_or_else(|| format!("{text:?} is no language that toolgate builds; it builds {}", known()))
+        found.ok_or_else(|| format!("toolgate does not build the language {text:?}; it builds {}", known()))
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_says_its_language_by_its_files() {
+    fn files_of_a_folder_show_its_language() {
         check(&[("Cargo.toml", "")], "rust");
         check(&[("go.mod", "")], "go");
         check(&[("pyproject.toml", "")], "python");
@@ -149,10 +149,10 @@ mod tests {
         check(&[("package.json", "{}")], "js");
         check(&[("package.json", r#"{"main":"plugin.js"}"#)], "js");
         check(&[("package.json", r#"{"main":"plugin.ts"}"#)], "ts");
-        check(&[("main.zig", "")], "DIR is no plugin in any language that toolgate builds");
+        check(&[("main.zig", "")], "DIR is not a plugin in a language that toolgate builds");
         check(
             &[("plugin.c", ""), ("pyproject.toml", "")],
-            "DIR could be in several languages: it has pyproject.toml, plugin.c",
+            "the language of DIR is unclear: it has pyproject.toml, plugin.c",
         );
         check(&[("package.json", "[")], "DIR/package.json is not JSON: EOF while parsing a list at line 1 column 1");
     }

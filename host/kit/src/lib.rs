@@ -1,4 +1,4 @@
-//! What authors of plugins have: skeletons, toolchains, and builds in every language.
+//! Skeletons, toolchains and builds for authors of plugins, in every language.
 //!
 //! ```text
 //! folder ─► Project: language, name, wants ─► recipe (build/LANGUAGE.rs) ─► component
@@ -6,9 +6,10 @@
 //!               toolchain in the cache, from a pinned list with hashes (toolchain.rs)
 //! ```
 //!
-//! Nothing here knows the engine or a host: packing and checking what was built is the binary's. Nothing is written outside of
-//! the plugin's own folder and the [`Cache`].
+//! Nothing here knows the engine or a host. The binary packs and checks what the kit builds. The kit writes to the plugin's own
+//! folder and to the [`Cache`], and nowhere else.
 
+mod bindings;
 pub mod build;
 mod cache;
 mod command;
@@ -30,24 +31,24 @@ pub use language::Language;
 pub use project::{Project, Wants};
 pub use skeleton::{File, skeleton};
 
-/// Files of the repository that the binary carries: each with its path from the root, with `/` between the parts. The SDKs with
-/// their templates and lists of tools, and the interface.
+/// Files of the repository that the binary embeds: the SDKs with their templates and lists of tools, and the interface. Each
+/// has its path from the root, with `/` between the parts.
 pub type Carried = &'static [(&'static str, &'static [u8])];
 
-/// What every recipe works with.
+/// The settings of a build.
 pub struct Kit<'a> {
-    /// What the binary carries.
+    /// The files that the binary embeds.
     pub carried: Carried,
-    /// Where toolchains are kept.
+    /// The folder of the toolchains.
     pub cache: Cache,
-    /// Whether nothing may be fetched.
+    /// Whether the network is off limits.
     pub offline: bool,
-    /// Told what is being done, one line each.
+    /// Gets one line for each step of the build.
     pub say: &'a dyn Fn(&str),
 }
 
 impl Kit<'_> {
-    /// A file that the binary carries.
+    /// A file that the binary embeds.
     fn carried(&self, path: &str) -> Result<&'static [u8], Failed> {
         let found = self.carried.iter().find(|(carried, _)| *carried == path).map(|(_, content)| *content);
         found.ok_or_else(|| {

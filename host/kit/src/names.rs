@@ -1,8 +1,8 @@
-//! Names that a new plugin cannot have, because they mean something else where it is built.
+//! Names that a new plugin cannot have, because they have another meaning in its language or its tools.
 
 use crate::{Failed, Language};
 
-/// Taken in every language: by toolgate, by what builds make, by tools of the languages, and by file systems.
+/// Taken in every language: by toolgate, by outputs of builds, by tools and by file systems.
 const EVERYWHERE: &str = "\
     aux build con main node_modules nul prn target test toolgate toolgate-sdk toolgate_sdk vendor";
 
@@ -11,7 +11,7 @@ const RUST_KEYWORDS: &str = "\
     if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait \
     true try type typeof unsafe unsized use virtual where while yield";
 
-/// Crates that come with the compiler, folders of cargo, and what every plugin depends on: a package cannot depend on itself.
+/// Crates of the compiler, folders of cargo, and the dependencies of every plugin: a package cannot depend on itself.
 const RUST_CRATES: &str = "\
     alloc core deps examples incremental proc-macro proc_macro schemars serde serde-json serde_json std test \
     toolgate-sdk toolgate_sdk wit-bindgen wit_bindgen";
@@ -20,7 +20,7 @@ const PYTHON_KEYWORDS: &str = "\
     and as assert async await break class continue def del elif else except false finally for from global if \
     import in is lambda none nonlocal not or pass raise return true try while with yield";
 
-/// As `sys.stdlib_module_names` has them: a folder of this name would be imported in their place.
+/// From `sys.stdlib_module_names`. Python would import a folder of this name instead.
 const PYTHON_MODULES: &str = "\
     abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
     builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
@@ -44,7 +44,7 @@ const JS_KEYWORDS: &str = "\
     finally for function if implements import in instanceof interface let new null package private protected \
     public return static super switch this throw true try typeof var void while with yield";
 
-/// Modules of Node.js, which npm takes for no package.
+/// Modules of Node.js, which npm refuses as names of packages.
 const NODE_MODULES: &str = "\
     assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns \
     domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring \
@@ -55,7 +55,7 @@ const GO_KEYWORDS: &str = "\
     break case chan const continue default defer else fallthrough for func go goto if import interface map \
     package range return select struct switch type var";
 
-/// Packages of the standard library, whose import paths begin as the module's would.
+/// Packages of the standard library, whose import paths would clash with the module's.
 const GO_PACKAGES: &str = "\
     archive arena bufio builtin bytes cmd cmp compress container context crypto database debug embed encoding \
     errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin \
@@ -67,7 +67,7 @@ const C_KEYWORDS: &str = "\
     float for goto if inline int long nullptr register restrict return short signed sizeof static struct switch \
     thread_local true typedef typeof typeof_unqual union unsigned void volatile while";
 
-/// What a list of names is, for the message.
+/// The meaning of a list for the message, and its names.
 type Taken = (&'static str, &'static str);
 
 fn taken(language: Language) -> &'static [Taken] {
@@ -86,10 +86,10 @@ fn taken(language: Language) -> &'static [Taken] {
     }
 }
 
-/// A name that is one of a package, of a crate, and of a tool.
+/// Checks that packages, crates and tools can have this name.
 ///
 /// # Errors
-/// When a plugin in this language cannot be called so.
+/// When a plugin in this language cannot have this name.
 pub(crate) fn check(language: Language, name: &str) -> Result<(), Failed> {
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     let rest = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'));
@@ -105,7 +105,7 @@ pub(crate) fn check(language: Language, name: &str) -> Result<(), Failed> {
     let Some((what, _)) = lists.find(|(_, names)| names.split_whitespace().any(|taken| taken == name)) else {
         return Ok(());
     };
-    let hint = format!("choose another one, as in {name}-tools");
+    let hint = format!("choose another one, such as {name}-tools");
     Err(Failed::project(format!("{name:?} cannot be the name of a plugin: it is {what}"), hint))
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_packages_in_every_language() {
+    fn names_fit_packages_in_every_language() {
         for language in Language::ALL {
             for name in ["a", "hello", "a-b_9", "serde-tools", &"x".repeat(50)] {
                 check(language, name).unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_something_else_in_the_language_is_refused_with_the_reason() {
+    fn name_with_another_meaning_is_refused_with_the_reason() {
         for (language, name, what) in [
             (Language::Rust, "serde", "the name of a crate that it is built with"),
             (Language::Rust, "std", "the name of a crate that it is built with"),
@@ -142,9 +142,9 @@ mod tests {
         ] {
             let error = check(language, name).unwrap_err();
             assert_eq!(error.to_string(), format!("{name:?} cannot be the name of a plugin: it is {what}"));
-            assert_eq!(error.hint().unwrap(), format!("choose another one, as in {name}-tools"));
+            assert_eq!(error.hint().unwrap(), format!("choose another one, such as {name}-tools"));
         }
-        // What is taken in one language is free in another.
+        // A name can be taken in one language and free in another.
         check(Language::Go, "serde").unwrap();
         check(Language::Rust, "fmt").unwrap();
         check(Language::C, "json").unwrap();

@@ -1,4 +1,4 @@
-//! A plugin's folder: what it is called, what it wants, and where the SDK and the interface are that belong to it.
+//! A plugin's folder: its name, what it requests, and the SDK and the interface that it is built with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::{Failed, Language};
 
-/// What a plugin wants to use, as far as that decides what its component imports.
+/// The requested capabilities that decide what the component imports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
     /// wasi:keyvalue.
     pub keyvalue: bool,
     /// wasi:http.
     pub http: bool,
-    /// wasi:config, for values and for secrets.
+    /// wasi:config, for values and secrets.
     pub config: bool,
 }
 
@@ -28,10 +28,10 @@ pub struct Project {
 }
 
 impl Project {
-    /// Reads a folder; its files say which language it is, unless the caller does.
+    /// Reads a folder. Its files show the language if the caller names none.
     ///
     /// # Errors
-    /// When it is no plugin's folder, or its name cannot be one of a component.
+    /// When it is not the folder of a plugin, or its name cannot be the name of a component.
     pub fn open(folder: &Path, language: Option<Language>) -> Result<Self, Failed> {
         let language = language.map_or_else(|| Language::of(folder), Ok)?;
         let folder = fs::canonicalize(folder).map_err(Failed::reading(folder))?;
@@ -40,51 +40,53 @@ impl Project {
         Ok(Self { language, folder, name, wants })
     }
 
-    /// What it is written in.
+    /// The language of the plugin.
     #[must_use]
     pub fn language(&self) -> Language {
         self.language
     }
 
-    /// Where it is, from the root.
+    /// The absolute path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What it is called: 1 to 64 of the characters `a-z A-Z 0-9 _ -`, so it may be the name of a file.
+    /// The name: 1 to 64 of the characters `a-z A-Z 0-9 _ -`, so that it can be the name of a file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it wants.
+    /// The requested capabilities.
     #[must_use]
     pub fn wants(&self) -> Wants {
         self.wants
     }
 
-    /// The file that says what it wants, if there is one.
+    /// The manifest, if there is one.
     #[must_use]
     pub fn manifest(&self) -> Option<PathBuf> {
         let file = self.folder.join(MANIFEST);
         file.is_file().then_some(file)
     }
 
-    /// Where everything goes that a build makes.
+    /// The folder for the output of a build.
     #[must_use]
     pub fn output(&self) -> PathBuf {
         self.folder.join("build")
     }
 
-    /// The folder for what a build makes, made if it is not there.
+    /// Creates the folder for the output of a build.
+    ///
+    /// A build writes and removes whole folders, so it refuses links that lead elsewhere.
     pub(crate) fn made_output(&self) -> Result<PathBuf, Failed> {
         let output = self.output();
-        for folder in [output.clone(), output.join("js"), output.join("python"), output.join("wit")] {
+        for folder in ["", "c", "go", "js", "python", "wit"].map(|folder| output.join(folder)) {
             if folder.symlink_metadata().is_ok_and(|found| found.file_type().is_symlink()) {
                 return Err(Failed::project(
-                    format!("{} is a link, and would lead what a build writes and removes elsewhere", folder.display()),
-                    "remove it: the build makes a folder there",
+                    format!("{} is a link; a build would write and remove files where it leads", folder.display()),
+                    "remove the link: the build creates a folder there",
                 ));
             }
         }
@@ -92,40 +94,40 @@ impl Project {
         Ok(output)
     }
 
-    /// The SDK that it is written with: the nearest `toolgate/sdk/LANGUAGE` or `sdk/LANGUAGE` in its folder or above it.
+    /// The SDK of the plugin: the nearest `toolgate/sdk/LANGUAGE` or `sdk/LANGUAGE` in its folder or above it.
     pub(crate) fn sdk(&self) -> Result<PathBuf, Failed> {
         let sdk = Path::new("sdk").join(self.language.sdk());
         self.above(&sdk, &sdk.join("README.md"))
     }
 
-    /// The interface: the nearest `toolgate/wit` or `wit` in its folder or above it, of the version that is built against.
+    /// The interface: the nearest `toolgate/wit/v0.1` or `wit/v0.1` in its folder or above it.
     pub(crate) fn interface(&self) -> Result<PathBuf, Failed> {
         self.above(Path::new("wit/v0.1"), Path::new("wit/v0.1/plugin.wit"))
     }
 
-    /// What lies at this path in a folder `toolgate` or here, in this folder or one above it, if it has this file.
+    /// Finds this path, in this folder or one above it, each with and without `toolgate` before it. `file` must exist there.
     ///
-    /// A folder of somebody else's is not taken: above a plugin may be one that everybody writes to, as `/tmp` is.
+    /// A folder that another user owns is refused: everybody can write to a folder such as `/tmp`, which may be above a plugin.
     fn above(&self, path: &Path, file: &Path) -> Result<PathBuf, Failed> {
         let places = self.folder.ancestors().flat_map(|above| [above.join("toolgate"), above.to_owned()]);
         let Some(found) = places.into_iter().find(|place| place.join(file).is_file()) else {
             return Err(Failed::project(
-                format!("{} has no {}, nor has a folder above it", self.folder.display(), path.display()),
-                format!("copy the folder `toolgate` from what `toolgate new --lang {}` writes", self.language),
+                format!("there is no {} in {} or above it", path.display(), self.folder.display()),
+                format!("run `toolgate new --lang {}` elsewhere, and copy its folder `toolgate`", self.language),
             ));
         };
         let found = found.join(path);
         if !is_trusted(&self.folder, &found).map_err(Failed::reading(&found))? {
             return Err(Failed::project(
-                format!("{} belongs to somebody else than {}", found.display(), self.folder.display()),
-                "copy it into the plugin's folder, as `toolgate/sdk` and `toolgate/wit`, if it is to be trusted",
+                format!("{} and {} have different owners", found.display(), self.folder.display()),
+                "if you trust it, copy it into the plugin's folder, as `toolgate/sdk` and `toolgate/wit`",
             ));
         }
         Ok(found)
     }
 }
 
-/// Whether one folder belongs to the owner of another, or to the machine's.
+/// Whether `found` belongs to the owner of `ours`, or to root.
 #[cfg(unix)]
 fn is_trusted(ours: &Path, found: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -138,19 +140,19 @@ fn is_trusted(_ours: &Path, _found: &Path) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// The file that says what a plugin wants.
+/// The manifest: what a plugin requests.
 const MANIFEST: &str = "toolgate-plugin.toml";
 
-/// The name that its files give a plugin.
+/// Reads the name of a plugin from its files.
 fn name(language: Language, folder: &Path) -> Result<String, Failed> {
     let file = folder.join(language.marker());
-    let missing = |what: &str| Failed::project(format!("{} does not say {what}", file.display()), "add it");
+    let missing = |what: &str| Failed::project(format!("{} has no {what}", file.display()), "add it");
     let name = match language {
         Language::Rust => {
             let name = toml(&file)?.get("package").and_then(|package| package.get("name")).cloned();
             name.and_then(|name| name.as_str().map(str::to_owned)).ok_or_else(|| {
                 Failed::project(
-                    format!("{} is no package's: it has no `[package]` with a name", file.display()),
+                    format!("{} has no `[package]` with a name", file.display()),
                     "name the folder of one package of the workspace",
                 )
             })?
@@ -162,7 +164,7 @@ fn name(language: Language, folder: &Path) -> Result<String, Failed> {
         Language::JavaScript | Language::TypeScript => {
             let package = json(&file)?;
             let name = package["name"].as_str().ok_or_else(|| missing("`name`"))?;
-            // A package may be in a scope, as in `@scope/name`.
+            // A package can have a scope, as in `@scope/name`.
             name.rsplit('/').next().unwrap_or_default().to_owned()
         }
         Language::Go => {
@@ -179,12 +181,12 @@ fn name(language: Language, folder: &Path) -> Result<String, Failed> {
     }
     let whose = if language == Language::C { folder.display() } else { file.display() };
     Err(Failed::project(
-        format!("{name:?}, as {whose} says, cannot be the name of a plugin"),
+        format!("the name {name:?} in {whose} cannot be the name of a plugin"),
         "a name has 1 to 64 of the characters a-z A-Z 0-9 _ -",
     ))
 }
 
-/// What the manifest wants. That it is right in every part is seen when the component is packed.
+/// Reads the manifest. Packing the component checks it in full.
 fn wants(folder: &Path) -> Result<Wants, Failed> {
     let file = folder.join(MANIFEST);
     if !file.is_file() {
@@ -195,7 +197,6 @@ fn wants(folder: &Path) -> Result<Wants, Failed> {
     Ok(Wants { keyvalue: wants("keyvalue"), http: wants("http"), config: wants("config") || wants("secrets") })
 }
 
-/// A file of TOML.
 pub(crate) fn toml(file: &Path) -> Result<toml::Table, Failed> {
     let text = fs::read_to_string(file).map_err(Failed::reading(file))?;
     text.parse().map_err(|error: toml::de::Error| {
@@ -204,7 +205,6 @@ pub(crate) fn toml(file: &Path) -> Result<toml::Table, Failed> {
     })
 }
 
-/// A file of JSON.
 pub(crate) fn json(file: &Path) -> Result<Value, Failed> {
     let text = fs::read_to_string(file).map_err(Failed::reading(file))?;
     serde_json::from_str(&text)
@@ -250,21 +250,21 @@ mod tests {
             let error = Project::open(folder.path(), None).unwrap_err();
             assert!(error.to_string().ends_with("cannot be the name of a plugin"), "{error}");
         }
-        named("go.mod", "module a/..", r#""..", as DIR/go.mod says, cannot be the name of a plugin"#);
-        named("package.json", r#"{"name":"a/"}"#, r#""", as DIR/package.json says, cannot be the name of a plugin"#);
+        named("go.mod", "module a/..", r#"the name ".." in DIR/go.mod cannot be the name of a plugin"#);
+        named("package.json", r#"{"name":"a/"}"#, r#"the name "" in DIR/package.json cannot be the name of a plugin"#);
     }
 
     #[test]
-    fn what_is_missing_is_said() {
-        named("Cargo.toml", "[workspace]", "DIR/Cargo.toml is no package's: it has no `[package]` with a name");
-        named("pyproject.toml", "", "DIR/pyproject.toml does not say `name` in `[project]`");
+    fn missing_name_is_reported() {
+        named("Cargo.toml", "[workspace]", "DIR/Cargo.toml has no `[package]` with a name");
+        named("pyproject.toml", "", "DIR/pyproject.toml has no `name` in `[project]`");
         named(
             "pyproject.toml",
             "[project]\nname = ",
             "DIR/pyproject.toml:2: string values must be quoted, expected literal string",
         );
-        named("package.json", "{}", "DIR/package.json does not say `name`");
-        named("go.mod", "go 1.24", "DIR/go.mod does not say `module`");
+        named("package.json", "{}", "DIR/package.json has no `name`");
+        named("go.mod", "go 1.24", "DIR/go.mod has no `module`");
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_sdk_is_taken() {
+    fn nearest_sdk_is_used() {
         let world = folder(&[
             ("sdk/go/README.md", ""),
             ("wit/v0.1/plugin.wit", ""),
@@ -298,10 +298,10 @@ mod tests {
     }
 
     #[test]
-    fn without_an_sdk_it_is_said_where_to_have_one() {
+    fn missing_sdk_is_reported_with_a_remedy() {
         let folder = folder(&[("go.mod", "module a")]);
         let error = Project::open(folder.path(), None).unwrap().sdk().unwrap_err();
-        assert!(error.to_string().ends_with("has no sdk/go, nor has a folder above it"), "{error}");
+        assert!(error.to_string().starts_with("there is no sdk/go in "), "{error}");
         assert!(error.hint().unwrap().contains("toolgate new --lang go"));
     }
 }

@@ -1,12 +1,12 @@
 //! Joins the data segments of a core module.
 //!
-//! Go's linker begins a new segment wherever eight zeros come in a row: 45,000 segments for a plugin that counts words, which
-//! take time to load and are about as many as a host accepts. Joined over gaps of up to 32 bytes there are some dozens.
+//! Go's linker starts a new segment after eight zeros in a row. A plugin that counts words has 45,000 segments. They take time to
+//! load, and a host accepts hardly more. Joining them across gaps of up to 32 bytes leaves some dozens.
 
-/// Gaps up to this many bytes are filled with zeros, which is what memory holds there anyway.
+/// Larger gaps are kept. Smaller ones are filled with zeros, which memory holds there in any case.
 const GAP: u64 = 32;
 
-/// The kinds of sections that matter here.
+/// Identifiers of sections.
 const CODE_COUNT: u8 = 12;
 const DATA: u8 = 11;
 
@@ -14,8 +14,8 @@ const DATA: u8 = 11;
 const I32_CONST: u8 = 0x41;
 const END: u8 = 0x0b;
 
-/// The module with fewer data segments, and otherwise the same. `None` where it has none to join, or is of another form than
-/// Go's: passive segments, computed offsets, overlaps. What is no module is `None`, too.
+/// The same module with fewer data segments. `None` if it has no data, or is not a module, or does not look like Go's: passive
+/// segments, computed offsets, overlaps.
 pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
     let mut out = module.get(..8)?.to_vec();
     let mut rest = &module[8..];
@@ -24,7 +24,7 @@ pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
         let (size, tail) = unsigned(tail)?;
         let (content, tail) = tail.split_at_checked(usize::try_from(size).ok()?)?;
         match id {
-            // Instructions may name segments by their number only where they are counted ahead.
+            // With this section, instructions may refer to segments by number.
             CODE_COUNT => return None,
             DATA => {
                 section(&mut out, DATA, &written(&merged(segments(content)?)?));
@@ -37,7 +37,7 @@ pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
     joined.then_some(out)
 }
 
-/// Where a segment begins, and its bytes.
+/// The address of a segment, and its bytes.
 type Segment<'a> = (u64, &'a [u8]);
 
 fn segments(content: &[u8]) -> Option<Vec<Segment<'_>>> {
@@ -92,7 +92,7 @@ fn section(out: &mut Vec<u8>, id: u8, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// A number in LEB128, and what comes after it.
+/// Reads a number in LEB128, and returns the bytes after it too.
 fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (index, byte) in bytes.iter().enumerate().take(5) {
@@ -104,7 +104,7 @@ fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// The same with a sign, in two's complement of 64 bits.
+/// The same for a signed number, in two's complement of 64 bits.
 fn signed(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (value, rest) = unsigned(bytes)?;
     let length = bytes.len() - rest.len();
@@ -120,7 +120,7 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// An address, as the number with a sign that `i32.const` has.
+/// Writes an address as the signed number that `i32.const` takes.
 fn put_signed(out: &mut Vec<u8>, address: u64) {
     let mut value = i64::from(u32::try_from(address).unwrap_or(u32::MAX).cast_signed());
     loop {
@@ -138,7 +138,7 @@ fn put_signed(out: &mut Vec<u8>, address: u64) {
 mod tests {
     use super::*;
 
-    /// A module with nothing but these data segments.
+    /// A module with only these data segments.
     fn module(segments: &[(u64, &[u8])]) -> Vec<u8> {
         let owned: Vec<_> = segments.iter().map(|(offset, bytes)| (*offset, bytes.to_vec())).collect();
         let mut module = b"\0asm\x01\0\0\0".to_vec();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_form_is_left_alone() {
+    fn other_modules_are_left_alone() {
         let mut counted = module(&[(0, b"a")]);
         section(&mut counted, CODE_COUNT, b"\x01");
         let mut passive = b"\0asm\x01\0\0\0".to_vec();

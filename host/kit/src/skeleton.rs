@@ -1,11 +1,11 @@
-//! A plugin to start from, in any language. The folder stands alone: it carries the SDK and the interface beside its own code.
+//! A plugin to start from, in any language. The folder needs nothing outside it: it contains the SDK and the interface.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::{Carried, Failed, Language, names};
 
-/// Where a skeleton keeps what is not the author's.
+/// The folder for files that are not the author's.
 const OURS: &str = "toolgate";
 
 /// A file of a new plugin: its path in the plugin's folder, and its content.
@@ -14,7 +14,7 @@ pub type File = (PathBuf, Cow<'static, [u8]>);
 /// The files of a new plugin.
 ///
 /// # Errors
-/// When the plugin cannot have this name, or there is no template for the language.
+/// When the plugin cannot have this name, or the binary embeds no template for the language.
 pub fn skeleton(carried: Carried, language: Language, name: &str) -> Result<Vec<File>, Failed> {
     names::check(language, name)?;
     let (template, sdk) = (language.template(), format!("sdk/{}/", language.sdk()));
@@ -38,12 +38,12 @@ pub fn skeleton(carried: Carried, language: Language, name: &str) -> Result<Vec<
     ))
 }
 
-/// Whether a path in the folder of an SDK belongs to what plugins are built with.
+/// Whether plugins are built with this file of an SDK's folder.
 fn is_the_sdk(path: &str) -> bool {
     !path.starts_with("template") && !path.starts_with("toolchain/")
 }
 
-/// A template with the plugin's name in it. What is no text has no places for it.
+/// Puts the plugin's name into a template. Files that are not text stay as they are.
 fn fill(template: &'static [u8], language: Language, name: &str) -> Cow<'static, [u8]> {
     let Ok(text) = str::from_utf8(template) else { return Cow::Borrowed(template) };
     let sdk = format!("{OURS}/sdk/{}", language.sdk());
@@ -65,7 +65,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_skeleton_is_the_template_the_sdk_and_the_interface() {
+    fn skeleton_has_template_sdk_and_interface() {
         let files = skeleton(CARRIED, Language::JavaScript, "hello").unwrap();
         let shown: Vec<_> = files
             .iter()

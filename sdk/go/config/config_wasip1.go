@@ -2,7 +2,7 @@ package config
 
 import (
 	"toolgate"
-	store "toolgate/internal/bindings/imports/wasi_config_store"
+	store "toolgate/internal/bindings/wasi_config_store"
 )
 
 func get(name string) (string, bool, error) {
@@ -10,7 +10,7 @@ func get(name string) (string, bool, error) {
 	if result.IsErr() {
 		problem := result.Err()
 		why := ""
-		if problem.Tag() == store.Error_Upstream {
+		if problem.Tag() == store.ErrorUpstream {
 			why = problem.Upstream()
 		} else {
 			why = problem.Io()

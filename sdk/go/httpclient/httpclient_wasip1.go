@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"toolgate"
-	"toolgate/internal/bindings/imports/wasi_http_outgoing_handler"
-	wasi "toolgate/internal/bindings/imports/wasi_http_types"
-	"toolgate/internal/bindings/imports/wasi_io_streams"
+	"toolgate/internal/bindings/wasi_http_outgoing_handler"
+	wasi "toolgate/internal/bindings/wasi_http_types"
+	"toolgate/internal/bindings/wasi_io_streams"
 	types "toolgate/internal/wit/types"
 )
 
@@ -177,7 +177,7 @@ func drain(body *wasi.IncomingBody) ([]byte, error) {
 			content = append(content, result.Ok()...)
 			continue
 		}
-		if problem := result.Err(); problem.Tag() == wasi_io_streams.StreamError_LastOperationFailed {
+		if problem := result.Err(); problem.Tag() == wasi_io_streams.StreamErrorLastOperationFailed {
 			cause := problem.LastOperationFailed()
 			defer cause.Drop()
 			return nil, toolgate.Unavailable("the answer broke off: %s", cause.ToDebugString())
@@ -188,12 +188,12 @@ func drain(body *wasi.IncomingBody) ([]byte, error) {
 
 func refused(code wasi.ErrorCode) error {
 	switch code.Tag() {
-	case wasi.ErrorCode_HttpRequestDenied, wasi.ErrorCode_DestinationIpProhibited:
+	case wasi.ErrorCodeHttpRequestDenied, wasi.ErrorCodeDestinationIpProhibited:
 		return toolgate.Failed("%w", ErrDenied)
-	case wasi.ErrorCode_HttpRequestUriInvalid, wasi.ErrorCode_HttpRequestMethodInvalid:
+	case wasi.ErrorCodeHttpRequestUriInvalid, wasi.ErrorCodeHttpRequestMethodInvalid:
 		return toolgate.Failed("the request cannot be sent: its URL or method is invalid")
-	case wasi.ErrorCode_DnsTimeout, wasi.ErrorCode_ConnectionTimeout, wasi.ErrorCode_ConnectionReadTimeout,
-		wasi.ErrorCode_ConnectionWriteTimeout, wasi.ErrorCode_HttpResponseTimeout:
+	case wasi.ErrorCodeDnsTimeout, wasi.ErrorCodeConnectionTimeout, wasi.ErrorCodeConnectionReadTimeout,
+		wasi.ErrorCodeConnectionWriteTimeout, wasi.ErrorCodeHttpResponseTimeout:
 		return toolgate.Unavailable("the request brought no answer in time")
 	default:
 		return toolgate.Unavailable("the request brought no answer: error %d of wasi:http", code.Tag())

@@ -2,8 +2,8 @@ package keyvalue
 
 import (
 	"toolgate"
-	"toolgate/internal/bindings/imports/wasi_keyvalue_atomics"
-	"toolgate/internal/bindings/imports/wasi_keyvalue_store"
+	"toolgate/internal/bindings/wasi_keyvalue_atomics"
+	"toolgate/internal/bindings/wasi_keyvalue_store"
 	types "toolgate/internal/wit/types"
 )
 
@@ -19,9 +19,9 @@ func open(name string) (bucket, error) {
 
 func explain(problem wasi_keyvalue_store.Error) error {
 	switch problem.Tag() {
-	case wasi_keyvalue_store.Error_NoSuchStore:
+	case wasi_keyvalue_store.ErrorNoSuchStore:
 		return toolgate.Failed("%w", ErrNoSuchStore)
-	case wasi_keyvalue_store.Error_AccessDenied:
+	case wasi_keyvalue_store.ErrorAccessDenied:
 		return toolgate.Failed("%w", ErrAccessDenied)
 	default:
 		return toolgate.Unavailable("the key-value store cannot be used now: %s", problem.Other())
@@ -83,7 +83,7 @@ func (c hostCas) swap(value []byte) (cas, error) {
 		return nil, nil
 	}
 	problem := result.Err()
-	if problem.Tag() == wasi_keyvalue_atomics.CasError_CasFailed {
+	if problem.Tag() == wasi_keyvalue_atomics.CasErrorCasFailed {
 		return hostCas{problem.CasFailed()}, nil
 	}
 	return nil, explain(problem.StoreError())

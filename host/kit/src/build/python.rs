@@ -1,7 +1,7 @@
 //! Python: componentize-py puts CPython, the SDK and the author's modules into one component.
 //!
-//! The entry is the SDK's module `toolgate.component`, which imports the author's `plugin`. Whatever is imported then is in the
-//! component; nothing can be imported later.
+//! The entry is the SDK's module `toolgate.component`, which imports the author's `plugin`. The component contains the modules
+//! that this imports. A call cannot import others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{Made, read};
 use crate::{Failed, Kit, Project, toolchain, world};
 
-/// The folder for packages in pure Python that an author brings along.
+/// The folder for an author's packages in pure Python.
 const VENDOR: &str = "vendor";
 
 /// The SDK's package in its folder.
@@ -20,15 +20,15 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         let folder = project.folder().display();
         return Err(Failed::project(format!("{folder} has no plugin.py"), "write the plugin's tools there"));
     }
-    // componentize-py imports whatever the world names.
+    // componentize-py imports everything that the world names.
     let wit = world::write(project, project.wants())?;
     let sdk = own_sdk(project)?;
     let installed = toolchain::PYTHON.installed(kit)?;
     let tool = || installed.python("componentize_py:script").in_folder(project.folder());
     let version = tool().of_the_machine().arg("--version").run("asking componentize-py for its version")?;
     (kit.say)(&format!("building {} with {}", project.name(), version.trim()));
-    // It puts the packages of a virtual environment on the path, and those of the machine where there is none. A component
-    // shall not depend on what happens to be installed, so it is shown an empty one.
+    // It uses the packages of a virtual environment, or those of the machine if there is none. A component must not depend on
+    // either, so it gets an empty environment.
     let nothing = project.output().join("no-packages");
     let packages = nothing.join("lib/site-packages");
     fs::create_dir_all(&packages).map_err(Failed::writing(&packages))?;
@@ -49,15 +49,15 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .run("building the component")
         .map_err(|failed| match failed {
             Failed::Tool { attempt, command, output, fault } => {
-                Failed::Tool { attempt, command, output: what_python_said(&output).to_owned(), fault }
+                Failed::Tool { attempt, command, output: python_message(&output).to_owned(), fault }
             }
             failed => failed,
         })?;
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
 }
 
-/// A copy of the SDK's modules in `build/python`: what runs Python writes its `__pycache__` beside what it imports, and the SDK is
-/// not ours to write to.
+/// Copies the SDK's modules to `build/python`. Python writes its `__pycache__` beside the modules that it imports, and a build does
+/// not write into the SDK.
 fn own_sdk(project: &Project) -> Result<PathBuf, Failed> {
     let copy = project.made_output()?.join("python");
     if copy.exists() {
@@ -67,7 +67,7 @@ fn own_sdk(project: &Project) -> Result<PathBuf, Failed> {
     Ok(copy)
 }
 
-/// Copies the modules of a package, and those of packages in it, and no links: one may lead round in a circle.
+/// Copies the modules of a package and of the packages in it. Links are left out, because they may form a circle.
 fn copy_modules(from: &Path, to: &Path) -> Result<(), Failed> {
     fs::create_dir_all(to).map_err(Failed::writing(to))?;
     for entry in from.read_dir().map_err(Failed::reading(from))? {
@@ -83,9 +83,9 @@ fn copy_modules(from: &Path, to: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Of what componentize-py printed, the part that Python said in the component: the author's traceback, or what is declared
-/// wrongly. Around it are its own traceback and the same once more.
-fn what_python_said(output: &str) -> &str {
+/// The part of componentize-py's output that came from Python in the component: the author's traceback, or the wrong
+/// declarations. The output also has componentize-py's own traceback, and repeats the message.
+fn python_message(output: &str) -> &str {
     let Some((_, said)) = output.split_once("\nAssertionError: ") else { return output };
     let said = said.split("\n\nCaused by:").next().unwrap_or(said);
     said.split_once("DeclarationError: ").map_or(said, |(_, findings)| findings).trim_end()
@@ -96,15 +96,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_failed_build_the_authors_part_is_shown() {
+    fn failed_build_shows_the_authors_part() {
         let around = |said: &str| {
             format!("Traceback (most recent call last):\n  …\nAssertionError: {said}\n\nCaused by:\n    again")
         };
         let traceback = "Traceback (most recent call last):\n  File \"/0/plugin.py\", line 1\nNameError: x";
-        assert_eq!(what_python_said(&around(traceback)), traceback);
+        assert_eq!(python_message(&around(traceback)), traceback);
         let declared =
             "Traceback …\ntoolgate.failure.DeclarationError: the declarations are wrong:\n  plugin.py:2: f: a\n";
-        assert_eq!(what_python_said(&around(declared)), "the declarations are wrong:\n  plugin.py:2: f: a");
-        assert_eq!(what_python_said("error: no such world"), "error: no such world");
+        assert_eq!(python_message(&around(declared)), "the declarations are wrong:\n  plugin.py:2: f: a");
+        assert_eq!(python_message("error: no such world"), "error: no such world");
     }
 }

@@ -1,4 +1,4 @@
-//! Rust: the user's own cargo, for the target wasm32-wasip2, whose linker makes the component.
+//! Rust: the user's own cargo builds for wasm32-wasip2, whose linker makes the component.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{Failed, Kit, Project};
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// As plugins/.cargo says: a small shadow stack makes a call 2.6 times cheaper.
+/// A small shadow stack makes a call 2.6 times cheaper. `plugins/.cargo` has the same setting.
 const STACK: &str = r#"target.wasm32-wasip2.rustflags=["-C", "link-arg=-zstack-size=65536"]"#;
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
@@ -20,9 +20,9 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     (kit.say)(&format!("compiling {} with {}", project.name(), version.trim()));
     let mut cargo = rustup("cargo").in_folder(project.folder()).args(["build", "--release", "--target", TARGET]);
     cargo = cargo.args(["--message-format", "json-render-diagnostics", "--config", "profile.release.strip=true"]);
-    // Flags for the host's own processor mean nothing here, and would replace those of the folder.
+    // These flags are for the machine's own target, and would replace those of the folder.
     cargo = cargo.without_env("RUSTFLAGS").without_env("CARGO_ENCODED_RUSTFLAGS").without_env("CARGO_BUILD_TARGET");
-    if !says_stack(project.folder()) {
+    if !sets_stack(project.folder()) {
         cargo = cargo.args(["--config", STACK]);
     }
     if kit.offline {
@@ -32,13 +32,13 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let file = artifact(&messages, project.folder()).ok_or_else(|| {
         Failed::project(
             format!("{} makes no component", project.folder().join("Cargo.toml").display()),
-            "write into it: [lib] crate-type = [\"cdylib\"]",
+            "add to it: [lib] crate-type = [\"cdylib\"]",
         )
     })?;
     Ok(Made { component: read(&file)?, tools: vec![version.trim().to_owned()] })
 }
 
-/// Makes sure that the target is there. That is the one thing that is added to what the user has: it is rustup's to keep.
+/// Installs the target if it is missing. This is the only change outside toolgate's own folders, and rustup keeps it.
 fn target(kit: &Kit<'_>, project: &Project) -> Result<(), Failed> {
     let there = || {
         let libraries = rustc(project).args(["--print", "target-libdir", "--target", TARGET]);
@@ -56,7 +56,7 @@ fn target(kit: &Kit<'_>, project: &Project) -> Result<(), Failed> {
     if there()? {
         return Ok(());
     }
-    let what = format!("the target {TARGET} of the `rustc` in the PATH, which is another one than rustup's,");
+    let what = format!("the target {TARGET} of the `rustc` in the PATH, which is not rustup's,");
     Err(Failed::Missing { what, install: RUSTUP.to_owned() })
 }
 
@@ -70,14 +70,14 @@ fn rustc(project: &Project) -> Invocation {
     rustup("rustc").in_folder(project.folder()).of_the_machine()
 }
 
-/// Whether a configuration that cargo reads for this folder says how large the stack is.
-fn says_stack(folder: &Path) -> bool {
+/// Whether a configuration that cargo reads for this folder sets the size of the stack.
+fn sets_stack(folder: &Path) -> bool {
     let files =
         folder.ancestors().flat_map(|above| ["config.toml", "config"].map(|name| above.join(".cargo").join(name)));
     files.map(fs::read_to_string).any(|text| text.is_ok_and(|text| text.contains("stack-size")))
 }
 
-/// The component of the folder's own package, as cargo's messages name it.
+/// Finds the component of the folder's own package in cargo's messages.
 fn artifact(messages: &str, folder: &Path) -> Option<PathBuf> {
     let manifest = folder.join("Cargo.toml");
     let ours = |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
@@ -88,7 +88,7 @@ fn artifact(messages: &str, folder: &Path) -> Option<PathBuf> {
     paths.into_iter().rfind(|path| path.extension().is_some_and(|extension| extension == "wasm"))
 }
 
-/// The failure without the lines that were meant for us.
+/// Removes cargo's messages from the output that the user sees.
 fn without_messages(failed: Failed) -> Failed {
     match failed {
         Failed::Tool { attempt, command, output, fault } => {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_component_of_the_folders_own_package_is_taken() {
+    fn component_of_the_folders_own_package_is_found() {
         let line = |manifest: &str, file: &str| {
             format!(r#"{{"reason":"compiler-artifact","manifest_path":"{manifest}","filenames":["{file}"]}}"#)
         };
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_says_its_stack_is_left_to_it() {
+    fn folder_can_set_its_own_stack() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
-        assert!(!says_stack(&inner));
+        assert!(!sets_stack(&inner));
         fs::create_dir(folder.path().join(".cargo")).unwrap();
         fs::write(folder.path().join(".cargo/config.toml"), "rustflags = [\"-zstack-size=1\"]").unwrap();
-        assert!(says_stack(&inner));
+        assert!(sets_stack(&inner));
     }
 }

@@ -1,5 +1,5 @@
-//! Installations that are killed, that meet, and whose packages are not what the list says. Each is a process of its own, as a
-//! `toolgate build` is, and what it installs comes from a server of the test's.
+//! Installations that are killed, that run at once, or whose packages do not match the list. Each is a process of its own, like a
+//! `toolgate build`, and installs from a server of the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,18 +11,18 @@ use std::time::Duration;
 use super::*;
 use crate::Cache;
 
-/// Says to a process of this test that it is to install: where, and from which address.
+/// Variables that tell a process of this test to install: the folder, and the address of the server.
 const CACHE: &str = "TOOLGATE_TEST_CACHE";
 const SERVER: &str = "TOOLGATE_TEST_SERVER";
 
-/// The one package, in an archive, and the digest of that as a list has it.
+/// A package in an archive, and its digest for the list.
 struct Package {
     archive: Vec<u8>,
     integrity: String,
 }
 
 impl Package {
-    /// Made by the programs that npm needs anyway.
+    /// Packs it with programs that npm needs too.
     fn make() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("package");
@@ -38,7 +38,7 @@ impl Package {
     }
 }
 
-/// A registry with one package, which waits with each answer until it is told to.
+/// A registry with one package. The test decides when it answers.
 struct Server {
     address: String,
     asked: Receiver<TcpStream>,
@@ -52,7 +52,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                // Who was killed before it had asked is no reason to answer nobody else.
+                // A client that was killed before its request does not end the server.
                 if was_asked(&mut stream) && sender.send(stream).is_err() {
                     return;
                 }
@@ -61,13 +61,13 @@ impl Server {
         Self { address, asked }
     }
 
-    /// Waits until it is asked. An installation that never asks is a failure and no wait.
+    /// Waits for a request.
     fn next(&self) -> TcpStream {
         self.asked.recv_timeout(Duration::from_secs(120)).expect("npm asks for the package")
     }
 }
 
-/// Whether a whole request came.
+/// Whether a complete request arrived.
 fn was_asked(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -85,7 +85,7 @@ fn answer(mut stream: TcpStream, archive: &[u8]) {
     stream.write_all(&[head.as_bytes(), archive].concat()).unwrap();
 }
 
-/// The list of a toolchain of this package alone.
+/// The list of a toolchain with this package only.
 fn list(server: &str, integrity: &str) -> [(&'static str, Vec<u8>); 2] {
     let package = r#"{"name":"trial","version":"0.0.0","dependencies":{"tiny":"1.0.0"}}"#;
     let lock = format!(
@@ -99,8 +99,8 @@ fn list(server: &str, integrity: &str) -> [(&'static str, Vec<u8>); 2] {
     ]
 }
 
-/// What a process of this test does: it installs, says what it does, and ends.
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test speaks so with its own processes")]
+/// In a process of this test, installs and prints what happens. Returns whether this is such a process.
+#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test and its processes communicate this way")]
 fn installs() -> bool {
     let said = |name| std::env::var(name).ok();
     let (Some(folder), Some(server)) = (said(CACHE), said(SERVER)) else { return false };
@@ -116,7 +116,7 @@ fn installs() -> bool {
     true
 }
 
-/// A process that installs, and those that it starts. They are killed when it is dropped.
+/// A process that installs. Dropping it kills it and the processes that it started.
 struct Installer {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -134,7 +134,7 @@ impl Installer {
         Self { child, lines }
     }
 
-    /// The next line with this in it.
+    /// Reads up to the next line that contains this.
     fn says(&mut self, part: &str) -> String {
         let mut said = String::new();
         loop {
@@ -147,10 +147,9 @@ impl Installer {
         }
     }
 
-    /// Kills it, and what it has started.
     fn kill(&mut self) {
         let group = format!("-{}", self.child.id());
-        // If it has ended already there is nothing to end.
+        // It may have ended already.
         let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.child.wait();
     }
@@ -162,7 +161,7 @@ impl Drop for Installer {
     }
 }
 
-/// What is in the folder of toolchains, locks left out.
+/// The entries of the toolchains' folder, without locks.
 fn there(cache: &Path) -> Vec<String> {
     let entries = cache.join("toolchains").read_dir().unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -172,13 +171,13 @@ fn there(cache: &Path) -> Vec<String> {
 }
 
 #[test]
-fn an_installation_that_was_killed_is_not_taken_for_one_and_goes_with_the_next() {
+fn next_installation_removes_a_killed_one() {
     if installs() || left_out() {
         return;
     }
     let (folder, server, package) = (tempfile::tempdir().unwrap(), Server::start(), Package::make());
     let start = || {
-        let test = "an_installation_that_was_killed_is_not_taken_for_one_and_goes_with_the_next";
+        let test = "next_installation_removes_a_killed_one";
         Installer::start(test, folder.path(), &server, &package.integrity)
     };
     let mut killed = start();
@@ -188,7 +187,7 @@ fn an_installation_that_was_killed_is_not_taken_for_one_and_goes_with_the_next()
     let left = there(folder.path());
     assert!(left.len() == 1 && left[0].starts_with(".quickjs-"), "{left:?}");
 
-    // What another toolgate is writing, and what is left of one that was killed and had another list.
+    // The folder of a killed toolgate with another list, and one to which another toolgate writes.
     let all = folder.path().join("toolchains");
     for name in [".go-000000000000-AbCdEf", ".go-111111111111-AbCdEf"] {
         fs::create_dir_all(all.join(name).join("site")).unwrap();
@@ -223,14 +222,14 @@ fn two_installations_at_once_have_one_result() {
 }
 
 #[test]
-fn a_package_that_is_not_the_one_of_the_list_is_not_installed() {
+fn package_with_another_hash_is_not_installed() {
     if installs() || left_out() {
         return;
     }
     let (folder, server, package) = (tempfile::tempdir().unwrap(), Server::start(), Package::make());
-    let test = "a_package_that_is_not_the_one_of_the_list_is_not_installed";
+    let test = "package_with_another_hash_is_not_installed";
     let mut installer = Installer::start(test, folder.path(), &server, &package.integrity);
-    // It may ask more than once.
+    // npm may ask more than once.
     std::thread::spawn(move || {
         let mut other = package.archive;
         *other.last_mut().unwrap() ^= 1;

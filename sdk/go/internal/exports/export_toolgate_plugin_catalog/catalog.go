@@ -3,7 +3,7 @@
 // Package export_toolgate_plugin_catalog is what the generated exports call. Its name is the generator's.
 package export_toolgate_plugin_catalog
 
-import "toolgate/internal/bindings/imports/toolgate_plugin_tool_types"
+import "toolgate/internal/bindings/toolgate_plugin_tool_types"
 
 // Declared lists the tools. The SDK sets it when it starts.
 var Declared func() []toolgate_plugin_tool_types.Tool

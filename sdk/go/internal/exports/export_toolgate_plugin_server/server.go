@@ -4,7 +4,7 @@
 package export_toolgate_plugin_server
 
 import (
-	"toolgate/internal/bindings/imports/toolgate_plugin_tool_types"
+	"toolgate/internal/bindings/toolgate_plugin_tool_types"
 	types "toolgate/internal/wit/types"
 )
 

@@ -1,140 +1,91 @@
-package runtime
+//go:build wasip1
+
+// Package wit_runtime has what the generated bindings need of memory and handles. They give it its name.
+package wit_runtime
 
 import (
-	"fmt"
 	"runtime"
 	"unsafe"
 )
 
-type Handle struct {
-	value int32
-}
+// Handle is a resource of the host. Zero means that the plugin has given it away.
+type Handle struct{ value int32 }
 
-func (h *Handle) Use() int32 {
-	if h.value == 0 {
-		panic("nil handle")
-	}
-	return h.value
-}
+// MakeHandle wraps a handle that the host returned.
+func MakeHandle(value int32) *Handle { return &Handle{live(value)} }
 
-func (h *Handle) Take() int32 {
-	if h.value == 0 {
-		panic("nil handle")
-	}
-	value := h.value
-	h.value = 0
-	return value
-}
+// Use returns the handle, which stays the plugin's.
+func (h *Handle) Use() int32 { return live(h.value) }
 
-func (h *Handle) Set(value int32) {
-	if value == 0 {
-		panic("nil handle")
-	}
-	if h.value != 0 {
-		panic("handle already set")
-	}
-	h.value = value
-}
+// Take returns the handle and gives it away.
+func (h *Handle) Take() int32 { return live(h.TakeOrNil()) }
 
+// TakeOrNil returns the handle and gives it away. It returns zero if that has happened before.
 func (h *Handle) TakeOrNil() int32 {
 	value := h.value
 	h.value = 0
 	return value
 }
 
-func MakeHandle(value int32) *Handle {
+func live(value int32) int32 {
 	if value == 0 {
-		panic("nil handle")
+		panic("the handle was given away")
 	}
-	return &Handle{value}
+	return value
 }
 
+// Allocate returns memory that the pinner keeps where it is.
 func Allocate(pinner *runtime.Pinner, size, align uintptr) unsafe.Pointer {
-	pointer := allocateRaw(size, align)
-	pinner.Pin(pointer)
-	return pointer
-}
-
-func allocateRaw(size, align uintptr) unsafe.Pointer {
 	if size == 0 {
 		return nil
 	}
-
-	if size%align != 0 {
-		panic(fmt.Sprintf("size %v is not compatible with alignment %v", size, align))
+	if align > 8 {
+		panic("no WIT type needs a larger alignment than 8")
 	}
-
-	switch align {
-	case 1:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint8, size)))
-	case 2:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint16, size/align)))
-	case 4:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint32, size/align)))
-	case 8:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint64, size/align)))
-	default:
-		panic(fmt.Sprintf("unsupported alignment: %v", align))
+	// Go aligns memory as the type of its elements asks. Bytes stay bytes, which need no rounding.
+	var memory unsafe.Pointer
+	if align == 1 {
+		memory = unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
+	} else {
+		memory = unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+7)/8)))
 	}
+	pinner.Pin(memory)
+	return memory
 }
 
-// NB: `cabi_realloc` may be called before the Go runtime has been initialized,
-// in which case we need to use `runtime.sbrk` to do allocations.  The following
-// is an abbreviation of [Till's
-// efforts](https://github.com/bytecodealliance/go-modules/pull/367).
+// arguments keeps memory that the host has filled until the bindings have copied it.
+var arguments runtime.Pinner
+
+// Unpin lets the collector have the memory of the arguments.
+func Unpin() { arguments.Unpin() }
+
+// started says whether Go can allocate. The host allocates arguments before Go's own start.
+var started bool
+
+func init() { started = true }
 
 //go:linkname sbrk runtime.sbrk
-func sbrk(n uintptr) unsafe.Pointer
+func sbrk(size uintptr) unsafe.Pointer
 
-//nolint:unused
-var useGCAllocations = false
-
-func init() {
-	useGCAllocations = true
-}
-
-//nolint:unused
-func offset(ptr, align uintptr) uintptr {
-	newptr := (ptr + align - 1) &^ (align - 1)
-	return newptr - ptr
-}
-
-var pinner = runtime.Pinner{}
-
-func Unpin() {
-	pinner.Unpin()
-}
-
-//nolint:unused
 //go:wasmimport wasi_snapshot_preview1 adapter_monotonic_clock_set_paused
-func adapterMonotonicClockSetPaused(paused bool)
+func pauseClock(paused bool)
 
-//nolint:unused
+// allocateForHost is how the host gets memory for what it passes to the component.
+//
+// The component model forbids calls of imports meanwhile, and Go's collector reads the clock. The adapter answers it with an
+// earlier reading while its clock is paused.
+//
 //go:wasmexport cabi_realloc
-func cabiRealloc(oldPointer unsafe.Pointer, oldSize, align, newSize uintptr) unsafe.Pointer {
-	if oldPointer != nil || oldSize != 0 {
-		panic("todo")
+func allocateForHost(old unsafe.Pointer, oldSize, align, size uintptr) unsafe.Pointer {
+	if old != nil || oldSize != 0 {
+		panic("the host never grows what it allocated")
 	}
-
-	if useGCAllocations {
-		// Here we call `adapter_monotonic_clock_set_paused` before and
-		// after allocating since the Go garbage collector calls
-		// `clock_time_get` to measure time spent in various stages of
-		// GC, but calls to imports from `cabi_realloc` are forbidden by
-		// the component model, so we must tell the
-		// `wasi_snapshot_preview1` adapter to use a cached value
-		// instead of calling `monotonic_clock::now`.
-		//
-		// See https://github.com/bytecodealliance/wasmtime/pull/13563
-		// for more details.
-		adapterMonotonicClockSetPaused(true)
-		pointer := Allocate(&pinner, newSize, align)
-		adapterMonotonicClockSetPaused(false)
-		return pointer
-	} else {
-		alignedSize := newSize + offset(newSize, align)
-		unaligned := sbrk(alignedSize)
-		off := offset(uintptr(unaligned), align)
-		return unsafe.Add(unaligned, off)
+	if !started {
+		address := sbrk(size + align - 1)
+		return unsafe.Add(address, -uintptr(address)&(align-1))
 	}
+	pauseClock(true)
+	memory := Allocate(&arguments, size, align)
+	pauseClock(false)
+	return memory
 }
