@@ -10,70 +10,70 @@ import (
 	"toolgate/internal/host"
 )
 
-// Level says how much a log line matters.
+// Level is the severity of a log line.
 type Level uint8
 
 const (
 	// Debug is for the author of the plugin.
 	Debug Level = iota
-	// Info is worth knowing, and nothing needs to be done.
+	// Info needs no action.
 	Info
-	// Warn says that something is off and the call goes on.
+	// Warn reports a problem that does not end the call.
 	Warn
-	// Error says that the call will not have its result.
+	// Error reports that the call will have no result.
 	Error
 )
 
-// Unknown as the fraction of [Call.Progress] says that nobody knows how far the call has come.
+// Unknown is the fraction for [Call.Progress] when the progress is unknown.
 const Unknown = -1.0
 
-// Call is one call of a server tool, as its function sees it.
+// Call is one call of a server tool.
 type Call struct {
 	call host.Call
 	host host.Host
 }
 
-// ID is the id that the caller gave the call, the same at every attempt.
+// ID is the id from the caller, the same at every attempt.
 func (c *Call) ID() string { return c.call.ID }
 
 // Tool is the tool's name.
 func (c *Call) Tool() string { return c.call.Tool }
 
-// IdempotencyKey is stable over every attempt at this call and never used for another: hand it to whatever has effects.
+// IdempotencyKey is the same at every attempt at this call, and no other call has it. Pass it to services with side effects.
 func (c *Call) IdempotencyKey() string { return c.call.IdempotencyKey }
 
-// Attempt is 1, then one more each time that the call is dispatched again after a crash.
+// Attempt is 1 at first. It grows by one each time that a host runs the call again after a crash.
 func (c *Call) Attempt() uint32 { return c.call.Attempt }
 
-// Scope says where a call belongs and who is behind it.
+// Scope is the conversation, the turn and the people of a call.
 type Scope struct {
-	// Conversation is the conversation that the call's turn belongs to.
+	// Conversation is the id of the turn's conversation.
 	Conversation string `json:"conversation"`
-	// Turn is the turn that asked for the call.
+	// Turn is the id of the turn.
 	Turn string `json:"turn"`
 	// Caller is the principal that submitted the turn.
 	Caller string `json:"caller"`
-	// Approver is the principal that approved the call; empty where nobody had to.
+	// Approver is the principal that approved the call. It is empty for a tool without a gate.
 	Approver string `json:"approver"`
-	// Context is the JSON that the caller passed along with the turn; empty or null where it passed nothing.
+	// Context is the JSON that the caller sent with the turn. It is empty or null if there was none.
 	Context json.RawMessage `json:"context"`
 }
 
-// Scope says where the call belongs and who is behind it. Keys that this version of the SDK does not know are left out.
+// Scope returns the scope of the call. It leaves out keys that this version of the SDK does not know.
 func (c *Call) Scope() Scope {
 	var scope Scope
-	// The host writes it. A form of it that cannot be read is one of a later interface, and then nothing is known.
+	// The host writes it. A form that cannot be decoded comes from a later interface, and leaves the scope empty.
 	_ = json.Unmarshal([]byte(c.call.Scope), &scope)
 	return scope
 }
 
-// Progress reports how far the call has come: one line for people, and a fraction from 0.0 to 1.0, or [Unknown].
+// Progress reports progress: one line for people, and a fraction from 0.0 to 1.0, or [Unknown].
 func (c *Call) Progress(message string, fraction float64) {
 	c.Report(message, fraction, nil)
 }
 
-// Report is like [Call.Progress] with a value for whoever renders the call, a partial result for instance. A value that has
-// no JSON form is left out.
+// Report is [Call.Progress] with a value for the user interface, such as a partial result. It leaves out a value that has no JSON
+// form.
 func (c *Call) Report(message string, fraction float64, data any) {
 	var known *float64
 	if fraction >= 0 && fraction <= 1 {
@@ -99,14 +99,14 @@ func (c *Call) Logf(level Level, format string, args ...any) {
 	c.Log(level, fmt.Sprintf(format, args...))
 }
 
-// StopRequested says whether the call should come to its end: nobody waits for its result any more, or its time is nearly
-// up. A tool that works long asks between its steps, and ends with what it has or with an error.
+// StopRequested reports whether the call should end, because nobody waits for its result or its time is nearly up. A long tool
+// asks between its steps, and returns what it has or an error.
 func (c *Call) StopRequested() bool { return c.host.StopRequested() }
 
-// Logger gives a structured logger that writes to the call's log.
+// Logger returns a structured logger that writes to the call's log.
 func (c *Call) Logger() *slog.Logger { return slog.New(&logHandler{call: c}) }
 
-// logHandler writes each record as one line: the message, and then its attributes as key=value.
+// logHandler writes each record as one line: the message, then its attributes as key=value.
 type logHandler struct {
 	call   *Call
 	attrs  []slog.Attr

@@ -13,7 +13,7 @@ import (
 	"toolgate/internal/host"
 )
 
-// The host's limits, as the interface states them.
+// The host's limits, from the interface.
 const (
 	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
@@ -38,8 +38,8 @@ func init() {
 	}
 }
 
-// findings are the rules for declarations that types do not enforce already, as far as they need no validator of JSON
-// Schema. The host's own check is `toolgate check FILE`, over the built component.
+// findings are the broken rules that neither types nor a validator of JSON Schema can find. `toolgate check FILE` is the host's own,
+// complete check of the built component.
 func (t *Tool) findings(names map[string]bool) []string {
 	var findings []string
 	found := func(format string, args ...any) {
@@ -103,7 +103,7 @@ func depth(value any) int {
 	return deepest + 1
 }
 
-// checkWaits looks at what is said about waiting: whether the tool waits at all, and whether it names arguments.
+// checkWaits checks the options about waiting: whether the tool can wait, and whether the named arguments exist.
 func (t *Tool) checkWaits(properties map[string]any, found func(string, ...any)) {
 	asks := t.gated || t.executor == executorHuman
 	for key, applies := range map[string]bool{
@@ -174,7 +174,7 @@ func (t *Tool) checkOptions(found func(string, ...any)) {
 	}
 }
 
-// distinct says whether the words have 1 to most characters each and none comes twice.
+// distinct reports whether the words differ and have 1 to most characters each.
 func distinct(words []string, most int) bool {
 	for i, word := range words {
 		if n := utf8.RuneCountInString(word); n < 1 || n > most || slices.Contains(words[:i], word) {
@@ -184,7 +184,7 @@ func distinct(words []string, most int) bool {
 	return true
 }
 
-// placeholders lists the top-level arguments that a prompt's template shows, or says what is wrong with the template.
+// placeholders lists the top-level arguments in a prompt's template, or returns the mistake in the template.
 func placeholders(template string) (names []string, err error) {
 	for rest := template; ; {
 		at := strings.IndexAny(rest, "{}")

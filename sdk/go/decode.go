@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// decode reads the arguments. The host has checked them against the schema; what the schema cannot say is refused here.
+// decode decodes the arguments. The host has checked them against the schema, and this refuses what a schema cannot exclude.
 //
-// Names are read exactly, as the schema, the rules of the operator and whoever approves the call read them: encoding/json by
-// itself also takes `Amount` for `amount`.
+// Names must match exactly, as they do in the schema, in the operator's rules and for the approver. encoding/json alone would accept
+// `Amount` for `amount`.
 func decode[A any](text string) (arguments A, err error) {
 	raw := json.RawMessage(text)
 	if !json.Valid(raw) {
@@ -36,7 +36,7 @@ func decode[A any](text string) (arguments A, err error) {
 	return arguments, nil
 }
 
-// read reads a JSON value into a Go value. An error names the place, a JSON Pointer. What reads itself is left to it.
+// read decodes a JSON value into a Go value. An error names the place as a JSON Pointer. Types with an own decoder use it.
 func read(place string, raw json.RawMessage, into reflect.Value) error {
 	t := into.Type()
 	if implements(t, jsonType) || implements(t, textType) || t.Kind() == reflect.Interface || isNull(raw) {
@@ -86,7 +86,7 @@ func or(place string) string {
 	return place
 }
 
-// object reads a struct. What is absent and has a default gets it.
+// object decodes a struct. Absent members get their defaults.
 func object(place string, raw json.RawMessage, into reflect.Value) error {
 	given := map[string]json.RawMessage{}
 	if err := parts(place, raw, into.Type(), &given); err != nil {
@@ -96,7 +96,7 @@ func object(place string, raw json.RawMessage, into reflect.Value) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", or(place), err)
 	}
-	// The schema that a type says itself may allow more than the type has.
+	// A type's own schema may allow members that the type lacks.
 	open := implements(into.Type(), schemerType)
 	var meant []member
 	for _, one := range known {
@@ -144,7 +144,7 @@ func object(place string, raw json.RawMessage, into reflect.Value) error {
 	return fmt.Errorf("%s: there is no such argument", step(place, names[0]))
 }
 
-// absent gives the default of a member, or nil where it has none.
+// absent returns the default of a member, or nil.
 func absent(one member) (json.RawMessage, error) {
 	text, ok := one.field.Tag.Lookup("default")
 	if !ok {
@@ -161,7 +161,7 @@ func absent(one member) (json.RawMessage, error) {
 	return encode(value)
 }
 
-// at gives the field of a struct, and makes what embeds it where that is a pointer.
+// at returns the field of a struct. It allocates embedded pointers on the way.
 func at(into reflect.Value, index []int) reflect.Value {
 	for _, i := range index {
 		if into.Kind() == reflect.Pointer {
@@ -177,7 +177,7 @@ func at(into reflect.Value, index []int) reflect.Value {
 
 func dictionary(place string, raw json.RawMessage, into reflect.Value) error {
 	if key := into.Type().Key(); key.Kind() != reflect.String && !implements(reflect.PointerTo(key), textType) {
-		return plain(place, raw, into) // numbers, which only a type that says its own schema has
+		return plain(place, raw, into) // numbers, which only a type with its own schema has
 	}
 	given := map[string]json.RawMessage{}
 	if err := parts(place, raw, into.Type(), &given); err != nil {
@@ -218,7 +218,7 @@ func list(place string, raw json.RawMessage, into reflect.Value) error {
 	return nil
 }
 
-// parts takes an object or a list apart.
+// parts splits an object or a list.
 func parts(place string, raw json.RawMessage, of reflect.Type, given any) error {
 	var mismatch *json.UnmarshalTypeError
 	if err := json.Unmarshal(raw, given); errors.As(err, &mismatch) {
@@ -229,15 +229,15 @@ func parts(place string, raw json.RawMessage, of reflect.Type, given any) error 
 	return nil
 }
 
-// step is the place of a member or an item of what is at a place.
+// step is the place of a member or an item below a place.
 func step(place, name string) string {
 	return place + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// mostDigits is more than any integer of Go has.
+// mostDigits is more digits than any Go integer has.
 const mostDigits = 40
 
-// whole writes a number that is an integer to JSON Schema as Go reads one: 3.0 and 3e0 are 3. Others stay as they are.
+// whole rewrites a number that is an integer in JSON Schema as Go decodes one: 3.0 and 3e0 become 3. Others stay as they are.
 func whole(raw json.RawMessage) json.RawMessage {
 	text, sign := string(bytes.TrimSpace(raw)), ""
 	if rest, ok := strings.CutPrefix(text, "-"); ok {

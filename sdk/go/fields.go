@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// member is a field of a struct as encoding/json sees it: those of embedded structs are members of the outer one.
+// member is a field of a struct as encoding/json sees it. Fields of embedded structs are members of the outer one.
 type member struct {
 	name     string
 	field    reflect.StructField
 	index    []int
 	tagged   bool
-	optional bool // its tag says omitempty or omitzero
+	optional bool // its tag has omitempty or omitzero
 	within   bool // it is behind an embedded pointer, which may be nil
-	quoted   bool // its tag says string
+	quoted   bool // its tag has string
 }
 
-// listed keeps what members found: a list of ten thousand structs asks for those of one type.
+// listed caches members: a list of ten thousand structs needs those of one type.
 var listed sync.Map
 
-// members lists the members of a struct in their order. Of those with one name the shallowest counts, then the one whose
-// name is in its tag; where that leaves several, none does.
+// members lists the members of a struct in their order. Of several with one name it takes the shallowest, then the one whose tag
+// has the name. If several remain, it takes none.
 func members(t reflect.Type) ([]member, error) {
 	if kept, ok := listed.Load(t); ok {
 		return kept.([]member), nil
@@ -51,7 +51,7 @@ func members(t reflect.Type) ([]member, error) {
 	return kept, nil
 }
 
-// before says whether this one counts, and the other of the same name does not.
+// before reports whether this member wins against one with the same name.
 func (m member) before(other member) bool {
 	if len(m.index) != len(other.index) {
 		return len(m.index) < len(other.index)
@@ -105,7 +105,7 @@ func fieldsOf(t reflect.Type, outer member, open map[reflect.Type]bool) ([]membe
 	return found, nil
 }
 
-// jsonTag gives the name that a tag says, whether the field is left out when it is empty, and whether it is written as a string.
+// jsonTag returns the name in a tag, whether an empty field is left out, and whether the field is written as a string.
 func jsonTag(field reflect.StructField) (name string, optional, quoted bool) {
 	name, rest, _ := strings.Cut(field.Tag.Get("json"), ",")
 	for _, option := range strings.Split(rest, ",") {

@@ -3,9 +3,9 @@ package toolgate
 import (
 	"strings"
 
-	_ "toolgate/internal/bindings/wit_exports" // exports what the host calls
 	bindings "toolgate/internal/bindings/toolgate_plugin_host"
 	wire "toolgate/internal/bindings/toolgate_plugin_tool_types"
+	_ "toolgate/internal/bindings/wit_exports" // the exported functions
 	catalog "toolgate/internal/exports/export_toolgate_plugin_catalog"
 	server "toolgate/internal/exports/export_toolgate_plugin_server"
 	"toolgate/internal/host"
@@ -17,7 +17,7 @@ func init() {
 	server.Carry = carry
 }
 
-// tools lists the declarations. What is wrong with one is the host's to find, but for a type that has no schema at all.
+// tools lists the declarations. The host finds mistakes in them, except a type without a schema.
 func tools() []wire.Tool {
 	for _, tool := range registered {
 		if len(tool.problems) > 0 {

@@ -2,16 +2,16 @@ package toolgate
 
 import "time"
 
-// ServerOption is what can be said about a server tool. What means nothing for a kind of tool does not compile with it.
+// ServerOption is an option of a server tool. An option does not compile with a kind of tool to which it does not apply.
 type ServerOption interface{ forServer(*Tool) }
 
-// ClientOption is what can be said about a client tool.
+// ClientOption is an option of a client tool.
 type ClientOption interface{ forClient(*Tool) }
 
-// HumanOption is what can be said about a question to a person.
+// HumanOption is an option of a question to a person.
 type HumanOption interface{ forHuman(*Tool) }
 
-// ProviderOption is what can be said about a tool of the model's provider.
+// ProviderOption is an option of a tool of the model's provider.
 type ProviderOption interface{ forProvider(*Tool) }
 
 // Option is for tools of every kind.
@@ -22,36 +22,36 @@ func (o Option) forClient(t *Tool)   { o(t) }
 func (o Option) forHuman(t *Tool)    { o(t) }
 func (o Option) forProvider(t *Tool) { o(t) }
 
-// WaitOption is for tools that may wait: gated ones, questions, and those that a client carries out.
+// WaitOption is for tools that can wait: gated tools, questions and client tools.
 type WaitOption func(*Tool)
 
 func (o WaitOption) forServer(t *Tool) { o(t) }
 func (o WaitOption) forClient(t *Tool) { o(t) }
 func (o WaitOption) forHuman(t *Tool)  { o(t) }
 
-// GateOption is for tools that can be gated: those of the server and of the client.
+// GateOption is for tools that can be gated: server tools and client tools.
 type GateOption func(*Tool)
 
 func (o GateOption) forServer(t *Tool) { o(t) }
 func (o GateOption) forClient(t *Tool) { o(t) }
 
-// RunOption is for server tools alone.
+// RunOption is for server tools only.
 type RunOption func(*Tool)
 
 func (o RunOption) forServer(t *Tool) { o(t) }
 
-// AnswerOption is for questions to a person alone.
+// AnswerOption is for questions to a person only.
 type AnswerOption func(*Tool)
 
 func (o AnswerOption) forHuman(t *Tool) { o(t) }
 
-// Title is a name for people, where the tool's name is not good enough.
+// Title is a name for people.
 func Title(title string) Option { return set("title", title) }
 
-// Risk says how bad it would be if a call went wrong. Shown to whoever is asked, unless the operator says otherwise.
+// Risk is the possible harm of a wrong call. Approvers see it, unless the operator sets another one.
 func Risk(risk RiskLevel) Option { return set("risk", string(risk)) }
 
-// RiskLevel is how bad it would be if a call went wrong.
+// RiskLevel is the possible harm of a wrong call.
 type RiskLevel string
 
 const (
@@ -68,48 +68,48 @@ const (
 // ReadOnly is a hint: the tool changes nothing.
 func ReadOnly() Option { return hint("read_only", true) }
 
-// Destructive is a hint: what the tool changes may be lost.
+// Destructive is a hint: the tool can destroy data.
 func Destructive() Option { return hint("destructive", true) }
 
 // Idempotent is a hint: a second call with the same arguments changes nothing more.
 func Idempotent() Option { return hint("idempotent", true) }
 
-// OpenWorld is a hint: whether the tool deals with a world that nobody can list, like the web.
+// OpenWorld is a hint: whether the tool uses an open world, such as the web.
 func OpenWorld(open bool) Option { return hint("open_world", open) }
 
-// KeepForTurns says that a result is worth keeping in a model's context for this many turns.
+// KeepForTurns keeps a result in a model's context for this many turns.
 func KeepForTurns(turns uint32) Option { return retain("max_age_turns", turns) }
 
-// KeepLatest says that only this many of the tool's latest results are worth keeping in a model's context.
+// KeepLatest keeps only this many of the tool's latest results in a model's context.
 func KeepLatest(count uint32) Option { return retain("max_count", count) }
 
-// NeverEvict says that results are never dropped from a model's context.
+// NeverEvict keeps all results in a model's context.
 func NeverEvict() Option { return retain("never_evict", true) }
 
-// RequiresApproval asks a person before each call is carried out.
+// RequiresApproval asks a person before each call.
 func RequiresApproval() GateOption { return func(t *Tool) { t.gated = true } }
 
-// Streaming says that the tool reports progress before its one result.
+// Streaming declares that the tool reports progress before its one result.
 func Streaming() GateOption { return func(t *Tool) { t.streaming = true } }
 
-// OnExpiry says what ends the wait for an approval that nobody gives.
+// OnExpiry sets the outcome of an approval that expires.
 func OnExpiry(outcome Expiry) GateOption {
 	return func(t *Tool) { t.options["on_expiry"] = string(outcome) }
 }
 
-// Expiry is what ends the wait for an approval.
+// Expiry is the outcome of an approval that expires.
 type Expiry string
 
 const (
-	// ExpiryError ends the call `expired`. What happens where nothing is declared.
+	// ExpiryError ends the call as `expired`. This is the default.
 	ExpiryError Expiry = "error"
-	// ExpiryDeny ends the call `denied`.
+	// ExpiryDeny ends the call as `denied`.
 	ExpiryDeny Expiry = "deny"
-	// ExpiryApprove lets the call go on, where the operator allows that for the tool.
+	// ExpiryApprove approves the call, if the operator allows this for the tool.
 	ExpiryApprove Expiry = "approve"
 )
 
-// Editable names the top-level arguments that an approver may change; without names, all of them.
+// Editable names the top-level arguments that an approver may change. Without names, all of them.
 func Editable(names ...string) GateOption {
 	return func(t *Tool) {
 		if len(names) == 0 {
@@ -120,51 +120,51 @@ func Editable(names ...string) GateOption {
 	}
 }
 
-// Expires is the longest that each wait may take, in whole milliseconds. The host's default where nothing is said.
+// Expires limits each wait, in whole milliseconds. Without it, the host's default applies.
 func Expires(after time.Duration) WaitOption {
 	return func(t *Tool) { t.options["expires_ms"] = after.Milliseconds() }
 }
 
-// Prompt is what a person is shown: {name} is a top-level argument, {/json/pointer} one within, {{ and }} are braces.
+// Prompt is the text for the person: {name} is a top-level argument, {/json/pointer} a nested one, {{ and }} are braces.
 func Prompt(template string) WaitOption {
 	return func(t *Tool) { t.options["prompt"] = template }
 }
 
-// ContextKeys names the members of the turn's context that are shown with a wait; none, if there are no names. Without this
-// option, the context is shown whole.
+// ContextKeys names the keys of the turn's context that a person sees. Without names, the person sees none. Without this option,
+// the person sees the whole context.
 func ContextKeys(names ...string) WaitOption {
 	return func(t *Tool) { t.options["context_keys"] = append([]string{}, names...) }
 }
 
-// Timeout is the longest that one run may take, in whole milliseconds. The host's default where nothing is said.
+// Timeout limits one run, in whole milliseconds. Without it, the host's default applies.
 func Timeout(after time.Duration) RunOption {
 	return func(t *Tool) { t.options["timeout_ms"] = after.Milliseconds() }
 }
 
-// Recover says what happens to a call that was running when the host was killed.
+// Recover sets the recovery of a call that was running when the host was killed.
 func Recover(how Recovery) RunOption {
 	return func(t *Tool) { t.options["recovery"] = string(how) }
 }
 
-// Recovery is what happens to a call that was running when the host was killed.
+// Recovery is the treatment of a call that was running when the host was killed.
 type Recovery string
 
 const (
-	// RecoverRetry dispatches it again with the same idempotency key. What happens where nothing is declared.
+	// RecoverRetry runs it again with the same idempotency key. This is the default.
 	RecoverRetry Recovery = "retry"
 	// RecoverAsk lets a person decide.
 	RecoverAsk Recovery = "ask"
-	// RecoverFail ends it `in_doubt`.
+	// RecoverFail ends it as `in_doubt`.
 	RecoverFail Recovery = "fail"
 )
 
-// AnswerOnExpiry is the answer when nobody gives one.
+// AnswerOnExpiry is the answer of a question that expires.
 func AnswerOnExpiry(answer any) AnswerOption {
 	return func(t *Tool) { t.options["on_expiry"] = map[string]any{"answer": answer} }
 }
 
-// Responses are the decisions that the person chooses from. The result is then {"decision": choice, "data": answer}, and
-// the answer may be left out.
+// Responses are the decisions that the person can choose. The result is then {"decision": choice, "data": answer}, and the answer
+// is optional.
 func Responses(choices ...string) AnswerOption {
 	return func(t *Tool) { t.options["responses"] = choices }
 }

@@ -13,7 +13,7 @@ func init() {
 	host.Run = run
 }
 
-// run carries out one call. Whatever the tool does, this returns, unless the tool ends the program or uses up its memory.
+// run runs one call. It returns, unless the tool ends the program or uses up its memory.
 func run(outside host.Host, request host.Call) (result string, failure *host.Failure) {
 	call := &Call{call: request, host: outside}
 	defer func() {
@@ -40,7 +40,7 @@ func run(outside host.Host, request host.Call) (result string, failure *host.Fai
 	return "", failureOf(InvalidArguments("this plugin has no server tool %q", request.Tool))
 }
 
-// encode writes a value as JSON. Nothing of it goes into a page of HTML, so `<`, `>` and `&` stay as they are.
+// encode writes a value as JSON. It is not for HTML, so `<`, `>` and `&` stay as they are.
 func encode(value any) (json.RawMessage, error) {
 	text := &bytes.Buffer{}
 	encoder := json.NewEncoder(text)
@@ -49,7 +49,7 @@ func encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// declarations lists what goes over the interface.
+// declarations lists the tools as the interface has them.
 func declarations() []host.Tool {
 	tools := make([]host.Tool, 0, len(registered))
 	for _, tool := range registered {

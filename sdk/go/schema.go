@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Schemer is for types that say their own JSON Schema, a draft 2020-12 one without remote references.
+// Schemer is for types with their own JSON Schema, of draft 2020-12 without remote references.
 type Schemer interface{ JSONSchema() json.RawMessage }
 
-// direction says which way values go.
+// direction is the direction of values.
 type direction uint8
 
 const (
-	// input is arguments: what the type does not have is refused, since whoever is shown it would think that it counts.
+	// input is for arguments. Unknown members are refused, because an approver would believe that they count.
 	input direction = iota
-	// answer is what a client or a person gives.
+	// answer is for the result of a client or a person.
 	answer
-	// output is what Go writes: it may be null where what it reads need not be.
+	// output is for values that Go writes, which can be null in more places.
 	output
 )
 
@@ -44,7 +44,7 @@ type deriver struct {
 	defs      map[string]any
 }
 
-// schemaOf derives a JSON Schema (draft 2020-12) from a type; an empty one means any JSON.
+// schemaOf derives a JSON Schema (draft 2020-12) from a type. An empty one allows any JSON.
 func schemaOf(t reflect.Type, direction direction) (map[string]any, error) {
 	d := &deriver{
 		direction: direction, open: map[reflect.Type]bool{}, names: map[reflect.Type]string{}, taken: map[string]bool{},
@@ -55,7 +55,7 @@ func schemaOf(t reflect.Type, direction direction) (map[string]any, error) {
 		return nil, err
 	}
 	if name, ok := d.names[t]; ok {
-		// The root contains itself: it is written out, and its definition stands beside it.
+		// The root contains itself, so the schema has it both inline and as a definition.
 		root := map[string]any{}
 		for key, value := range d.defs[name].(map[string]any) {
 			root[key] = value
@@ -109,7 +109,7 @@ func (d *deriver) schema(t reflect.Type) (map[string]any, error) {
 	}
 }
 
-// own gives the schema that a type says itself.
+// own returns a type's own schema.
 func own(t reflect.Type) (map[string]any, bool, error) {
 	if t.Kind() == reflect.Interface || !implements(t, schemerType) {
 		return nil, false, nil
@@ -126,7 +126,7 @@ func implements(t, what reflect.Type) bool {
 	return t.Implements(what) || reflect.PointerTo(t).Implements(what)
 }
 
-// integer gives the bounds of the narrow types; int and int64 have none, since no model needs them.
+// integer returns the bounds of the narrow types. Models do not need those of int and int64.
 func integer(t reflect.Type) map[string]any {
 	schema := map[string]any{"type": "integer"}
 	bits := t.Bits()
@@ -142,7 +142,7 @@ func integer(t reflect.Type) map[string]any {
 	return schema
 }
 
-// nullable lets a result be null where Go writes null.
+// nullable allows null in a result where Go writes null.
 func (d *deriver) nullable(schema map[string]any) map[string]any {
 	if d.direction != output || len(schema) == 0 {
 		return schema
@@ -203,7 +203,7 @@ func (d *deriver) structure(t reflect.Type) (map[string]any, error) {
 	return schema, nil
 }
 
-// name gives a definition a name that no other has.
+// name returns a unique name for a definition.
 func (d *deriver) name(t reflect.Type) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '[' || r == ']' || r == '/' || r == '.' || r == ',' || r == '*' || r == ' ' {
@@ -246,7 +246,7 @@ func (d *deriver) fields(t reflect.Type, properties map[string]any, required *[]
 	return nil
 }
 
-// required says whether a member is always written, or has to be there to be read.
+// required reports whether a member is always written, or must be present to be decoded.
 func (d *deriver) required(one member) bool {
 	if d.direction == output {
 		return !one.optional && !one.within

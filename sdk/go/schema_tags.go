@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// How the tags of a field become keywords of its schema: those of the schema itself, and those of the items of a list.
+// The keywords of a schema for the tags of a field: those of the schema itself, and those of a list's items.
 var (
 	textTags = map[string]string{
 		"description": "description", "title": "title",
@@ -23,12 +23,11 @@ var (
 	}
 )
 
-// annotate puts what the tags of a field say into its schema. On a list, `enum`, `pattern`, `format` and bounds of values are
-// said of its items.
+// annotate adds the tags of a field to its schema. On a list, `enum`, `pattern`, `format` and bounds of values apply to its items.
 func annotate(schema map[string]any, field reflect.StructField) (map[string]any, error) {
 	whole := schema
 	if _, ok := schema["$ref"]; ok {
-		// Keywords beside a $ref are legal in draft 2020-12; a copy keeps them from whoever else refers there.
+		// Draft 2020-12 allows keywords beside a $ref. A copy keeps them out of other references.
 		whole = map[string]any{"$ref": schema["$ref"]}
 	}
 	each := whole
@@ -85,7 +84,7 @@ func annotate(schema map[string]any, field reflect.StructField) (map[string]any,
 	return whole, nil
 }
 
-// value puts a number, or true or false, where its tag says so.
+// value adds a number or a boolean from a tag.
 func value(field reflect.StructField, tag string, into map[string]any, keyword string) error {
 	text, ok := field.Tag.Lookup(tag)
 	if !ok {
@@ -105,7 +104,7 @@ func value(field reflect.StructField, tag string, into map[string]any, keyword s
 	return fmt.Errorf("tag %s: %q is no number", tag, text)
 }
 
-// literal reads a value as a tag writes it: a string as it is, anything else as JSON.
+// literal parses the value of a tag: a string as it is, anything else as JSON.
 func literal(text string, schema map[string]any) (any, error) {
 	if allows(schema, "string") {
 		return text, nil
@@ -119,7 +118,7 @@ func literal(text string, schema map[string]any) (any, error) {
 	return value, nil
 }
 
-// allows says whether the type of a schema is this one, or this one among others.
+// allows reports whether a schema allows this type.
 func allows(schema map[string]any, kind string) bool {
 	switch kinds := schema["type"].(type) {
 	case string:

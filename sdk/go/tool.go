@@ -19,8 +19,8 @@
 //
 //	func main() {} // the host calls the tools; nothing runs by itself
 //
-// Every call runs in an instance of its own: what shall outlast it is kept outside, in package toolgate/keyvalue for
-// instance. Tools are tested natively with go test and package toolgate/toolgatetest.
+// Every call runs in an instance of its own. Keep data that must outlast it elsewhere, for example with package
+// toolgate/keyvalue. Test tools natively with go test and package toolgate/toolgatetest.
 package toolgate
 
 import (
@@ -37,11 +37,11 @@ const (
 	executorProvider
 )
 
-// NoArguments is for tools that take none.
+// NoArguments is for tools without arguments.
 type NoArguments struct{}
 
-// Tool is a tool: its declaration and, for a server tool, its function. [Server], [Human], [Client] and [Provider] make
-// one; [Register] lists it.
+// Tool is a declaration and, for a server tool, a function. [Server], [Human], [Client] and [Provider] make one. [Register] lists
+// it.
 type Tool struct {
 	name        string
 	description string
@@ -54,11 +54,11 @@ type Tool struct {
 	problems    []string
 }
 
-// Server is a tool that the plugin itself carries out, in the host's sandbox. The schema of R is declared as that of the
-// result, unless R is any or [json.RawMessage].
+// Server is a tool that the plugin itself runs, in the host's sandbox. The schema of R is the schema of the result, unless R is any
+// or [json.RawMessage].
 //
-// What cannot be decoded into A is answered with invalid-arguments before the function runs; so is what the method
-// Validate() error of A refuses, where it has one.
+// Arguments that cannot be decoded into A end the call as invalid-arguments, before the function runs. So do arguments that the
+// method Validate() error of A refuses, if it has one.
 func Server[A, R any](name, description string, run func(*Call, A) (R, error), options ...ServerOption) *Tool {
 	tool := declare[A](name, description, executorServer)
 	tool.schema("result", reflect.TypeFor[R](), output)
@@ -75,7 +75,7 @@ func Server[A, R any](name, description string, run func(*Call, A) (R, error), o
 	return tool
 }
 
-// Client is a tool that the program at the user's end carries out: a page, a device. Its result is checked against the
+// Client is a tool that the program at the user's end runs, such as a page or a device. The host checks its result against the
 // schema of R.
 func Client[A, R any](name, description string, options ...ClientOption) *Tool {
 	tool := declare[A](name, description, executorClient)
@@ -86,7 +86,7 @@ func Client[A, R any](name, description string, options ...ClientOption) *Tool {
 	return tool
 }
 
-// Human is a question to a person: the answer, which fits the schema of R, is the result.
+// Human is a question to a person. The answer is the result, and fits the schema of R.
 func Human[A, R any](name, description string, options ...HumanOption) *Tool {
 	tool := declare[A](name, description, executorHuman)
 	tool.schema("response", reflect.TypeFor[R](), answer)
@@ -96,8 +96,7 @@ func Human[A, R any](name, description string, options ...HumanOption) *Tool {
 	return tool
 }
 
-// Provider is a tool that the model's provider carries out inside its own stream: the host records its calls, and never
-// runs one.
+// Provider is a tool that the model's provider runs inside its own stream. The host records its calls and never runs one.
 func Provider[A any](name, description string, options ...ProviderOption) *Tool {
 	tool := declare[A](name, description, executorProvider)
 	for _, option := range options {
@@ -108,8 +107,7 @@ func Provider[A any](name, description string, options ...ProviderOption) *Tool 
 
 var registered []*Tool
 
-// Register lists the tools of this plugin. Call it from init, since nothing runs main: what a plugin declares is a
-// constant.
+// Register lists the tools of this plugin. Call it from init, because nothing runs main.
 func Register(tools ...*Tool) {
 	registered = append(registered, tools...)
 }
@@ -125,7 +123,7 @@ func declare[A any](name, description string, executor uint8) *Tool {
 	return tool
 }
 
-// schema declares the schema of a type under a key of the options, unless the type says nothing.
+// schema sets the schema of a type as an option, unless the type allows any JSON.
 func (t *Tool) schema(key string, of reflect.Type, direction direction) {
 	schema, err := schemaOf(of, direction)
 	switch {
@@ -140,7 +138,7 @@ func (t *Tool) problem(format string, args ...any) {
 	t.problems = append(t.problems, fmt.Sprintf(format, args...))
 }
 
-// within gives an object among the options, and makes it where it is not there.
+// within returns an object among the options, and creates it if it is missing.
 func (t *Tool) within(key string) map[string]any {
 	object, ok := t.options[key].(map[string]any)
 	if !ok {

@@ -1,16 +1,16 @@
-// Package config reads what the operator configured for this plugin. The value of a secret is a placeholder, in the place
-// of which the host sends the secret; see package toolgate/httpclient.
+// Package config reads the operator's configuration of this plugin. The value of a secret is a placeholder, which the host
+// replaces when it sends a request; see package toolgate/httpclient.
 package config
 
 import "toolgate"
 
-// Get gives the value of a name, and whether there is one. A component that uses this imports wasi:config, which its
-// operator grants.
+// Get returns the value of a name, and whether there is one. A component that uses this imports wasi:config, which the operator
+// grants.
 func Get(name string) (value string, ok bool, err error) {
 	return get(name)
 }
 
-// Require gives the value of a name, and an error that says what to configure where there is none.
+// Require returns the value of a name. Without one, it returns an error that says what to configure.
 func Require(name string) (string, error) {
 	value, ok, err := get(name)
 	if err == nil && !ok {

@@ -1,10 +1,9 @@
-// Package httpclient sends requests through the host: wasi:http, to what the operator allows.
+// Package httpclient sends requests through wasi:http of the host, as far as the operator allows them.
 //
-// The host decides what may be reached, adds an Idempotency-Key to requests that change something, and puts a secret in the
-// place of the placeholder that toolgate/config gives for it. Redirects are not followed: a 3xx is an answer like any other.
+// The host adds an Idempotency-Key to requests that change something, and replaces the placeholders of toolgate/config with secrets.
+// It does not follow redirects: a 3xx is a response like any other.
 //
-// A library that wants an http.Client of net/http gets one from package toolgate/nethttp, which makes the component about
-// 8 MB larger.
+// Package toolgate/nethttp is for libraries that need an http.Client of net/http. It makes the component about 8 MB larger.
 package httpclient
 
 import (
@@ -16,7 +15,7 @@ import (
 	"toolgate"
 )
 
-// ErrDenied says that the host does not allow the request.
+// ErrDenied means that the host does not allow the request.
 var ErrDenied = errors.New("the host does not allow the request: it is outside of what was granted; the call's log says what is missing")
 
 // Field is one header field.
@@ -24,9 +23,9 @@ type Field struct{ Name, Value string }
 
 // Request is a request.
 type Request struct {
-	// Method is GET where it is empty.
+	// Method is GET if it is empty.
 	Method string
-	// URL is the whole URL, its query included.
+	// URL is the whole URL, including its query.
 	URL string
 	// Header has the header fields, in order.
 	Header []Field
@@ -34,7 +33,7 @@ type Request struct {
 	Body []byte
 }
 
-// Response is an answer.
+// Response is a response.
 type Response struct {
 	Status int
 	// Header has the header fields, in order, with names in lower case.
@@ -42,10 +41,10 @@ type Response struct {
 	Body   []byte
 }
 
-// Get sends a GET request and reads the whole answer, whatever its status.
+// Get sends a GET request and reads the whole response. A status of failure is not an error.
 func Get(url string) (*Response, error) { return Do(Request{URL: url}) }
 
-// PostJSON sends a POST request with a value as its body of JSON.
+// PostJSON sends a POST request with a value as its JSON body.
 func PostJSON(url string, value any) (*Response, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -54,12 +53,12 @@ func PostJSON(url string, value any) (*Response, error) {
 	return Do(Request{Method: "POST", URL: url, Header: []Field{{"content-type", "application/json"}}, Body: body})
 }
 
-// Do sends a request and reads the whole answer, whatever its status. An error is a failure of its kind: unavailable where
-// trying again may help.
+// Do sends a request and reads the whole response. A status of failure is not an error. An error is of [toolgate.KindUnavailable] if
+// another attempt may succeed.
 func Do(request Request) (*Response, error) {
 	target, err := url.Parse(request.URL)
 	if err != nil {
-		// The error of url.Parse repeats the URL, which may hold what is nobody's business.
+		// The error of url.Parse repeats the URL, which may contain private data.
 		return nil, toolgate.Failed("the request cannot be sent: its URL cannot be read")
 	}
 	if target.User != nil {
@@ -71,7 +70,7 @@ func Do(request Request) (*Response, error) {
 	return send(request, target)
 }
 
-// Get gives the first value of a header field, or an empty string.
+// Get returns the first value of a header field, or an empty string.
 func (r *Response) Get(name string) string {
 	for _, field := range r.Header {
 		if strings.EqualFold(field.Name, name) {
@@ -81,8 +80,8 @@ func (r *Response) Get(name string) string {
 	return ""
 }
 
-// Check gives nil if the status says that the request succeeded (2xx), and otherwise a failure that says which status it
-// was: unavailable where trying again may help (429 and 5xx).
+// Check returns nil for a status of success (2xx), and otherwise a failure that names the status. The failure is of
+// [toolgate.KindUnavailable] if another attempt may succeed (429 and 5xx).
 func (r *Response) Check() error {
 	switch {
 	case r.Status >= 200 && r.Status < 300:
@@ -94,7 +93,7 @@ func (r *Response) Check() error {
 	}
 }
 
-// JSON reads the body of an answer that succeeded as JSON.
+// JSON decodes the body of a successful response.
 func (r *Response) JSON(into any) error {
 	if err := r.Check(); err != nil {
 		return err

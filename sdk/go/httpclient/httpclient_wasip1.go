@@ -12,7 +12,7 @@ import (
 	types "toolgate/internal/wit/types"
 )
 
-// piece is what is written or read at once.
+// piece is the size of one read or write.
 const piece = 4 << 10
 
 func send(request Request, target *url.URL) (*Response, error) {
@@ -24,7 +24,7 @@ func send(request Request, target *url.URL) (*Response, error) {
 	if len(request.Body) > 0 {
 		result := outgoing.Body()
 		if result.IsErr() {
-			return nil, toolgate.Failed("the request cannot be sent: it can have no body")
+			return nil, toolgate.Failed("the request cannot be sent: the host allows no body")
 		}
 		body = result.Ok()
 	}
@@ -35,7 +35,7 @@ func send(request Request, target *url.URL) (*Response, error) {
 	pending := handled.Ok()
 	defer pending.Drop()
 	if body != nil {
-		// A server may answer before it has read everything. What it answers says more than that it stopped reading.
+		// A server may answer before it has read everything. Its response says more than an error of the write.
 		write(body, request.Body)
 		wasi.OutgoingBodyFinish(body, types.None[*wasi.Fields]())
 	}
@@ -49,7 +49,7 @@ func send(request Request, target *url.URL) (*Response, error) {
 func outgoing(request Request, target *url.URL) (*wasi.OutgoingRequest, error) {
 	fields := wasi.MakeFields()
 	if len(request.Body) > 0 {
-		// Without its length a body is sent in chunks, which not every server reads.
+		// Without its length a body is sent in chunks, which some servers do not accept.
 		fields.Append("content-length", []byte(strconv.Itoa(len(request.Body))))
 	}
 	for _, field := range request.Header {
@@ -57,7 +57,7 @@ func outgoing(request Request, target *url.URL) (*wasi.OutgoingRequest, error) {
 			continue
 		}
 		if fields.Append(field.Name, []byte(field.Value)).IsErr() {
-			return nil, toolgate.Failed("the request cannot be sent: the header %s", field.Name)
+			return nil, toolgate.Failed("the request cannot be sent: the header %s is invalid", field.Name)
 		}
 	}
 	outgoing := wasi.MakeOutgoingRequest(fields)
@@ -73,7 +73,7 @@ func outgoing(request Request, target *url.URL) (*wasi.OutgoingRequest, error) {
 		problem = "path"
 	}
 	if problem != "" {
-		return nil, toolgate.Failed("the request cannot be sent: its %s is none", problem)
+		return nil, toolgate.Failed("the request cannot be sent: its %s is invalid", problem)
 	}
 	return outgoing, nil
 }
@@ -141,7 +141,7 @@ func wait(pending *wasi.FutureIncomingResponse) (*wasi.IncomingResponse, error) 
 		}
 		return answer.Ok(), nil
 	}
-	return nil, toolgate.Unavailable("the request brought no answer")
+	return nil, toolgate.Unavailable("the request got no response")
 }
 
 func read(answer *wasi.IncomingResponse) (*Response, error) {
@@ -154,7 +154,7 @@ func read(answer *wasi.IncomingResponse) (*Response, error) {
 	fields.Drop()
 	consumed := answer.Consume()
 	if consumed.IsErr() {
-		return nil, toolgate.Unavailable("the answer broke off: it has no body")
+		return nil, toolgate.Unavailable("the response broke off: it has no body")
 	}
 	body := consumed.Ok()
 	content, err := drain(body)
@@ -166,7 +166,7 @@ func read(answer *wasi.IncomingResponse) (*Response, error) {
 func drain(body *wasi.IncomingBody) ([]byte, error) {
 	opened := body.Stream()
 	if opened.IsErr() {
-		return nil, toolgate.Unavailable("the answer broke off: its body cannot be read")
+		return nil, toolgate.Unavailable("the response broke off: its body cannot be read")
 	}
 	stream := opened.Ok()
 	defer stream.Drop()
@@ -180,7 +180,7 @@ func drain(body *wasi.IncomingBody) ([]byte, error) {
 		if problem := result.Err(); problem.Tag() == wasi_io_streams.StreamErrorLastOperationFailed {
 			cause := problem.LastOperationFailed()
 			defer cause.Drop()
-			return nil, toolgate.Unavailable("the answer broke off: %s", cause.ToDebugString())
+			return nil, toolgate.Unavailable("the response broke off: %s", cause.ToDebugString())
 		}
 		return content, nil
 	}
@@ -194,8 +194,8 @@ func refused(code wasi.ErrorCode) error {
 		return toolgate.Failed("the request cannot be sent: its URL or method is invalid")
 	case wasi.ErrorCodeDnsTimeout, wasi.ErrorCodeConnectionTimeout, wasi.ErrorCodeConnectionReadTimeout,
 		wasi.ErrorCodeConnectionWriteTimeout, wasi.ErrorCodeHttpResponseTimeout:
-		return toolgate.Unavailable("the request brought no answer in time")
+		return toolgate.Unavailable("the request got no response in time")
 	default:
-		return toolgate.Unavailable("the request brought no answer: error %d of wasi:http", code.Tag())
+		return toolgate.Unavailable("the request got no response: error %d of wasi:http", code.Tag())
 	}
 }

@@ -1,8 +1,8 @@
-// Package keyvalue keeps what shall outlast a call: wasi:keyvalue of the host, or a store in memory in a test.
+// Package keyvalue stores data that must outlast a call: in wasi:keyvalue of the host, or in memory in a test.
 //
-// Each plugin has one bucket of its own. Calls run in instances of their own and at the same time, and a host may be killed
-// between any two writes; [Update] is the one way to change a value that others change too, and a tool that needs several
-// writes finds out from what is stored how far an earlier attempt came.
+// Each plugin has one bucket of its own. Calls run at the same time, each in an instance of its own, and a host may be killed
+// between any two writes. Use [Update] to change a value that other calls change too. A tool with several writes must find out
+// from the stored data how far an earlier attempt came.
 package keyvalue
 
 import (
@@ -15,20 +15,19 @@ import (
 	"toolgate"
 )
 
-// So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is
-// another call's progress.
+// The limit on lost swaps in a row. Each lost swap is another call's progress, so a popular key alone does not reach it.
 const maxSwaps = 1000
 
-// What the host may answer, to be asked for with errors.Is. Each comes wrapped in a failure of its kind.
+// Errors of the host, for errors.Is. A failure of the right kind wraps each of them.
 var (
 	ErrNoSuchStore  = errors.New("the host has no such key-value bucket")
 	ErrAccessDenied = errors.New("the key-value bucket may not be used by this plugin")
 )
 
-// Bucket is the plugin's key-value pairs.
+// Bucket holds the plugin's key-value pairs.
 type Bucket struct{ bucket bucket }
 
-// Open gives the plugin's own bucket. A component that uses it imports wasi:keyvalue, which its operator grants.
+// Open returns the plugin's own bucket. A component that uses it imports wasi:keyvalue, which the operator grants.
 func Open() (*Bucket, error) {
 	inner, err := open("default")
 	if err != nil {
@@ -37,21 +36,20 @@ func Open() (*Bucket, error) {
 	return &Bucket{inner}, nil
 }
 
-// Get gives the value under a key, and whether there is one.
+// Get returns the value of a key, and whether there is one.
 func (b *Bucket) Get(key string) (value []byte, ok bool, err error) { return b.bucket.get(key) }
 
-// Set puts a value under a key, over whatever was there. Where several calls may write one key, use [Update].
+// Set writes the value of a key. If several calls can write one key, use [Update].
 func (b *Bucket) Set(key string, value []byte) error { return b.bucket.set(key, value) }
 
-// Delete removes a key; one that is not there is fine.
+// Delete removes a key. A missing key is not an error.
 func (b *Bucket) Delete(key string) error { return b.bucket.delete(key) }
 
-// Increment adds to the number under a key, which counts as 0 when it is not there, and gives the sum. One step: no call
-// gets between. But a call that is dispatched again adds again, so this is for numbers that need not be exact.
+// Increment adds to the number of a key in one atomic step, and returns the sum. A missing key counts as 0. A call that runs
+// again after a crash adds again, so use this for numbers that need not be exact.
 func (b *Bucket) Increment(key string, by int64) (int64, error) { return b.bucket.increment(key, by) }
 
-// Keys lists the keys that begin with a prefix, in order. It reads every key of the bucket: for tools that look at
-// everything anyway.
+// Keys lists the keys with a prefix, in order. It reads every key of the bucket.
 func (b *Bucket) Keys(prefix string) ([]string, error) {
 	keys := []string{}
 	var cursor *string
@@ -74,7 +72,7 @@ func (b *Bucket) Keys(prefix string) ([]string, error) {
 	return slices.Compact(keys), nil
 }
 
-// Read gives the value under a key, read as JSON, and whether there is one.
+// Read returns the value of a key, decoded from JSON, and whether there is one.
 func Read[T any](b *Bucket, key string) (value T, ok bool, err error) {
 	text, ok, err := b.Get(key)
 	if err != nil || !ok {
@@ -83,7 +81,7 @@ func Read[T any](b *Bucket, key string) (value T, ok bool, err error) {
 	return value, true, decode(key, text, &value)
 }
 
-// Write puts a value under a key, as JSON.
+// Write writes the value of a key as JSON.
 func Write[T any](b *Bucket, key string, value T) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -92,9 +90,9 @@ func Write[T any](b *Bucket, key string, value T) error {
 	return b.Set(key, text)
 }
 
-// Update changes the value under a key by compare-and-swap: it reads it (the zero T when there is none), lets step change
-// it, and writes it only if nobody else wrote meanwhile; otherwise it starts again with what they wrote. So step may run
-// several times and should do nothing else. What it leaves unchanged is not written, and nothing is when it fails.
+// Update changes the value of a key by compare-and-swap. It reads the value (the zero T if there is none), lets step change it, and
+// writes it if no other call has written meanwhile. Otherwise it starts again with the other call's value. So step can run several
+// times, and should have no other effects. Update writes nothing if step leaves the value unchanged or fails.
 func Update[T any](b *Bucket, key string, step func(value *T) error) error {
 	cas, err := b.bucket.cas(key)
 	if err != nil {
@@ -138,7 +136,7 @@ func decode(key string, text []byte, value any) error {
 	return nil
 }
 
-// bucket is what a host, or a test, has to offer.
+// bucket is the bucket of a host or of a test.
 type bucket interface {
 	get(key string) ([]byte, bool, error)
 	set(key string, value []byte) error
@@ -148,11 +146,11 @@ type bucket interface {
 	cas(key string) (cas, error)
 }
 
-// cas is a look at one key, and the right to write it if nobody else did meanwhile.
+// cas is a compare-and-swap handle of one key.
 type cas interface {
 	current() ([]byte, bool, error)
-	// swap writes; where somebody else was faster it gives a new look.
+	// swap writes the value. If another call was faster, it returns a new handle.
 	swap(value []byte) (cas, error)
-	// drop gives it up. What was swapped is given up already.
+	// drop releases the handle. A swap releases it too.
 	drop()
 }

@@ -35,7 +35,7 @@ func (m memory) increment(key string, by int64) (int64, error) {
 		if ok {
 			number, err := strconv.ParseInt(string(value), 10, 64)
 			if err != nil {
-				return 0, toolgate.Unavailable("the key-value store cannot be used now: `%s` is no number", key)
+				return 0, toolgate.Unavailable("the key-value store cannot be used now: the value of `%s` is not a number", key)
 			}
 			sum = number
 		}

@@ -1,14 +1,13 @@
-// Package nethttp lets net/http send requests through the host. It is package toolgate/httpclient in the form that libraries
-// want; net/http makes a component about 8 MB larger, so use httpclient where that will do.
+// Package nethttp lets net/http send requests through the host. It offers package toolgate/httpclient to libraries that need
+// net/http, which makes a component about 8 MB larger. Use httpclient if you can.
 //
-// Importing it makes [http.DefaultTransport], and with it [http.Get] and every library that does not bring its own
-// transport, use the host:
+// Importing it makes [http.DefaultTransport] use the host. So [http.Get] uses the host, and every library without a transport of
+// its own:
 //
 //	import _ "toolgate/nethttp"
 //
-// A guest has one thread and waits in the host: a Timeout of the client and the cancellation of a request's context are
-// looked at before a request is sent, and not while it waits. The host has deadlines of its own. Proxies, connections and
-// HTTP versions are the host's business, too.
+// A guest has one thread and waits in the host. So the client's Timeout and the cancellation of a request's context take effect only
+// before a request is sent. The host has deadlines of its own. It also decides about proxies, connections and HTTP versions.
 package nethttp
 
 import (
@@ -61,8 +60,7 @@ func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Check gives nil for an answer that says that the request succeeded (2xx), and otherwise a failure that says which status
-// it was.
+// Check returns nil for a status of success (2xx), and otherwise a failure that names the status.
 func Check(response *http.Response) error {
 	return (&httpclient.Response{Status: response.StatusCode}).Check()
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// example is one entry of examples.json: a call and what comes of it. With neither a result nor a failure, any result will do.
+// example is one entry of examples.json: a call and its expected outcome. Without a result or a failure, it accepts any result.
 type example struct {
 	Name      string          `json:"name"`
 	Tool      string          `json:"tool"`
@@ -18,8 +18,8 @@ type example struct {
 	Failure   string          `json:"failure"`
 }
 
-// Examples makes the calls of an examples.json, each as a test of its own. `toolgate dev` and `toolgate conform` make the
-// same calls over the component.
+// Examples makes the calls of an examples.json, each as a subtest. `toolgate dev` and `toolgate conform` make the same calls with
+// the component.
 func Examples(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

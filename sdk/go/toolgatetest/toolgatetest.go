@@ -1,6 +1,6 @@
 //go:build !wasip1
 
-// Package toolgatetest runs tools natively: no host, no WebAssembly.
+// Package toolgatetest runs tools natively, without a host or WebAssembly.
 //
 //	func TestIt(t *testing.T) {
 //		toolgatetest.Check(t)
@@ -21,34 +21,34 @@ import (
 	"toolgate/internal/host"
 )
 
-// Store is a key-value store in memory, to be handed to several calls in turn. Its zero value is empty.
+// Store is a key-value store in memory that several calls can share. Its zero value is empty.
 type Store = fake.Store
 
-// Call is one call of a server tool. Only Tool must be there; the rest has values that make no difference.
+// Call is one call of a server tool. Only Tool is required.
 type Call struct {
 	// Tool is the tool's name.
 	Tool string
-	// Arguments is what becomes the JSON of the arguments; nil is {}. Nothing checks them against the tool's schema here.
+	// Arguments is encoded as JSON; nil is {}. Nothing checks it against the tool's schema.
 	Arguments any
-	// ID, IdempotencyKey and Attempt are what the call is known by.
+	// ID, IdempotencyKey and Attempt identify the call.
 	ID, IdempotencyKey string
 	Attempt            uint32
-	// Scope is where the call belongs.
+	// Scope is the call's scope.
 	Scope toolgate.Scope
-	// StopAt makes StopRequested say yes from the time on that it is asked for the StopAt-th time; 0 means never.
+	// StopAt makes StopRequested return true from its StopAt-th call on; 0 means never.
 	StopAt int
-	// Store is what toolgate/keyvalue finds; nil is an empty one.
+	// Store is the store of toolgate/keyvalue; nil is an empty one.
 	Store *Store
-	// Config is what toolgate/config finds.
+	// Config is the configuration of toolgate/config.
 	Config map[string]string
-	// HTTP answers the requests that toolgate/httpclient sends; nil denies them.
+	// HTTP answers the requests of toolgate/httpclient; nil denies them.
 	HTTP http.Handler
 }
 
 // Update is one report of progress.
 type Update struct {
 	Message string
-	// Fraction is toolgate.Unknown where it was not known.
+	// Fraction is toolgate.Unknown if it was unknown.
 	Fraction float64
 	// Data is a JSON text, or empty.
 	Data string
@@ -60,15 +60,15 @@ type Line struct {
 	Message string
 }
 
-// Result is what came of a call.
+// Result is the outcome of a call.
 type Result struct {
-	// Text is the JSON text of the result; empty where there is none.
+	// Text is the JSON text of the result. It is empty without one.
 	Text string
-	// Failed says that there is no result; Kind and Message then say why.
+	// Failed means that there is no result. Kind and Message say why.
 	Failed  bool
 	Kind    toolgate.Kind
 	Message string
-	// Updates and Log are what was reported, in order.
+	// Updates and Log are the reports, in order.
 	Updates []Update
 	Log     []Line
 }
@@ -110,7 +110,7 @@ func (c Call) Run(t testing.TB) Result {
 	return result
 }
 
-// Decode reads the result into a value.
+// Decode decodes the result into a value.
 func (r Result) Decode(t testing.TB, into any) {
 	t.Helper()
 	if r.Failed {
@@ -121,7 +121,7 @@ func (r Result) Decode(t testing.TB, into any) {
 	}
 }
 
-// WantResult fails the test unless the result is the JSON of want.
+// WantResult fails the test unless the result equals want as JSON.
 func (r Result) WantResult(t testing.TB, want any) {
 	t.Helper()
 	var got, expected any
@@ -138,7 +138,7 @@ func (r Result) WantResult(t testing.TB, want any) {
 	}
 }
 
-// WantFailure fails the test unless the call failed in this way.
+// WantFailure fails the test unless the call failed with this kind.
 func (r Result) WantFailure(t testing.TB, kind toolgate.Kind) {
 	t.Helper()
 	if !r.Failed {
@@ -149,8 +149,7 @@ func (r Result) WantFailure(t testing.TB, kind toolgate.Kind) {
 	}
 }
 
-// Check fails the test if anything is wrong with the declarations, as far as can be told without a host; `toolgate check`
-// tells everything.
+// Check fails the test if it finds a mistake in the declarations. Only `toolgate check` finds all of them.
 func Check(t testing.TB) {
 	t.Helper()
 	tools, findings := host.Declared()
@@ -169,7 +168,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// notes is the host of a test. Tools may report from several goroutines.
+// notes is the host of a test. Tools can report from several goroutines.
 type notes struct {
 	mutex   sync.Mutex
 	updates []Update

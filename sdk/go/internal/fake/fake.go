@@ -1,6 +1,6 @@
 //go:build !wasip1
 
-// Package fake is what stands in for the host's capabilities in a native test. Package toolgatetest sets it for one call.
+// Package fake replaces the host's capabilities in a native test. Package toolgatetest sets it for one call.
 package fake
 
 import (
@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// World is what one call finds outside.
+// World holds the capabilities of one call.
 type World struct {
 	Config map[string]string
 	Store  *Store
-	// HTTP answers the requests that the tool sends; nil denies them.
+	// HTTP answers the tool's requests; nil denies them.
 	HTTP http.Handler
 }
 
@@ -21,7 +21,7 @@ var (
 	current = World{Store: &Store{}}
 )
 
-// During makes the world the current one while call runs. Calls of tests that run in parallel wait for each other.
+// During makes the world the current one while call runs. Calls of parallel tests wait for each other.
 func During(world World, call func()) {
 	turn.Lock()
 	defer turn.Unlock()
@@ -34,7 +34,7 @@ func During(world World, call func()) {
 	call()
 }
 
-// Current gives the world of the call that runs.
+// Current returns the world of the running call.
 func Current() World { return current }
 
 // Store is a key-value store in memory.
@@ -44,7 +44,7 @@ type Store struct {
 	versions map[string]uint64
 }
 
-// Get gives a copy of the value under a key, and the version of the key.
+// Get returns a copy of the value of a key, and the key's version.
 func (s *Store) Get(key string) (value []byte, version uint64, ok bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -52,14 +52,14 @@ func (s *Store) Get(key string) (value []byte, version uint64, ok bool) {
 	return append([]byte(nil), value...), s.versions[key], ok
 }
 
-// Set puts a value under a key; nil removes it.
+// Set writes the value of a key; nil removes it.
 func (s *Store) Set(key string, value []byte) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.put(key, value)
 }
 
-// Swap puts a value under a key if its version is still the one given.
+// Swap writes the value of a key if the version has not changed.
 func (s *Store) Swap(key string, version uint64, value []byte) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

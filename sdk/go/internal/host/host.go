@@ -1,17 +1,17 @@
-// Package host is the seam between the SDK and what is on the other side: a real host, or a test.
+// Package host is the boundary between the SDK and a real host or a test.
 package host
 
-// Host is what a call may tell its host, and ask it.
+// Host is what a call can send to its host, and ask it.
 type Host interface {
-	// Progress takes one report; data is a JSON text, or nil.
+	// Progress takes one report. Data is a JSON text, or nil.
 	Progress(message string, fraction *float64, data *string)
-	// Log takes one line; levels are those of the interface, 0 (debug) to 3 (error).
+	// Log takes one line. The levels are those of the interface, 0 (debug) to 3 (error).
 	Log(level uint8, message string)
-	// StopRequested says whether the call should come to its end.
+	// StopRequested reports whether the call should end.
 	StopRequested() bool
 }
 
-// Call is one call as it came over the interface.
+// Call is one call as the interface has it.
 type Call struct {
 	ID             string
 	Tool           string
@@ -28,13 +28,13 @@ const (
 	Unavailable
 )
 
-// Failure is why a call has no result.
+// Failure is the reason for a call without a result.
 type Failure struct {
 	Kind    uint8
 	Message string
 }
 
-// Tool is one declaration as it goes over the interface.
+// Tool is one declaration as the interface has it.
 type Tool struct {
 	Name        string
 	Description string
@@ -45,8 +45,8 @@ type Tool struct {
 	Options     string // a JSON object
 }
 
-// Run carries out a call of a server tool. Package toolgate sets it.
+// Run runs a call of a server tool. Package toolgate sets it.
 var Run func(Host, Call) (result string, failure *Failure)
 
-// Declared lists the tools that were registered, and what is wrong with them. Package toolgate sets it.
+// Declared lists the registered tools and their mistakes. Package toolgate sets it.
 var Declared func() (tools []Tool, findings []string)

@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Package export_toolgate_plugin_catalog is what the generated exports call. Its name is the generator's.
+// Package export_toolgate_plugin_catalog implements a generated export. The generator chose its name.
 package export_toolgate_plugin_catalog
 
 import "toolgate/internal/bindings/toolgate_plugin_tool_types"

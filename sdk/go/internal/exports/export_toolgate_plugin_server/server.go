@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Package export_toolgate_plugin_server is what the generated exports call. Its name is the generator's.
+// Package export_toolgate_plugin_server implements a generated export. The generator chose its name.
 package export_toolgate_plugin_server
 
 import (
@@ -8,10 +8,10 @@ import (
 	types "toolgate/internal/wit/types"
 )
 
-// Result is what comes of a call.
+// Result is the outcome of a call.
 type Result = types.Result[string, toolgate_plugin_tool_types.Failure]
 
-// Carry carries out one call. The SDK sets it when it starts.
+// Carry runs one call. The SDK sets it when it starts.
 var Carry func(call toolgate_plugin_tool_types.Call) Result
 
 // Run is the export of that name.
