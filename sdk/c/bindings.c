@@ -2,6 +2,6 @@
 #ifdef __wasm__
 #include "tools.c"
 
-/* Stands in for the object file with the type of the component: toolgate build embeds the type instead. */
+/* The bindings refer to an object file with the type of the component. `toolgate build` embeds the type instead. */
 void __component_type_object_force_link_tools(void) {}
 #endif

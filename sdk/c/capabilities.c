@@ -1,15 +1,14 @@
-/* Key-value data, configuration and requests, over whatever host there is. */
+/* Key-value data, configuration and requests. */
 #include <string.h>
 
 #include "toolgate_host.h"
 
-/* So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is another
- * call's progress. */
+/* The limit on lost swaps in a row. Each lost swap is another call's progress, so a popular key alone does not reach it. */
 #define MAX_SWAPS 1000
 
 static tg_text text_of(const char *text) { return tg_clean(text, strlen(text)); }
 
-/* Whether it was done; otherwise the call has failed, in the kind that fits. */
+/* Returns whether it was done. If not, fails the call with the right kind. */
 static bool done(tg_call *call, const char *what, tg_host_answer answer) {
     switch (answer.status) {
     case TG_HOST_OK:

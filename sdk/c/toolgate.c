@@ -11,7 +11,7 @@ struct tg_call {
     const tg_wire_call *wire;
     yyjson_val *arguments;
     yyjson_mut_doc *doc;
-    bool refused; /* an argument was of another type than the function asked for */
+    bool refused; /* an argument had the wrong type */
     bool failed;
     tg_kind kind;
     tg_text why;
@@ -19,7 +19,7 @@ struct tg_call {
 
 void *tg_alloc(size_t size) {
     void *memory = malloc(size ? size : 1);
-    if (!memory) abort(); /* a trap: the host says that the call ran out of memory */
+    if (!memory) abort(); /* a trap, which the host reports as out of memory */
     return memory;
 }
 
@@ -30,7 +30,7 @@ tg_text tg_copy(const void *ptr, size_t len) {
     return (tg_text){copy, len};
 }
 
-/* The length of the UTF-8 sequence at `at`, or 0 where there is none (Unicode, table 3-7). */
+/* The length of the UTF-8 sequence at `at`, or 0 (Unicode, table 3-7). */
 static size_t sequence(const uint8_t *at, size_t left) {
     if (at[0] < 0x80) return 1;
     size_t length = at[0] >= 0xC2 && at[0] <= 0xDF ? 2 : (at[0] & 0xF0) == 0xE0 ? 3 : at[0] >= 0xF0 && at[0] <= 0xF4 ? 4 : 0;
@@ -96,7 +96,7 @@ int64_t tg_arg_int(tg_call *call, const char *name, int64_t fallback) {
     yyjson_val *found = tg_arg(call, name);
     if (yyjson_is_sint(found) || (yyjson_is_uint(found) && yyjson_get_uint(found) <= INT64_MAX)) return yyjson_get_sint(found);
     if (yyjson_is_real(found)) {
-        /* JSON Schema counts 4.0 and 1e3 among the integers. */
+        /* In JSON Schema, 4.0 and 1e3 are integers. */
         double real = yyjson_get_real(found);
         if (real == floor(real) && fabs(real) <= 9007199254740992.0) return (int64_t)real;
     }
@@ -128,7 +128,7 @@ yyjson_mut_val *tg_string(tg_call *call, const void *ptr, size_t len) {
 /* ---- Failures ---- */
 
 static void fail(tg_call *call, tg_kind kind, tg_text why) {
-    if (call->refused) return; /* what was wrong first is what the caller can mend */
+    if (call->refused) return; /* the caller can fix the first problem */
     call->failed = true;
     call->kind = kind;
     call->why = why;
@@ -208,8 +208,8 @@ static int by_name(const void *one, const void *other) {
     return memcmp(yyjson_get_str(*a), yyjson_get_str(*b), a_len);
 }
 
-/* The place of a member that is there twice, or no text. yyjson takes the first of them, and the host and whoever approves a call
- * the last: no tool may run with what nobody was shown. */
+/* The place of a duplicate key, or no text. yyjson takes the first value, and the host and the approver see the last. No tool may
+ * run with arguments that nobody has seen. */
 static tg_text doubled(yyjson_val *value) {
     size_t index, count;
     yyjson_val *key, *inner;
@@ -241,7 +241,7 @@ tg_outcome tg_carry_out(const tg_wire_call *wire) {
         if (strlen(tg_tools[i].name) == wire->tool.len && !memcmp(tg_tools[i].name, wire->tool.ptr, wire->tool.len))
             tool = &tg_tools[i];
     if (!tool || !tool->run) {
-        static const char why[] = "this plugin has no server tool of this name";
+        static const char why[] = "this plugin has no server tool with this name";
         return failed(TG_INVALID_ARGUMENTS, tg_copy(why, sizeof(why) - 1));
     }
     yyjson_read_err error;
@@ -254,7 +254,7 @@ tg_outcome tg_carry_out(const tg_wire_call *wire) {
     yyjson_mut_val *result = tool->run(&call);
     if (call.refused || (!result && call.failed)) return failed(call.kind, call.why);
     if (!result) {
-        static const char why[] = "the tool gave no result, and no reason";
+        static const char why[] = "the tool returned no result and no reason";
         return failed(TG_FAILED, tg_copy(why, sizeof(why) - 1));
     }
     yyjson_write_err problem;
@@ -281,7 +281,7 @@ tg_text tg_options_of(const tg_tool *tool, const char **wrong) {
     yyjson_mut_val *root = read ? yyjson_val_mut_copy(doc, yyjson_doc_get_root(read)) : NULL;
     if (!yyjson_mut_is_obj(root)) {
         *wrong = "`options` is no JSON object";
-        return tg_copy(given, strlen(given)); /* as it is: the host says where */
+        return tg_copy(given, strlen(given)); /* unchanged: the host reports the place */
     }
     const struct {
         const char *key, *text;
@@ -290,7 +290,7 @@ tg_text tg_options_of(const tg_tool *tool, const char **wrong) {
         if (texts[i].text) yyjson_mut_obj_add_str(doc, root, texts[i].key, texts[i].text);
     if (tool->timeout_ms) yyjson_mut_obj_add_uint(doc, root, "timeout_ms", tool->timeout_ms);
     if (tool->expires_ms) yyjson_mut_obj_add_uint(doc, root, "expires_ms", tool->expires_ms);
-    if (tool->result && !put_json(doc, root, "result", tool->result)) *wrong = "`result` is no JSON";
+    if (tool->result && !put_json(doc, root, "result", tool->result)) *wrong = "`result` is not JSON";
     if (tool->read_only || tool->destructive || tool->idempotent) {
         yyjson_mut_val *hints = yyjson_mut_obj_get(root, "hints");
         if (!hints) hints = yyjson_mut_obj_add_obj(doc, root, "hints");
@@ -301,6 +301,6 @@ tg_text tg_options_of(const tg_tool *tool, const char **wrong) {
     tg_text text = {0};
     text.ptr = yyjson_mut_val_write(root, 0, &text.len);
     if (text.ptr) return text;
-    *wrong = "a text of the options is no UTF-8";
+    *wrong = "a text of the options is not UTF-8";
     return tg_copy("", 0);
 }

@@ -1,4 +1,4 @@
-/* The host of a test, and tests' own words. Not part of a component: the name ends in _test. */
+/* The host of a test, and the functions of tests. The name ends in _test, so components do not contain it. */
 #ifndef __wasm__
 
 #include "toolgate_test.h"
@@ -42,7 +42,7 @@ bool tg_host_stop_requested(void) { return tg_test_world.stop_at && ++asked >= t
 
 static struct entry {
     tg_text key;
-    tg_bytes value; /* ptr is NULL where there is none */
+    tg_bytes value; /* ptr is NULL if there is none */
     uint64_t version;
 } *entries;
 static size_t entry_count;
@@ -86,7 +86,7 @@ tg_host_answer tg_host_kv_increment(tg_text key, int64_t by, int64_t *sum) {
     tg_bytes before = entry_of(key)->value;
     char *end = NULL;
     *sum = before.ptr ? strtoll(before.ptr, &end, 10) : 0;
-    if (end && *end) return (tg_host_answer){TG_HOST_UNREACHABLE, text_of("it is no number")};
+    if (end && *end) return (tg_host_answer){TG_HOST_UNREACHABLE, text_of("it is not a number")};
     *sum += by;
     snprintf(text, sizeof text, "%lld", (long long)*sum);
     put(key, text_of(text));
@@ -116,7 +116,7 @@ tg_host_answer tg_host_kv_swap(tg_host_cas *cas, tg_bytes value) {
     uint64_t now = entry_of(cas->key)->version;
     if (now != cas->look) {
         cas->look = now;
-        return (tg_host_answer){TG_HOST_RACE, text_of("somebody else was faster")};
+        return (tg_host_answer){TG_HOST_RACE, text_of("another call was faster")};
     }
     put(cas->key, value);
     return fine;
@@ -131,7 +131,7 @@ tg_host_answer tg_host_config_get(tg_text name, tg_text *value) {
 
 tg_host_answer tg_host_http(const tg_request *request, tg_response *response) {
     if (tg_test_world.http && tg_test_world.http(request, response)) return fine;
-    return (tg_host_answer){TG_HOST_DENIED, text_of("the test answers no such request")};
+    return (tg_host_answer){TG_HOST_DENIED, text_of("the test has no answer to this request")};
 }
 
 /* ---- Calls and tests ---- */
@@ -196,7 +196,7 @@ void tg_test_failure(const char *tool, const char *arguments, tg_kind kind, cons
     printf("  %s\n  %s %s\n  wanted %s %s\n", arguments, run.ok ? "is" : word_of(run.kind), run.text, word_of(kind), part);
 }
 
-/* A declaration is wrong: the tool and what. */
+/* Tests one rule of a declaration. */
 static void declared(const tg_tool *tool, bool right, const char *what) {
     char line[200];
     snprintf(line, sizeof line, "%s: %s", or(tool->name, "(a tool without a name)"), what);
@@ -208,7 +208,7 @@ static bool legal_name(const char *name) {
     return length >= 1 && length <= 64 && !name[length];
 }
 
-/* A JSON Schema: an object; of type object where its root has to be one. */
+/* Whether a text can be a JSON Schema. */
 static bool schema(const char *text, bool of_object) {
     yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
@@ -226,11 +226,11 @@ void tg_test_declarations(void) {
         declared(tool, tool->name && legal_name(tool->name), "a name is 1 to 64 letters, digits, `_` or `-`");
         for (size_t j = 0; tool->name && j < i; j++)
             declared(tool, !tg_tools[j].name || strcmp(tool->name, tg_tools[j].name), "another tool has the same name");
-        declared(tool, tool->description && *tool->description, "the description is empty, so no model will know when to use it");
+        declared(tool, tool->description && *tool->description, "the description is empty, so no model knows when to use the tool");
         declared(tool, !tool->parameters || schema(tool->parameters, true), "`parameters` is a JSON Schema of type object");
         declared(tool, !tool->result || schema(tool->result, false), "`result` is a JSON Schema");
-        declared(tool, (tool->executor == TG_SERVER) == (tool->run != NULL), "a server tool has a function, and only it has");
-        declared(tool, can_gate || !(tool->requires_approval || tool->streaming), "what a person or a provider does is neither gated nor streamed");
+        declared(tool, (tool->executor == TG_SERVER) == (tool->run != NULL), "a server tool has a function, and no other tool has one");
+        declared(tool, can_gate || !(tool->requires_approval || tool->streaming), "tools of a person or a provider are neither gated nor streaming");
         declared(tool, !(tool->read_only && tool->destructive), "a tool cannot be both read-only and destructive");
         tg_options_of(tool, &problem);
         declared(tool, !problem, or(problem, ""));

@@ -1,6 +1,6 @@
-/* Tests of tools, natively: no host, no WebAssembly. Compile the plugin, a test, and the SDK's sources with any C compiler:
+/* Native tests of tools, without a host or WebAssembly. `toolgate build` puts yyjson into build/c. Any C compiler will do:
  *
- *     cc -I SDK plugin.c plugin_test.c SDK/[all].c -o test -lm && ./test
+ *     cc -I SDK -I build/c plugin.c plugin_test.c SDK/[all].c -o test -lm && ./test
  *
  *     #include "toolgate_test.h"
  *
@@ -21,36 +21,36 @@
 extern "C" {
 #endif
 
-/* What calls find outside, and how they are known. What is left out makes no difference. The key-value store lasts for as long
- * as the program; tg_test_forget empties it. */
+/* The identity of calls, and the capabilities that they find. Every member is optional. The key-value store lasts as long as the
+ * program. tg_test_forget empties it. */
 typedef struct {
     const char *id, *idempotency_key, *scope; /* the scope is a JSON object */
     uint32_t attempt;
-    unsigned stop_at;          /* tg_stop_requested says yes from the time on that it is asked so many times; 0 is never */
-    const tg_header *config;   /* names and values, up to one whose name is NULL */
-    /* Answers the requests; false or NULL denies them. */
+    unsigned stop_at;          /* tg_stop_requested returns true from this call of it on; 0 is never */
+    const tg_header *config;   /* names and values; ends with one whose name is NULL */
+    /* Answers requests. False or NULL denies them. */
     bool (*http)(const tg_request *request, tg_response *response);
-    void (*before_swap)(void); /* called before a value is swapped, to be faster; NULL is nobody */
+    void (*before_swap)(void); /* runs before each swap, as a faster call; can be NULL */
 } tg_test_world_t;
 extern tg_test_world_t tg_test_world;
 
-/* What came of a call. */
+/* The outcome of a call. */
 typedef struct {
     bool ok;
-    tg_kind kind;       /* where it failed */
-    const char *text;   /* the result as JSON, or why there is none */
+    tg_kind kind;       /* of a failure */
+    const char *text;   /* the result as JSON, or the message of the failure */
     const char *notes;  /* progress and log, a line each: `progress 0.50 MESSAGE DATA`, `warn MESSAGE` */
 } tg_test_run_t;
 
 /* Makes a call. */
 tg_test_run_t tg_test_run(const char *tool, const char *arguments);
 
-/* Empties the key-value store; puts a value into it, or NULL to remove the key; looks at one (NULL: there is none). */
+/* These empty the key-value store, write a value or remove it with NULL, and read a value, which is NULL if it is absent. */
 void tg_test_forget(void);
 void tg_test_store(const char *key, const char *value);
 const char *tg_test_stored(const char *key);
 
-/* Each of these is a test: it prints what is wrong, and tg_test_end tells. */
+/* Each of these is a test. It prints its failure, and tg_test_end counts it. */
 void tg_test_that(bool is_so, const char *what);
 void tg_test_text(const char *text, const char *wanted, const char *what);
 void tg_test_result(const char *tool, const char *arguments, const char *wanted);
@@ -58,7 +58,7 @@ void tg_test_failure(const char *tool, const char *arguments, tg_kind kind, cons
 void tg_test_declarations(void);
 void tg_test_examples(const char *path);
 
-/* Prints how many tests there were; 0 if all went well, for `return` in main. */
+/* Prints the number of tests. Returns 0 if all passed, for `return` in main. */
 int tg_test_end(void);
 
 #ifdef __cplusplus

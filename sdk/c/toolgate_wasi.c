@@ -13,7 +13,7 @@ static tg_text in(tools_string_t text) { return tg_copy(text.ptr, text.len); }
 
 static tools_string_t out_literal(const char *text) { return out(tg_clean(text, text ? strlen(text) : 0)); }
 
-/* ---- What the component exports ---- */
+/* ---- Exports of the component ---- */
 
 void exports_toolgate_plugin_catalog_tools(exports_toolgate_plugin_catalog_list_tool_t *ret) {
     ret->len = tg_tool_count;
@@ -56,7 +56,7 @@ bool exports_toolgate_plugin_server_run(
     return false;
 }
 
-/* ---- What it may call ---- */
+/* ---- Imports of the component ---- */
 
 void tg_host_progress(tg_text message, double fraction, const tg_text *data) {
     toolgate_plugin_host_update_t update = {
@@ -94,7 +94,7 @@ static tg_host_answer refused(const wasi_keyvalue_store_error_t *error) {
     }
 }
 
-/* The plugin's own bucket, opened at the first use and kept: an instance carries out one call. */
+/* The plugin's own bucket, which the first use opens. An instance runs one call, so it stays open. */
 static tg_host_answer bucket(wasi_keyvalue_store_borrow_bucket_t *borrowed) {
     static bool opened;
     static wasi_keyvalue_store_own_bucket_t own;
@@ -204,7 +204,7 @@ tg_host_answer tg_host_kv_swap(tg_host_cas *cas, tg_bytes value) {
     if (wasi_keyvalue_atomics_swap(handle(cas), &bytes, &error)) return fine;
     if (error.tag == WASI_KEYVALUE_ATOMICS_CAS_ERROR_STORE_ERROR) return refused(&error.val.store_error);
     cas->look = (uint64_t)(uint32_t)error.val.cas_failed.__handle;
-    return answer(TG_HOST_RACE, "somebody else was faster");
+    return answer(TG_HOST_RACE, "another call was faster");
 }
 
 /* ---- wasi:config ---- */

@@ -9,7 +9,7 @@
 #include "tools.h"
 #include "toolgate_host.h"
 
-/* What is written or read at once. */
+/* The size of one read or write. */
 #define PIECE 4096
 
 static tools_string_t text_of(const char *text, size_t len) {
@@ -26,12 +26,12 @@ static tg_host_answer refused(const wasi_http_types_error_code_t *code) {
     switch (code->tag) {
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_DENIED:
     case WASI_HTTP_TYPES_ERROR_CODE_DESTINATION_IP_PROHIBITED:
-        return answer(TG_HOST_DENIED, "it is outside of what was granted; the call's log says what is missing");
+        return answer(TG_HOST_DENIED, "no grant allows it; the call's log names the missing grant");
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_URI_INVALID:
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_METHOD_INVALID:
         return answer(TG_HOST_INVALID, "its URL or method is invalid");
     default:
-        snprintf(why, sizeof why, "it brought no answer (error %u of wasi:http)", (unsigned)code->tag);
+        snprintf(why, sizeof why, "it got no response (error %u of wasi:http)", (unsigned)code->tag);
         return (tg_host_answer){TG_HOST_UNREACHABLE, tg_copy(why, strlen(why))};
     }
 }
@@ -74,7 +74,7 @@ static bool set_url(wasi_http_types_borrow_outgoing_request_t request, const cha
            wasi_http_types_method_outgoing_request_set_path_with_query(request, &target);
 }
 
-/* A server may answer before it has read everything. What it answers says more than that it stopped reading. */
+/* A server may answer before it has read everything. Its response says more than an error of the write. */
 static void write_body(wasi_http_types_own_outgoing_body_t body, tg_bytes bytes) {
     wasi_http_types_own_output_stream_t stream;
     wasi_http_types_error_code_t ignored;
@@ -133,17 +133,17 @@ static void read_headers(wasi_http_types_own_incoming_response_t response, tg_re
     into->headers = headers;
 }
 
-/* What is opened here goes with the instance: a call sends few requests, and the host counts its handles. */
+/* Handles that are opened here end with the instance: a call sends few requests, and the host limits its handles. */
 tg_host_answer tg_host_http(const tg_request *request, tg_response *response) {
     wasi_http_types_own_fields_t fields = wasi_http_types_constructor_fields();
-    bool measured = false; /* the author says how long the body is */
+    bool measured = false; /* the author has set the length of the body */
     for (const tg_header *header = request->headers; header && header->name; header++) {
         if (!append(wasi_http_types_borrow_fields(fields), header->name, header->value))
-            return answer(TG_HOST_INVALID, "a header is none");
+            return answer(TG_HOST_INVALID, "a header is invalid");
         measured = measured || !strcasecmp(header->name, "content-length");
     }
     if (request->body.len && !measured) {
-        /* Without its length a body is sent in chunks, which not every server reads. */
+        /* Without its length a body is sent in chunks, which some servers do not accept. */
         char length[24];
         snprintf(length, sizeof length, "%zu", request->body.len);
         append(wasi_http_types_borrow_fields(fields), "content-length", length);
@@ -155,7 +155,7 @@ tg_host_answer tg_host_http(const tg_request *request, tg_response *response) {
     if (!wasi_http_types_method_outgoing_request_set_method(borrowed, &method) || !set_url(borrowed, request->url))
         return answer(TG_HOST_INVALID, "its URL or method is invalid");
     if (request->body.len && !wasi_http_types_method_outgoing_request_body(borrowed, &body))
-        return answer(TG_HOST_INVALID, "it can have no body");
+        return answer(TG_HOST_INVALID, "the host allows no body");
     wasi_http_outgoing_handler_own_future_incoming_response_t pending;
     wasi_http_types_error_code_t code;
     if (!wasi_http_outgoing_handler_handle(outgoing, NULL, &pending, &code)) return refused(&code);
@@ -165,13 +165,13 @@ tg_host_answer tg_host_http(const tg_request *request, tg_response *response) {
     wasi_io_poll_method_pollable_block(wasi_io_poll_borrow_pollable(ready));
     wasi_http_types_result_result_own_incoming_response_error_code_void_t got;
     if (!wasi_http_types_method_future_incoming_response_get(future, &got) || got.is_err)
-        return answer(TG_HOST_UNREACHABLE, "it brought no answer");
+        return answer(TG_HOST_UNREACHABLE, "it got no response");
     if (got.val.ok.is_err) return refused(&got.val.ok.val.err);
     wasi_http_types_own_incoming_response_t incoming = got.val.ok.val.ok;
     response->status =
         wasi_http_types_method_incoming_response_status(wasi_http_types_borrow_incoming_response(incoming));
     read_headers(incoming, response);
-    if (!read_body(incoming, &response->body)) return answer(TG_HOST_UNREACHABLE, "the answer broke off");
+    if (!read_body(incoming, &response->body)) return answer(TG_HOST_UNREACHABLE, "the response broke off");
     return (tg_host_answer){TG_HOST_OK, {"", 0}};
 }
 

@@ -58,7 +58,7 @@ static void capabilities(void) {
     tg_test_failure("store", "{\"by\": 99}", TG_FAILED, "that is too much");
     tg_test_text(tg_test_stored("count"), "42", "a step that fails writes nothing");
     tg_test_store("calls", "x");
-    tg_test_failure("store", "{}", TG_UNAVAILABLE, "it is no number");
+    tg_test_failure("store", "{}", TG_UNAVAILABLE, "it is not a number");
     tg_test_forget();
     tg_test_text(tg_test_stored("count"), NULL, "what is forgotten is gone");
 }
