@@ -6,10 +6,7 @@ use std::io::IsTerminal as _;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file owns the output of xtask, so it decides about colours"
-)]
+#[expect(clippy::disallowed_methods, reason = "this file owns the output of xtask, so it decides about colours")]
 static COLOURS: LazyLock<bool> =
     LazyLock::new(|| std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
 

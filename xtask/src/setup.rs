@@ -79,8 +79,6 @@ fn install(what: &str, line: &str) -> Result<()> {
     console::line(&format!("{what} is missing; running `{line}`"));
     let command = Invocation::new(line);
     command.run().with_context(|| {
-        format!(
-            "could not install {what}; without rustup or a network, install it by other means and try again"
-        )
+        format!("could not install {what}; without rustup or a network, install it by other means and try again")
     })
 }

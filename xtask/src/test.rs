@@ -97,13 +97,13 @@ impl Part {
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone builds and passes its tests, without the HTTP server",
-            Self::Languages => "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)",
+            Self::Languages => {
+                "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)"
+            }
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Tests => "the host's tests pass",
             Self::Schemathesis => "a running host conforms to its own OpenAPI document",
-            Self::Browser => {
-                "the console and sdk/web work in a browser (Playwright)"
-            }
+            Self::Browser => "the console and sdk/web work in a browser (Playwright)",
             Self::Fuzz => "a short run of each fuzz target finds no broken invariant (libFuzzer)",
             Self::Clippy => "no warning in any workspace",
             Self::Docs => "the documentation builds without a warning",

@@ -70,8 +70,9 @@ impl Invocation {
             Ok(output) => output,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let program = self.command.get_program().to_string_lossy().into_owned();
-                let unknown =
-                    || (format!("the program {program}"), "install it, and make sure that it is in the PATH".to_owned());
+                let unknown = || {
+                    (format!("the program {program}"), "install it, and make sure that it is in the PATH".to_owned())
+                };
                 let (what, install) = self.install.unwrap_or_else(unknown);
                 return Err(Failed::Missing { what, install });
             }

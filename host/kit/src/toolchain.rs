@@ -184,16 +184,8 @@ fn is_part_of(path: &Path) -> Option<&str> {
 }
 
 /// The machine whose wheel is installed where only its sources are used.
-const SOURCES: [&str; 8] = [
-    "--platform",
-    "manylinux2014_x86_64",
-    "--implementation",
-    "cp",
-    "--python-version",
-    "3.11",
-    "--abi",
-    "cp311",
-];
+const SOURCES: [&str; 8] =
+    ["--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"];
 
 /// Installs `requirements.txt` of a folder into its folder `site`. It accepts only wheels with a listed hash, and builds nothing.
 fn pip(kit: &Kit<'_>, folder: &Path, machine: &[&str]) -> Result<(), Failed> {
@@ -300,7 +292,11 @@ pub(crate) fn python3() -> Invocation {
 
 /// Whether `cargo xtask test --without languages` leaves out tests that need the programs of toolchains.
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test reads its setting and prints a notice")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test reads its setting and prints a notice"
+)]
 pub(crate) fn left_out() -> bool {
     let left_out =
         std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"));

@@ -51,7 +51,10 @@ fn version(interface: &Path) -> Result<String, Failed> {
     let (package, _) = resolve.push_dir(interface).map_err(Failed::Component)?;
     let version = resolve.packages[package].name.version.as_ref().map(ToString::to_string);
     version.ok_or_else(|| {
-        Failed::project(format!("the interface in {} has no version", interface.display()), "use the interface that comes with toolgate")
+        Failed::project(
+            format!("the interface in {} has no version", interface.display()),
+            "use the interface that comes with toolgate",
+        )
     })
 }
 

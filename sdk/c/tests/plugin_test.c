@@ -27,7 +27,7 @@ static void arguments(void) {
 }
 
 static void failures(void) {
-    tg_test_failure("fails", "{\"how\": \"silently\"}", TG_FAILED, "no result, and no reason");
+    tg_test_failure("fails", "{\"how\": \"silently\"}", TG_FAILED, "no result and no reason");
     tg_test_failure("fails", "{\"how\": \"unwritable\"}", TG_FAILED, "cannot be written");
     tg_test_failure("fails", "{\"how\": \"later\"}", TG_UNAVAILABLE, "the kitchen is closed");
     tg_test_text(tg_test_run("fails", "{\"how\": \"now\"}").text, "not now \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", "a surrogate is no UTF-8");
@@ -97,8 +97,8 @@ static void declarations(void) {
         "options of both places are one object");
     tg_test_text(options((tg_tool){.options = "[1]"}), "`options` is no JSON object", "a list");
     tg_test_text(options((tg_tool){.options = "{"}), "`options` is no JSON object", "half an object");
-    tg_test_text(options((tg_tool){.result = "x"}), "`result` is no JSON", "a schema that is none");
-    tg_test_text(options((tg_tool){.title = "\xff"}), "a text of the options is no UTF-8", "no UTF-8");
+    tg_test_text(options((tg_tool){.result = "x"}), "`result` is not JSON", "a schema that is none");
+    tg_test_text(options((tg_tool){.title = "\xff"}), "a text of the options is not UTF-8", "no UTF-8");
 }
 
 static void utf8(void) {

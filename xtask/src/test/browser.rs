@@ -11,14 +11,11 @@ const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Runs the tests, one after the other.
 pub(crate) fn run() -> Result<()> {
-    web::must_be_set_up().context(
-        "browser tests need Node.js and the npm packages; leave them out with `--without browser`",
-    )?;
+    web::must_be_set_up()
+        .context("browser tests need Node.js and the npm packages; leave them out with `--without browser`")?;
     setup::debian_package("chromium", &format!("test -x {CHROMIUM}"), "browser")?;
     if !root().join("web/dist/index.html").is_file() {
-        bail!(
-            "the console is not built; run the parts `web` and `build` too, or use `--without browser`"
-        );
+        bail!("the console is not built; run the parts `web` and `build` too, or use `--without browser`");
     }
     let command = Invocation::new("npm run browser --workspace tests/browser")
         .variable("CHROMIUM", CHROMIUM)

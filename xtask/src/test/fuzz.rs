@@ -16,9 +16,7 @@ pub(crate) fn run() -> Result<()> {
     let targets = targets()?;
     let programs = targets.iter().fold(cargo().word("--no-run"), |build, target| build.word("--bin").word(target));
     console::aside(&format!("$ {programs}"));
-    programs
-        .run()
-        .context("libFuzzer needs a C++ compiler (`apt-get install g++`)")?;
+    programs.run().context("libFuzzer needs a C++ compiler (`apt-get install g++`)")?;
     targets.iter().try_for_each(|target| drive(target))
 }
 

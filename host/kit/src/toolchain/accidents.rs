@@ -100,7 +100,11 @@ fn list(server: &str, integrity: &str) -> [(&'static str, Vec<u8>); 2] {
 }
 
 /// In a process of this test, installs and prints what happens. Returns whether this is such a process.
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test and its processes communicate this way")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test and its processes communicate this way"
+)]
 fn installs() -> bool {
     let said = |name| std::env::var(name).ok();
     let (Some(folder), Some(server)) = (said(CACHE), said(SERVER)) else { return false };
