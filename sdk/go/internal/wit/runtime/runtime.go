@@ -27,6 +27,14 @@ func (h *Handle) TakeOrNil() int32 {
 	return value
 }
 
+// Set gives the plugin a handle again.
+func (h *Handle) Set(value int32) {
+	if h.value != 0 {
+		panic("the handle is set")
+	}
+	h.value = live(value)
+}
+
 func live(value int32) int32 {
 	if value == 0 {
 		panic("the handle was given away")
