@@ -176,7 +176,7 @@ fn a_secret_is_looked_up_at_the_start_and_shown_nowhere() {
         let error = config(source).secrets().expect_err("is missing").to_string();
         error.replace(&folder.path().display().to_string(), "FOLDER")
     };
-    expect!["FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: the variable TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS of the environment is not set"].assert_eq(&wrong("env = \"TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS\""));
+    expect!["FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: the environment variable TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS is not set"].assert_eq(&wrong("env = \"TOOLGATE_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS\""));
     expect!["FOLDER/toolgate.toml:4:16: the secret `token` of the plugin a: cannot read the file FOLDER/token: No such file or directory (os error 2)"].assert_eq(&wrong("file = \"token\""));
     for content in ["", "\n", "short", "hunter2\u{1}hunter2", &"hunter2".repeat(20_000)] {
         std::fs::write(folder.path().join("token"), content).expect("a file");

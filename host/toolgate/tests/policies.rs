@@ -48,45 +48,45 @@ fn what_means_nothing_is_found_with_its_place() {
     check(
         "timeout_ms = 10001",
         &expect![[r#"
-        toolgate.toml:5:1: a policy has at most 10000 ms: every call that it judges waits for it
-        give it less time"#]],
+            toolgate.toml:5:1: a policy has at most 10000 ms, because calls wait for its answer
+            write a shorter timeout"#]],
     );
     check("timeout_ms = 0", &expect!["toolgate.toml:5:14: invalid value: integer `0`, expected a nonzero u64"]);
     check(
         "settings = { since = 2026-01-01 }",
         &expect![[r#"
-        toolgate.toml:5:1: JSON has no dates; write it as a text
-        say it in another form"#]],
+            toolgate.toml:5:1: JSON has no dates; write it as a string
+            write it in another form"#]],
     );
     check(
         "settings = { limit = inf }",
         &expect![[r#"
-        toolgate.toml:5:1: expected a finite number
-        say it in another form"#]],
+            toolgate.toml:5:1: expected a finite number
+            write it in another form"#]],
     );
     check(
         &format!("settings = {{ list = \"{}\" }}", "x".repeat(70_000)),
         &expect![[r#"
-        toolgate.toml:5:1: the settings have 70011 bytes as JSON, at most 65536 are taken
-        put what is so long into the policy itself"#]],
+            toolgate.toml:5:1: the settings have 70011 bytes as JSON, and 65536 are allowed
+            these settings are too long; move the values into the policy component"#]],
     );
     check(
         "needs = [{ who = [\"principal:alice\"], quorum = 2 }]",
         &expect![[r#"
-        toolgate.toml:5:39: 2 must agree, and only 1 may
-        name more of them, or lower the quorum"#]],
+            toolgate.toml:5:39: 2 principals must approve, and only 1 are named
+            name more principals, or lower the quorum"#]],
     );
     check_all(
         &FINE.replace("\"a\"", "\"a b\""),
         &expect![[r#"
-        toolgate.toml:2:1: "a b" is not a rule's name: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
-        choose another name"#]],
+            toolgate.toml:2:1: "a b" is not a name for a rule: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
+            choose another name"#]],
     );
     check_all(
         &format!("{FINE}\n{FINE}"),
         &expect![[r#"
-        toolgate.toml:7:1: two policies are called a
-        rename one of them"#]],
+            toolgate.toml:7:1: two policies have the name a
+            rename one of them"#]],
     );
     check_all(
         &FINE.replace("\"any\"", "\"sha256:abc\""),
@@ -100,6 +100,6 @@ fn a_component_that_is_not_there_is_found_with_its_place() {
     let error = config.policy_components().map(|_| ()).expect_err("there is no such file");
     expect![[r#"
         nowhere/toolgate.toml:3:1: the policy a: cannot read nowhere/a.wasm: No such file or directory (os error 2)
-        the host starts only with every policy that it is given"#]]
+        the host starts only if every policy is available"#]]
     .assert_eq(&format!("{error}\n{}", error.hint().unwrap_or_default()));
 }

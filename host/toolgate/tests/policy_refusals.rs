@@ -51,29 +51,29 @@ fn what_a_rule_may_not_say() {
     }
     expect_test::expect![[r#"
         rule = 'ask', ungate = true
-          t:2:17: only a rule that allows can lift a tool's own approval
+          t:2:17: only a rule that allows can remove a tool's own approval
           write `rule = "allow"`
         rule = 'allow', ungate = true, tools = 'pay*', plugin = 'bank'
-          t:2:19: a tool's own approval is lifted for one tool, named in full
+          t:2:19: `ungate` needs the full name of one tool
           write `tools = "NAME"`, without `*` and `?`
         rule = 'allow', ungate = true, tools = 'pay'
-          t:2:19: a tool's own approval is lifted for a tool of one plugin, named in full
-          write `plugin = "NAME"`, so that another plugin's tool of that name stays gated
+          t:2:19: `ungate` needs the full name of one plugin
+          write `plugin = "NAME"`, so that a tool of another plugin keeps its approval
         rule = 'allow', ungate = true, tools = 'pay', plugin = 'b?nk'
-          t:2:19: a tool's own approval is lifted for a tool of one plugin, named in full
-          write `plugin = "NAME"`, so that another plugin's tool of that name stays gated
+          t:2:19: `ungate` needs the full name of one plugin
+          write `plugin = "NAME"`, so that a tool of another plugin keeps its approval
         rule = 'allow', ungate = true, tools = 'pay', plugin = 'bank', needs = [{ quorum = 2 }]
-          t:2:19: without an approval, nobody can be needed for one
+          t:2:19: a rule with `ungate` requires no approval, so it cannot have `needs`
           remove `ungate` or `needs`
         rule = 'deny', needs = [{ quorum = 2 }]
-          t:2:18: a rule that denies asks nobody, so nobody can be needed
+          t:2:18: a rule that denies needs no approval, so it cannot have `needs`
           remove `needs`, or write `rule = "ask"`
         rule = 'ask', name = 'a b'
-          t:2:17: "a b" is not a rule's name: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
+          t:2:17: "a b" is not a name for a rule: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
           choose another name
         rule = 'ask', reason = ' '
           t:2:17: a reason has 1 to 500 characters
-          say in a sentence why
+          write the reason in one sentence
         rule = 'ask', risk = 'huge'
           t:2:24: unknown variant `huge`, expected one of `low`, `medium`, `high`, `critical`
           did you mean `high`?
@@ -87,25 +87,25 @@ fn what_a_rule_may_not_say() {
           t:2:42: not a JSON Pointer (RFC 6901): expected a text such as /amount or /lines/0/sku, with ~1 for / and ~0 for ~ in a name
           -
         rule = 'ask', arguments = [{ pointer = '/x' }]
-          t:2:30: nothing says what must hold there
+          t:2:30: the condition has no test
           write exactly one of `equals`, `prefix`, `glob`, `min` and `max`, `absent = true`
         rule = 'ask', arguments = [{ pointer = '/x', prefix = 'a', glob = 'a*' }]
-          t:2:30: a condition has one test
+          t:2:30: the condition has several tests
           write exactly one of `equals`, `prefix`, `glob`, `min` and `max`, `absent = true`
         rule = 'ask', arguments = [{ pointer = '/x', min = 5, max = 4 }]
           t:2:48: no number is at least 5 and at most 4
-          exchange them
+          exchange the two
         rule = 'ask', arguments = [{ pointer = '/x', min = 'five' }]
           t:2:54: not a decimal number as JSON writes them, such as 1000, -0.25 or 1e6
           -
         rule = 'ask', arguments = [{ pointer = '/x', min = true }]
-          t:2:54: expected a number, or a text that holds one, not a boolean
+          t:2:54: expected a number, or a string with a number, not a boolean
           -
         rule = 'ask', arguments = [{ pointer = '/x', min = 0.12345678901234567 }]
-          t:2:54: a decimal of more than 15 digits does not keep its value in TOML; write it as a text: "0.1234…"
+          t:2:54: a decimal of more than 15 digits does not keep its value in TOML; write it as a string: "0.1234…"
           -
         rule = 'ask', arguments = [{ pointer = '/x', equals = 2026-01-01 }]
-          t:2:48: JSON has no dates; write it as a text
+          t:2:48: JSON has no dates; write it as a string
           compare with something else
         rule = 'ask', arguments = [{ pointer = '/x', glob = '' }]
           t:2:55: not a pattern of texts: expected 1 to 256 characters
@@ -117,32 +117,32 @@ fn what_a_rule_may_not_say() {
           t:2:34: "alice" is not a approver: expected principal:NAME, group:NAME or role:NAME
           -
         rule = 'ask', needs = [{ who = ['principal:ann', 'principal:ann'], quorum = 2 }]
-          t:2:70: 2 must agree, and only 1 may
-          name more of them, or lower the quorum
+          t:2:70: 2 principals must approve, and only 1 are named
+          name more principals, or lower the quorum
         rule = 'ask', needs = [{ quorum = 0 }]
           t:2:37: invalid value: integer `0`, expected a nonzero u32
           -
         rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]
-          t:2:55: it goes on to nobody
+          t:2:55: the escalation names nobody
           write `to = ["role:admin"]`
         rule = 'ask', tools = 'pay', match = [{ tool = 'get' }]
-          t:2:41: the rule policy[0] does not fit this call and should: the tool get is not `pay`
-          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+          t:2:41: the rule policy[0] does not match this call and should: the tool get is not `pay`
+          correct the rule or the example; `toolgate policy explain` explains the rules for a call
         rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], match = [{ arguments = { x = 6 } }, { arguments = { x = 4 } }]
-          t:2:96: the rule policy[0] does not fit this call and should: at /x: 4 is not at least 5
-          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+          t:2:96: the rule policy[0] does not match this call and should: at /x: 4 is not at least 5
+          correct the rule or the example; `toolgate policy explain` explains the rules for a call
         rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], not_match = [{ arguments = { x = '4' } }]
-          t:2:73: the rule policy[0] fits this call and should not: at /x: "4" is a text, so it cannot be judged whether it is at least 5; in doubt, a rule that asks fits
-          correct the rule or the example; `toolgate policy explain` says what becomes of a call
+          t:2:73: the rule policy[0] matches this call and should not: at /x: "4" is a text, so it cannot be judged whether it is at least 5; in doubt, a rule that asks fits
+          correct the rule or the example; `toolgate policy explain` explains the rules for a call
         rule = 'ask', match = [{ arguments = '[1]' }]
-          t:2:26: the arguments are not the text of a JSON object
-          write a table, or a JSON text
+          t:2:26: the arguments are not a JSON object
+          write a table, or JSON text
         rule = 'ask', match = [{ arguments = 5 }]
-          t:2:26: the arguments are an object, and this is of the type integer
-          write a table, or a JSON text
+          t:2:26: the arguments must be an object, and this has the type integer
+          write a table, or JSON text
         rule = 'ask', name = 'a' }, { rule = 'deny', name = 'a'
-          t:2:48: there are two rules with the name a
-          rename one of them: names are shown to approvers and in the audit
+          t:2:48: two rules have the name a
+          rename one of them; approvers and the audit log show the names
     "#]].assert_eq(&said);
     let missing = Config::parse("[policies]\nfiles = ['a.toml', 'no/such.toml']", Path::new("t"));
     expect_test::expect!["t:2:10: cannot read the rules in a.toml: No such file or directory (os error 2)"]

@@ -24,37 +24,37 @@ fn what_is_wrong_with_a_webhook_is_told_with_its_place() {
     check(
         "name = \"pager\"\nurl = \"https://hooks.test/\"",
         &expect![[r#"
-            toolgate.toml:2:1: nothing says where the secret of the webhook pager comes from
-            write `secret_env = "VARIABLE"` or `secret_file = "PATH"`; its value has no place in this file"#]],
+            toolgate.toml:2:1: the secret of the webhook pager has no source
+            write `secret_env = "VARIABLE"` or `secret_file = "PATH"`; this file cannot contain the value"#]],
     );
     check(
         &format!("name = \"pager\"\nurl = \"http://hooks.test/\"{secret}"),
         &expect![[r#"
-            toolgate.toml:3:1: over http anybody on the way reads what is sent
-            use https; or write `private = true` for a receiver in your own network"#]],
+            toolgate.toml:3:1: http does not encrypt the messages
+            use https, or write `private = true` for a receiver in your own network"#]],
     );
     check(
         &format!("name = \"pager\"\nurl = \"ftp://hooks.test/\"{secret}\nprivate = true"),
         &expect![[r#"
-            toolgate.toml:3:1: a webhook is reached over https, not over ftp
+            toolgate.toml:3:1: a webhook needs https, not ftp
             correct the URL"#]],
     );
     check(
         &format!("name = \"pager\"\nurl = \"https://me:pass@hooks.test/\"{secret}"),
         &expect![[r#"
-            toolgate.toml:3:1: the URL holds a name or a password
-            the signature says who sends; take the name and the password out"#]],
+            toolgate.toml:3:1: the URL contains a name or a password
+            remove the name and the password; the signature authenticates the host"#]],
     );
     check(
         &format!("name = \"a b\"\nurl = \"https://hooks.test/\"{secret}"),
         &expect![[r#"
-            toolgate.toml:2:1: "a b" is no name of a webhook
+            toolgate.toml:2:1: "a b" is not a name for a webhook
             use 1 to 64 of the characters a-z A-Z 0-9 _ -"#]],
     );
     check(
         &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nsecret_file = \"s\""),
         &expect![[r#"
-            toolgate.toml:4:1: a secret has one source, not both
+            toolgate.toml:4:1: the secret has two sources
             remove one of the two"#]],
     );
     check(
