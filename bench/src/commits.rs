@@ -85,6 +85,7 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
             prompt: None,
             asked: Asked::default(),
             ruled_by: None,
+            origin: None,
             standing: None,
             result: None,
         }],

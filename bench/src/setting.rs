@@ -52,6 +52,7 @@ pub(crate) fn turn(conversation: &str, id: &str, tool: &str, ephemeral: bool) ->
             tool: tool.into(),
             arguments: Json::new(ARGUMENTS),
             result: None,
+            origin: None,
         }],
         context: None,
         rejection: Rejection::ContinueSiblings,

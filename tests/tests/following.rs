@@ -45,6 +45,7 @@ async fn a_follower_that_is_cancelled_while_it_reads_is_told_everything_once() {
             tool: "server".into(),
             arguments: Json::new("{}"),
             result: None,
+            origin: None,
         };
         let turn = TurnRequest {
             conversation: conversation.clone(),

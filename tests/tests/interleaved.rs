@@ -202,6 +202,7 @@ impl World {
             tool: (*tool).into(),
             arguments: Json::new(arguments),
             result: None,
+            origin: None,
         };
         TurnRequest {
             conversation: conversation(),

@@ -137,6 +137,7 @@ fn request(id: &str, calls: &[(&str, &str)]) -> TurnRequest {
         tool: (*tool).into(),
         arguments: Json::new(*arguments),
         result: None,
+        origin: None,
     });
     TurnRequest {
         conversation: ConversationId::new(id).unwrap(),

@@ -268,6 +268,7 @@ impl World {
             tool: format!("tool_{tool}").into(),
             arguments: arguments(*value),
             result: None,
+            origin: None,
         };
         let request = TurnRequest {
             conversation: ConversationId::new("talk").unwrap(),
@@ -433,8 +434,13 @@ fn what_is_denied_by_now_is_not_approved_for_a_client() {
     let mut world = World::new(0);
     world.rules.clear();
     let conversation = || ConversationId::new("talk").unwrap();
-    let client =
-        CallRequest { id: CallId::new("c").unwrap(), tool: "tool_3".into(), arguments: arguments(1), result: None };
+    let client = CallRequest {
+        id: CallId::new("c").unwrap(),
+        tool: "tool_3".into(),
+        arguments: arguments(1),
+        result: None,
+        origin: None,
+    };
     let request = TurnRequest {
         conversation: conversation(),
         calls: vec![client],

@@ -131,6 +131,7 @@ impl World {
                 tool: format!("tool_{tool}").into(),
                 arguments: Json::new(arguments),
                 result: (provider && arguments != "7").then(|| ProviderResult::Value(Json::new("{}"))),
+                origin: None,
             }
         });
         let calls = calls.collect();

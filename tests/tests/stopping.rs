@@ -96,6 +96,7 @@ impl World {
             tool: format!("tool_{n}").into(),
             arguments: Json::new("{}"),
             result: None,
+            origin: None,
         };
         TurnRequest {
             conversation: self.conversation.clone(),

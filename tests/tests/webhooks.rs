@@ -171,6 +171,7 @@ impl World {
                 tool: tool.into(),
                 arguments: Json::new(r#"{"to": "eve\u202e"}"#),
                 result: None,
+                origin: None,
             }],
             context: None,
             rejection: Rejection::default(),

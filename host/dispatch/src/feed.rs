@@ -240,7 +240,7 @@ pub(crate) fn size(event: &Event) -> usize {
     match event {
         Event::TurnStarted { context, .. } => json(context),
         Event::Call { event, .. } => match event {
-            CallEvent::Requested { arguments, .. } => arguments.size(),
+            CallEvent::Requested { arguments, origin, .. } => arguments.size() + json(origin),
             CallEvent::Suspended { suspension } => {
                 json(&suspension.response) + suspension.prompt.as_ref().map_or(0, String::len)
             }

@@ -49,5 +49,7 @@ pub use inbox::{InboxFollower, Waiting};
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};
-pub use request::{Answer, Bounds, CallRequest, Counts, PendingItem, ProviderResult, Submitted, TurnRequest, Until};
+pub use request::{
+    Answer, Bounds, CallRequest, Counts, Origin, PendingItem, ProviderResult, Submitted, TurnRequest, Until,
+};
 pub use start::{Start, begin};

@@ -50,6 +50,9 @@ pub(crate) struct Planned {
 
 /// Plans a call.
 pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
+    if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
+        return settled(request, outcome, None);
+    }
     let live = match checked(&request, tools) {
         Ok(live) => live,
         Err(outcome) => return settled(request, outcome, None),
@@ -66,12 +69,13 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
             return settled(request, Outcome::Failed(failure), verdict.by);
         }
     };
-    let CallRequest { id, tool, arguments, result } = request;
+    let CallRequest { id, tool, arguments, result, origin } = request;
     let requested = Requested {
         asked: asked(&live, &verdict),
         ruled_by: verdict.by.clone(),
         prompt,
         result: result.map(|result| recorded(&live, result)),
+        origin: origin.map(|origin| origin.members),
         standing: None,
         plan: Plan::Go(pinned.clone()),
         id,
@@ -84,11 +88,19 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
 
 /// A call that ends at once.
 fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -> Planned {
-    let CallRequest { id, tool, arguments, .. } = request;
-    let plan = Plan::Settle(outcome);
-    let asked = Asked::default();
-    let requested =
-        Requested { id, tool, arguments, plan, prompt: None, asked, ruled_by, standing: None, result: None };
+    let CallRequest { id, tool, arguments, origin, .. } = request;
+    let requested = Requested {
+        plan: Plan::Settle(outcome),
+        prompt: None,
+        asked: Asked::default(),
+        ruled_by,
+        origin: origin.map(|origin| origin.members),
+        standing: None,
+        result: None,
+        id,
+        tool,
+        arguments,
+    };
     Planned { requested, gated: None }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, PrincipalId, Rejection, StandingTerms, Suspension,
-    SuspensionId, Turn, TurnId,
+    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, Outcome, PrincipalId, Rejection, StandingTerms,
+    Suspension, SuspensionId, Turn, TurnId,
 };
 
 /// A turn to submit.
@@ -33,6 +33,17 @@ pub struct CallRequest {
     pub arguments: Json,
     /// What the provider's stream held, for a provider tool.
     pub result: Option<ProviderResult>,
+    /// Where the call came from, where the provider's answer says more than a tool and arguments.
+    pub origin: Option<Origin>,
+}
+
+/// What a provider's answer says of a call beside its tool and arguments.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The members of the provider's call that its result repeats: a JSON object.
+    pub members: Json,
+    /// How the call ended, where it is not for a tool of this host. Such a call is recorded and never runs.
+    pub ended: Option<Outcome>,
 }
 
 /// What a provider said of a call that it carried out itself.

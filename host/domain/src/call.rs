@@ -135,6 +135,8 @@ pub struct Call {
     pub standing: Option<StandingId>,
     /// The operator's rule or policy that decided about it, where one did.
     pub ruled_by: Option<Arc<str>>,
+    /// Members of the provider's call that its result repeats: a JSON object.
+    pub origin: Option<Json>,
     /// The attempts so far.
     pub attempts: u32,
     /// What its guest spent, if one ran to its end.

@@ -76,7 +76,7 @@ impl Turn {
         match event {
             Event::TurnStarted { .. } | Event::TurnCancelled { .. } => {}
             Event::TurnSettled { end, at } => self.state = TurnState::Ended(*end, *at),
-            Event::Call { event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by }, .. } => {
+            Event::Call { event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by, origin }, .. } => {
                 self.calls.push(Call {
                     id: id.clone(),
                     tool: tool.clone(),
@@ -90,6 +90,7 @@ impl Turn {
                     approver: None,
                     standing: None,
                     ruled_by: ruled_by.clone(),
+                    origin: origin.clone(),
                     attempts: 0,
                     receipt: None,
                 })

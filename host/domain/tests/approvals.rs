@@ -208,6 +208,7 @@ fn submitted(calls: &[Call]) -> World {
             ..Asked::default()
         },
         ruled_by: None,
+        origin: None,
         standing: call.beforehand.then(|| StandingUse { id: StandingId::from_bits(7), by: "ann".parse().unwrap() }),
         result: None,
     };

@@ -103,6 +103,7 @@ fn requested() -> impl Strategy<Value = Requested> {
             prompt: None,
             asked: toolgate_domain::Asked::default(),
             ruled_by: None,
+            origin: None,
             standing: None,
             result: (executor == Executor::Provider && unlucky != 0)
                 .then(|| Outcome::Ok { value: Json::new("1"), trusted: false }),

@@ -7,6 +7,7 @@
 mod anthropic;
 mod mcp;
 mod openai;
+mod origin;
 mod toolgate;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use dispatch::CallRequest;
 use dispatch::ports::LiveTool;
 use domain::{CallId, Executor, Json, Turn};
+use origin::{Kind, Origin};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use utoipa::ToSchema;
@@ -90,16 +92,41 @@ pub(crate) fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral
     }
 }
 
-/// The ended calls of a turn that the model expects results of, with the JSON text of each.
-fn expected(turn: &Turn) -> Result<Vec<(&domain::Call, String, bool)>> {
-    let by_provider = |call: &domain::Call| match &call.pinned {
-        Some(pinned) => pinned.executor == Executor::Provider,
-        // A provider's call that never got as far as being pinned still has the provider's kind of id.
-        None => call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
-    };
-    let ended = turn.calls.iter().filter(|call| !by_provider(call));
-    let ended = ended.filter_map(|call| call.outcome().map(|outcome| (call, crate::wire::Content::from(outcome))));
-    ended.map(|(call, content)| Ok((call, json::write(&content)?, content.ok))).collect()
+/// An ended call whose result the model expects.
+struct Expected<'a> {
+    call: &'a domain::Call,
+    origin: Origin,
+    /// What the model reads, as a JSON text.
+    content: String,
+    ok: bool,
+}
+
+/// The ended calls whose results the model expects.
+fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
+    let mut expected = Vec::new();
+    for call in &turn.calls {
+        let origin = Origin::of(call);
+        let by_provider = match &call.pinned {
+            Some(pinned) => pinned.executor == Executor::Provider,
+            // A provider's call that was never pinned still has the provider's kind of id.
+            None => origin.kind == Some(Kind::Hosted) || call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
+        };
+        if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
+            let content = crate::wire::Content::from(outcome);
+            expected.push(Expected { call, origin, content: json::write(&content)?, ok: content.ok });
+        }
+    }
+    Ok(expected)
+}
+
+/// Refuses an answer that is not complete. Its calls may be incomplete too, so none of them runs.
+fn cut_off(pointer: impl Into<String>, reason: &str) -> Error {
+    let reason = text::quoted(reason, 64);
+    let message = format!(
+        "the answer is incomplete ({reason}), so none of its calls is run; ask the model again, with room for a longer \
+         answer if it was cut off"
+    );
+    Error::invalid_at(pointer, message)
 }
 
 /// A submitted body.
@@ -134,7 +161,7 @@ pub(crate) fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Resu
     let calls = match shape {
         Shape { calls: Some(_), .. } => return toolgate::submitted(body),
         Shape { choices: Some(_), .. } => openai::chat::response(body)?,
-        Shape { output: Some(_), .. } => openai::responses::response(body)?,
+        Shape { output: Some(_), .. } => openai::responses::response(body, is_provider)?,
         Shape { tool_calls: Some(_), .. } => openai::chat::message(body)?,
         Shape { content: Some(_), .. } => anthropic::message(body, is_provider)?,
         // An assistant message of Chat Completions that says nothing and asks for nothing.
@@ -153,12 +180,18 @@ fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
     text.parse().map_err(|error: domain::InvalidId| Error::invalid_at(pointer(), error.to_string()))
 }
 
-/// The arguments of a call that came as a text. Models write texts that are not JSON; such a text is kept as a JSON
-/// string, which no tool's schema accepts, so that the call fails with `invalid_arguments` and the turn goes on. For a
-/// function without parameters some models write nothing at all.
-fn arguments(text: &str) -> Json {
+/// The arguments of a call. They are documented to be a JSON text in a string; some who speak these formats send the object
+/// itself. Models write texts that are not JSON; such a text is kept as a JSON string, which no tool's schema accepts, so
+/// that the call fails with `invalid_arguments` and the turn goes on. For a function without parameters some models write
+/// nothing at all.
+fn arguments_of(raw: Option<&str>) -> Result<Json> {
+    let text = match raw {
+        None => return Ok(Json::new("{}")),
+        Some(raw) if raw.starts_with('"') => json::parse::<String>(raw.as_bytes())?,
+        Some(raw) => return Ok(Json::new(raw)),
+    };
     if text.trim().is_empty() {
-        return Json::new("{}");
+        return Ok(Json::new("{}"));
     }
-    json::embedded(text).unwrap_or_else(|| json::string(text))
+    Ok(json::embedded(&text).unwrap_or_else(|| json::string(&text)))
 }

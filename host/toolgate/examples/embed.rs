@@ -19,6 +19,7 @@ async fn main() -> anyhow::Result<()> {
         tool: tool.as_str().into(),
         arguments: Json::new(arguments.as_str()),
         result: None,
+        origin: None,
     };
     let request = TurnRequest {
         conversation: conversation.clone(),

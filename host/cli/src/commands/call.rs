@@ -235,7 +235,7 @@ pub(super) async fn call(
     let mut follower = handle.follow(&by, &conversation, Position::default()).await?;
     let request = TurnRequest {
         conversation: conversation.clone(),
-        calls: vec![CallRequest { id, tool: tool.tool.name.as_str().into(), arguments, result: None }],
+        calls: vec![CallRequest { id, tool: tool.tool.name.as_str().into(), arguments, result: None, origin: None }],
         context: None,
         rejection: Rejection::default(),
         ephemeral: false,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    CallId, Effect, Executor, Input, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId,
+    CallId, Effect, Executor, Input, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn,
+    TurnId,
 };
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -169,6 +170,9 @@ impl Handle {
                 Some(ProviderResult::Error(message)) => message.len(),
             };
             Bounds::check("a submitted result", result, bounds.arguments)?;
+            if let Some(origin) = &call.origin {
+                Bounds::check("the origin of a call", origin.members.size(), bounds.context)?;
+            }
         }
         Ok(())
     }
@@ -323,6 +327,10 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
         }
         if !exact::same(recorded.submitted.as_str(), asked.arguments.as_str()) {
             return Some("with other arguments");
+        }
+        let origin = asked.origin.as_ref().map(|origin| origin.members.as_str());
+        if recorded.origin.as_ref().map(Json::as_str) != origin {
+            return Some("from another origin");
         }
     }
     None

@@ -21,6 +21,8 @@ pub enum CallEvent {
         pinned: Option<Arc<Pinned>>,
         /// The operator's rule or policy that decided about the call.
         ruled_by: Option<Arc<str>>,
+        /// Members of the provider's call that its result repeats: a JSON object. The host does not interpret it.
+        origin: Option<Json>,
     },
     /// A standing approval lets a gated call continue. Nobody was asked.
     Approved {

@@ -51,6 +51,7 @@ impl Turn {
                         Plan::Settle(_) => None,
                     },
                     ruled_by: requested.ruled_by.clone(),
+                    origin: requested.origin.clone(),
                 },
             );
         }

@@ -123,6 +123,8 @@ pub struct Requested {
     pub asked: Asked,
     /// The operator's rule or policy that decided about it, where one did.
     pub ruled_by: Option<Arc<str>>,
+    /// Members of the provider's call that its result repeats: a JSON object.
+    pub origin: Option<Json>,
     /// The standing approval that covers it, where it is gated.
     pub standing: Option<StandingUse>,
     /// What the provider's stream held, for a provider tool.

@@ -81,6 +81,7 @@ fn requested(index: usize, words: &str) -> Requested {
         prompt: Some("really?".into()),
         asked: crate::Asked::default(),
         ruled_by: None,
+        origin: None,
         standing: None,
         result: (option("result") == Some("given")).then(|| Outcome::Ok { value: Json::new("[]"), trusted: false }),
     }

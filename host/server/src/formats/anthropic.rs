@@ -1,5 +1,5 @@
-//! Anthropic's Messages: `tool_use` blocks of an assistant message, and `tool_result` blocks back. A `server_tool_use`
-//! block is a call that Anthropic carried out; the block that names it has its result.
+//! Anthropic's Messages: `tool_use` blocks of an assistant message, and `tool_result` blocks back. A `server_tool_use` or
+//! `mcp_tool_use` block is a call that Anthropic carried out; the block that names it has its result.
 //! <https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>
 
 use std::collections::HashMap;
@@ -10,13 +10,17 @@ use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{call_id, expected};
+use super::origin::{Origin, addressed_to, undeclared};
+use super::{Expected, call_id, cut_off, expected};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::wire::Verbatim;
 
 /// How the ids of calls begin that Anthropic carries out itself.
 pub(super) const PROVIDER_CALL: &str = "srvtoolu_";
+
+/// The stop reasons after which a call may be incomplete, or is not to be followed.
+const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -37,6 +41,8 @@ pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
 #[derive(Deserialize)]
 struct Message {
     content: Box<RawValue>,
+    #[serde(default)]
+    stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +59,10 @@ struct Block {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
+    toolset_name: Option<String>,
+    #[serde(default)]
+    server_name: Option<String>,
+    #[serde(default)]
     input: Option<Box<RawValue>>,
     #[serde(default)]
     tool_use_id: Option<String>,
@@ -62,10 +72,13 @@ struct Block {
     is_error: bool,
 }
 
-/// The calls of an assistant message. A call that Anthropic carried out is one of the turn where the host has the tool
-/// and so something to record it against; it ends with the result that the message holds.
+/// The calls of an assistant message. A call that Anthropic carried out ends with the result that the message holds; one
+/// without a result has not ended, and is left out.
 pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
     let message: Message = json::parse(body)?;
+    if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
+        return Err(cut_off("/stop_reason", reason));
+    }
     if !message.content.get().starts_with('[') {
         // A text alone: the model asked for nothing.
         return Ok(Vec::new());
@@ -78,26 +91,41 @@ pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result
         .collect();
     let mut calls = Vec::new();
     for (index, block) in content.iter().enumerate() {
-        let by_provider = match block.r#type.as_str() {
-            "tool_use" => false,
-            "server_tool_use" => true,
-            _ => continue,
-        };
-        let at = format!("/content/{index}");
-        let (Some(id), Some(tool)) = (&block.id, &block.name) else {
-            return Err(Error::invalid_at(at, "a call has an `id` and a `name`"));
-        };
-        if by_provider && !is_provider(tool) {
+        if !matches!(block.r#type.as_str(), "tool_use" | "server_tool_use" | "mcp_tool_use") {
             continue;
         }
+        let at = format!("/content/{index}");
+        let (Some(id), Some(name)) = (&block.id, &block.name) else {
+            return Err(Error::invalid_at(at, "a call has an `id` and a `name`"));
+        };
+        let result = results.get(id.as_str()).map(|block| result(block)).transpose()?;
+        let (tool, result, origin) = match (block.r#type.as_str(), result) {
+            ("tool_use", _) => (name.clone(), None, member_of(block)?),
+            (_, None) => continue,
+            ("server_tool_use", result) if is_provider(name) => (name.clone(), result, None),
+            (_, Some(result)) => {
+                let tool =
+                    block.server_name.as_ref().map_or_else(|| name.clone(), |server| format!("mcp:{server}:{name}"));
+                (tool, None, Origin::hosted().recorded(Some(undeclared(result)))?)
+            }
+        };
+        let arguments = block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::new(input.get()));
         calls.push(CallRequest {
-            result: results.get(id.as_str()).filter(|_| by_provider).map(|block| result(block)).transpose()?,
-            arguments: block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::new(input.get())),
-            tool: tool.as_str().into(),
             id: call_id(id, || format!("{at}/id"))?,
+            tool: tool.into(),
+            arguments,
+            result,
+            origin,
         });
     }
     Ok(calls)
+}
+
+/// The origin of a call of a toolset's member. The program that offers the toolset carries it out.
+fn member_of(block: &Block) -> Result<Option<dispatch::Origin>> {
+    let toolset_name = block.toolset_name.clone().filter(|name| !name.is_empty());
+    let ended = toolset_name.as_deref().map(addressed_to);
+    Origin { toolset_name, ..Origin::default() }.recorded(ended)
 }
 
 /// An error of a tool that Anthropic runs is an object in the place of the result.
@@ -133,15 +161,19 @@ struct ToolResult<'a> {
     tool_use_id: &'a str,
     content: String,
     is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    toolset_name: Option<String>,
 }
 
+/// The message to append, or `null` where there is nothing to append: an empty message is refused by the API.
 pub(super) fn results(turn: &Turn) -> Result<String> {
-    let expected = expected(turn)?;
-    let content = expected.into_iter().map(|(call, content, ok)| ToolResult {
+    let content = expected(turn)?.into_iter().map(|Expected { call, origin, content, ok }| ToolResult {
         r#type: "tool_result",
         tool_use_id: call.id.as_str(),
         content,
         is_error: !ok,
+        toolset_name: origin.toolset_name,
     });
-    json::write(&UserMessage { role: "user", content: content.collect() })
+    let content: Vec<_> = content.collect();
+    json::write(&(!content.is_empty()).then_some(UserMessage { role: "user", content }))
 }

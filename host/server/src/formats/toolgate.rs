@@ -42,5 +42,5 @@ fn request(index: usize, call: wire::SubmitCall) -> Result<CallRequest> {
             return Err(Error::invalid_at(format!("/calls/{index}"), message));
         }
     };
-    Ok(CallRequest { id, tool: call.tool.into(), arguments: call.arguments.0, result })
+    Ok(CallRequest { id, tool: call.tool.into(), arguments: call.arguments.0, result, origin: None })
 }

@@ -216,7 +216,7 @@ impl Event {
 fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Option<(domain::Timestamp, Detail)> {
     let id = turn.id.to_string();
     Some(match event {
-        CallEvent::Requested { id: call, tool, arguments, pinned, ruled_by } => {
+        CallEvent::Requested { id: call, tool, arguments, pinned, ruled_by, .. } => {
             let pinned = pinned.as_deref();
             let detail = Detail::Requested {
                 turn: id,

@@ -94,7 +94,8 @@ async fn a_chat_completion_goes_in_and_tool_messages_come_back() {
 async fn a_response_goes_in_and_outputs_come_back() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", RESPONSE).await;
-    assert_eq!((turn.status.as_u16(), turn.json()["calls"].as_array().unwrap().len()), (201, 1));
+    assert_eq!((turn.status.as_u16(), turn.json()["calls"].as_array().unwrap().len()), (201, 2));
+    assert_eq!((turn.at("/calls/0/tool"), turn.at("/calls/0/outcome")), ("web_search".into(), "ok".into()));
     expect![[r#"
         [
           {
@@ -111,12 +112,13 @@ async fn a_message_goes_in_with_the_providers_own_calls_and_a_user_message_comes
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", MESSAGE).await;
     assert_eq!(turn.status, 201);
-    let outcomes: Vec<String> = (0..4)
+    let outcomes: Vec<String> = (0..5)
         .map(|n| format!("{} {}", turn.at(&format!("/calls/{n}/id")), turn.at(&format!("/calls/{n}/outcome"))))
         .collect();
     expect![[r#"
         srvtoolu_01WYG3ziw53XMcoyKL4XcZmE ok
         srvtoolu_02 failed
+        srvtoolu_03 ok
         toolu_01A09q90qw90lq917835lq9 ok
         toolu_02 failed"#]]
     .assert_eq(&outcomes.join("\n"));

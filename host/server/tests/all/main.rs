@@ -14,6 +14,7 @@ mod links;
 mod pending;
 mod policy;
 mod problems;
+mod provider_answers;
 mod quotas;
 mod serving;
 mod streams;

@@ -83,7 +83,10 @@ fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
 fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
     let id = CallId::new(&format!("toolu_{call}")).unwrap();
     let (tool, arguments) = ("transfer".into(), json(arguments));
-    Event::Call { call: CallIndex(call), event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by: None } }
+    Event::Call {
+        call: CallIndex(call),
+        event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by: None, origin: None },
+    }
 }
 
 fn requests() -> Vec<Event> {
@@ -225,6 +228,14 @@ fn policy_failed() -> Event {
     Event::Call { call, event: CallEvent::Suspended { suspension } }
 }
 
+/// A call whose result repeats members of the provider's call.
+fn with_origin() -> Event {
+    let (id, tool, arguments) = (CallId::new("toolu_1").unwrap(), "transfer".into(), json("{}"));
+    let origin = Some(json(r#"{"namespace": "crm", "caller": {"type":"program","caller_id":"c1"}}"#));
+    let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin };
+    Event::Call { call: CallIndex(1), event }
+}
+
 /// What came with rules, policies and approvals that take several people.
 fn governing() -> Vec<(&'static str, Vec<Event>)> {
     let (call, suspension) = (CallIndex(1), SUSPENSION);
@@ -234,7 +245,14 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
     };
     let ruled = Event::Call {
         call,
-        event: CallEvent::Requested { id, tool, arguments, pinned, ruled_by: Some("large-payments".into()) },
+        event: CallEvent::Requested {
+            id,
+            tool,
+            arguments,
+            pinned,
+            ruled_by: Some("large-payments".into()),
+            origin: None,
+        },
     };
     let lasting = |pin| {
         let Event::Call { call, event: CallEvent::Resolved { suspension, mut resolution, approved, by, at } } =
@@ -249,6 +267,7 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
     let used = StandingUse { id: STANDING, by: principal("ann") };
     vec![
         ("call_requested_ruled", vec![ruled]),
+        ("call_requested_origin", vec![with_origin()]),
         ("call_suspended_governed", asked.map(|(by, risk)| governed(Kind::Approval, by, risk)).collect()),
         ("call_suspended_policy_failed", vec![policy_failed()]),
         ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
@@ -391,6 +410,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
 fn file_of(event: &Event) -> &'static str {
     match event {
         Event::TurnStarted { .. } => "turn_started",
+        Event::Call { event: CallEvent::Requested { origin: Some(_), .. }, .. } => "call_requested_origin",
         Event::Call { event: CallEvent::Requested { ruled_by: None, .. }, .. } => "call_requested",
         Event::Call { event: CallEvent::Requested { ruled_by: Some(_), .. }, .. } => "call_requested_ruled",
         Event::Call { event: CallEvent::Approved { .. }, .. } => "call_approved",

@@ -54,7 +54,14 @@ pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
     let arguments = Json::new(format!("[{number},\"{}\"]", "x".repeat(bytes)));
     Event::Call {
         call: CallIndex(0),
-        event: CallEvent::Requested { id: call("big"), tool: "t".into(), arguments, pinned: None, ruled_by: None },
+        event: CallEvent::Requested {
+            id: call("big"),
+            tool: "t".into(),
+            arguments,
+            pinned: None,
+            ruled_by: None,
+            origin: None,
+        },
     }
 }
 

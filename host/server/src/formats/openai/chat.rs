@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::formats::{arguments, call_id, expected};
+use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
 use crate::json;
 use crate::wire::Verbatim;
 
@@ -46,6 +46,8 @@ struct Completion {
 #[derive(Deserialize)]
 struct Choice {
     message: Message,
+    #[serde(default)]
+    finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +80,10 @@ struct Custom {
 pub(in crate::formats) fn response(body: &[u8]) -> Result<Vec<CallRequest>> {
     let completion: Completion = json::parse(body)?;
     match completion.choices.as_slice() {
-        [choice] => calls(&choice.message, "/choices/0/message"),
+        [choice] => match choice.finish_reason.as_deref() {
+            Some(reason @ ("length" | "content_filter")) => Err(cut_off("/choices/0/finish_reason", reason)),
+            _ => calls(&choice.message, "/choices/0/message"),
+        },
         _ => {
             Err(Error::invalid_at("/choices", "a turn is one answer: submit the message of the choice that was taken"))
         }
@@ -96,24 +101,17 @@ fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
         .map(|(index, call)| {
             let at = format!("{at}/tool_calls/{index}");
             let (tool, arguments) = match call {
-                ToolCall { function: Some(function), .. } => (&function.name, text_of(function)?),
+                ToolCall { function: Some(function), .. } => {
+                    (&function.name, arguments_of(function.arguments.as_deref().map(RawValue::get))?)
+                }
                 // Free text for a tool of another kind: no schema accepts a string, so the call fails and says why.
                 ToolCall { custom: Some(custom), .. } => (&custom.name, json::string(&custom.input)),
                 _ => return Err(Error::invalid_at(at, "a tool call has a `function`")),
             };
             let id = call_id(&call.id, || format!("{at}/id"))?;
-            Ok(CallRequest { id, tool: tool.as_str().into(), arguments, result: None })
+            Ok(CallRequest { id, tool: tool.as_str().into(), arguments, result: None, origin: None })
         })
         .collect()
-}
-
-/// Arguments are documented to be a JSON text in a string. Some who speak this format send the object itself.
-fn text_of(function: &Called) -> Result<domain::Json> {
-    let Some(raw) = &function.arguments else { return Ok(arguments("")) };
-    if raw.get().starts_with('"') {
-        return Ok(arguments(&json::parse::<String>(raw.get().as_bytes())?));
-    }
-    Ok(domain::Json::new(raw.get()))
 }
 
 #[derive(Serialize)]
@@ -124,8 +122,7 @@ struct ToolMessage<'a> {
 }
 
 pub(in crate::formats) fn results(turn: &Turn) -> Result<String> {
-    let expected = expected(turn)?;
-    let messages = expected.into_iter().map(|(call, content, _)| ToolMessage {
+    let messages = expected(turn)?.into_iter().map(|Expected { call, content, .. }| ToolMessage {
         role: "tool",
         tool_call_id: call.id.as_str(),
         content,

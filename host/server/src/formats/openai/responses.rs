@@ -1,14 +1,17 @@
-//! Responses: `function_call` items of the output, and `function_call_output` items back. Items of tools that OpenAI
-//! runs itself (`web_search_call` and its like) carry no result that could be recorded, and are ignored.
+//! Responses: `function_call` and `custom_tool_call` items of the output, and their outputs back. Items of tools that
+//! OpenAI runs itself (`web_search_call` and its like) are recorded with the item as their result.
 //! <https://platform.openai.com/docs/api-reference/responses>
 
-use dispatch::CallRequest;
+use std::collections::BTreeMap;
+
 use dispatch::ports::LiveTool;
-use domain::Turn;
+use dispatch::{CallRequest, ProviderResult};
+use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::formats::{arguments, call_id, expected};
+use crate::formats::origin::{Kind, Origin, addressed_to, bounded, undeclared};
+use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
 use crate::json;
 use crate::wire::Verbatim;
 
@@ -35,35 +38,129 @@ pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
 
 #[derive(Deserialize)]
 struct Response {
-    output: Vec<Item>,
+    #[serde(default)]
+    status: Option<String>,
+    output: Vec<BTreeMap<String, Verbatim>>,
 }
 
-#[derive(Deserialize)]
-struct Item {
-    r#type: String,
-    #[serde(default)]
-    call_id: Option<String>,
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    arguments: Option<String>,
+/// Any item: which members it has depends on its type, and many types are not calls.
+struct Item<'a> {
+    members: &'a BTreeMap<String, Verbatim>,
+    /// Where it is in the body.
+    at: String,
+}
+
+impl Item<'_> {
+    /// A member, unless it is absent or `null`.
+    fn get(&self, name: &str) -> Option<&Verbatim> {
+        self.members.get(name).filter(|value| value.0.as_str() != "null")
+    }
+
+    /// A member that is a text.
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        let text = self.get(name).map(|value| serde_json::from_str(value.0.as_str()));
+        let no_text = |_| Error::invalid_at(format!("{}/{name}", self.at), "a string is expected");
+        text.transpose().map_err(no_text)
+    }
+
+    /// A text that an item of its type always has.
+    fn required(&self, name: &str) -> Result<String> {
+        let missing = || Error::invalid_at(self.at.as_str(), format!("missing field `{name}`"));
+        self.text(name)?.ok_or_else(missing)
+    }
+
+    /// Refuses an item that is not complete.
+    fn complete(&self) -> Result<()> {
+        complete(format!("{}/status", self.at), self.text("status")?.as_deref())
+    }
 }
 
 /// The calls of a response.
-pub(in crate::formats) fn response(body: &[u8]) -> Result<Vec<CallRequest>> {
+pub(in crate::formats) fn response(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
     let response: Response = json::parse(body)?;
-    let items = response.output.iter().enumerate().filter(|(_, item)| item.r#type == "function_call");
-    items
-        .map(|(index, item)| {
-            let (Some(id), Some(tool)) = (&item.call_id, &item.name) else {
-                let message = "a function call has a `call_id` and a `name`";
-                return Err(Error::invalid_at(format!("/output/{index}"), message));
-            };
-            let id = call_id(id, || format!("/output/{index}/call_id"))?;
-            let arguments = arguments(item.arguments.as_deref().unwrap_or_default());
-            Ok(CallRequest { id, tool: tool.as_str().into(), arguments, result: None })
-        })
-        .collect()
+    complete("/status", response.status.as_deref())?;
+    let mut calls = Vec::new();
+    for (index, members) in response.output.iter().enumerate() {
+        let item = Item { members, at: format!("/output/{index}") };
+        match item.required("type")?.as_str() {
+            "function_call" => calls.push(addressed(&item, None)?),
+            "custom_tool_call" => calls.push(addressed(&item, Some(Kind::Custom))?),
+            kind if HOSTED.contains(&kind) => calls.push(hosted(&item, kind, is_provider)?),
+            _ => {}
+        }
+    }
+    Ok(calls)
+}
+
+/// Refuses what is not complete: a response, or an item of one. Some who speak this format leave the status out.
+fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
+    match status {
+        None | Some("completed") => Ok(()),
+        Some(status) => Err(cut_off(pointer, status)),
+    }
+}
+
+/// A call of a function or a custom tool. A function that was loaded by itself is its own namespace; any other namespace
+/// belongs to another executor.
+fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
+    let (Some(id), Some(tool)) = (item.text("call_id")?, item.text("name")?) else {
+        return Err(Error::invalid_at(item.at.as_str(), "a function call has a `call_id` and a `name`"));
+    };
+    item.complete()?;
+    let namespace = item.text("namespace")?.filter(|namespace| !namespace.is_empty());
+    let ended = namespace.as_deref().filter(|namespace| *namespace != tool).map(addressed_to);
+    let arguments = match kind {
+        // No schema accepts a text, so the call fails and says why.
+        Some(_) => json::string(&item.text("input")?.unwrap_or_default()),
+        None => arguments_of(item.get("arguments").map(|arguments| arguments.0.as_str()))?,
+    };
+    let caller = item.get("caller").cloned();
+    Ok(CallRequest {
+        id: call_id(&id, || format!("{}/call_id", item.at))?,
+        tool: tool.into(),
+        arguments,
+        result: None,
+        origin: Origin { kind, namespace, toolset_name: None, caller }.recorded(ended)?,
+    })
+}
+
+/// The calls that OpenAI carries out itself. The other `…_call` items are left to the programs that they are addressed to.
+const HOSTED: [&str; 5] =
+    ["code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "web_search_call"];
+
+/// Members of a hosted item that are not arguments of its tool.
+const NOT_ARGUMENTS: [&str; 9] =
+    ["id", "name", "output", "outputs", "result", "results", "server_label", "status", "type"];
+
+/// A call that OpenAI carried out. The item is its result.
+fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Result<CallRequest> {
+    let id = item.required("id")?;
+    let kind = kind.trim_end_matches("_call");
+    // A tool of another MCP server is never a tool of this host, whatever its name is.
+    let (tool, is_declared) = match (item.text("server_label")?, item.text("name")?) {
+        (Some(server), Some(name)) => (format!("{kind}:{server}:{name}"), false),
+        _ => (kind.to_owned(), is_provider(kind)),
+    };
+    let arguments = match (item.get("action"), item.get("arguments")) {
+        (Some(action), _) => action.0.clone(),
+        (None, Some(arguments)) => arguments_of(Some(arguments.0.as_str()))?,
+        (None, None) => {
+            let rest = item.members.iter().filter(|(name, _)| !NOT_ARGUMENTS.contains(&name.as_str()));
+            Json::new(json::write(&rest.collect::<BTreeMap<_, _>>())?)
+        }
+    };
+    let result = match item.text("status")?.as_deref() {
+        None | Some("completed") => ProviderResult::Value(bounded(Json::new(json::write(item.members)?))),
+        Some(status) => ProviderResult::Error(format!("OpenAI reported the status {}", text::quoted(status, 64))),
+    };
+    let (result, ended) = if is_declared { (Some(result), None) } else { (None, Some(undeclared(result))) };
+    Ok(CallRequest {
+        id: call_id(&id, || format!("{}/id", item.at))?,
+        tool: tool.into(),
+        arguments: bounded(arguments),
+        result,
+        origin: Origin::hosted().recorded(ended)?,
+    })
 }
 
 #[derive(Serialize)]
@@ -71,14 +168,23 @@ struct Output<'a> {
     r#type: &'static str,
     call_id: &'a str,
     output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<Verbatim>,
 }
 
 pub(in crate::formats) fn results(turn: &Turn) -> Result<String> {
-    let expected = expected(turn)?;
-    let outputs = expected.into_iter().map(|(call, output, _)| Output {
-        r#type: "function_call_output",
-        call_id: call.id.as_str(),
-        output,
+    let outputs = expected(turn)?.into_iter().map(|Expected { call, origin, content, .. }| {
+        let is_custom = origin.kind == Some(Kind::Custom);
+        Output {
+            r#type: if is_custom { "custom_tool_call_output" } else { "function_call_output" },
+            call_id: call.id.as_str(),
+            output: content,
+            // The output of a custom tool has no namespace in this API.
+            namespace: origin.namespace.filter(|_| !is_custom),
+            caller: origin.caller,
+        }
     });
     json::write(&outputs.collect::<Vec<_>>())
 }

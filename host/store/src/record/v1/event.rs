@@ -98,6 +98,8 @@ events! {
             pinned: Option<Arc<Pinned>>,
             #[serde(default, skip_serializing_if = "Option::is_none")]
             ruled_by: Option<Arc<str>>,
+            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+            origin: Option<Json>,
         }
         CallApproved is Approved {
             #[serde(with = "field")]

@@ -1,0 +1,143 @@
+//! Answers of the three provider APIs, written with their official libraries' types: addressed to this host and to others,
+//! complete and cut off. `tests/answers` holds one file for each.
+
+use expect_test::{Expect, expect};
+
+use crate::world::World;
+
+/// The calls that a submitted answer leads to, each with its outcome, and the results in the format of its provider.
+async fn check(answer: &str, format: &str, expected: Expect) {
+    let world = World::new();
+    let turn = world.submit("?wait_ms=60000", answer).await;
+    let mut told = String::new();
+    for call in turn.json()["calls"].as_array().unwrap() {
+        let text = |name: &str| call[name].as_str().unwrap_or("-").to_owned();
+        let runs = call["attempt"].as_u64().unwrap();
+        told += &format!("{} {}: {}, started {runs} times\n", text("id"), text("tool"), text("outcome"));
+    }
+    let path = format!("/v1/conversations/c/turns/{}?wait_ms=60000&format={format}", turn.at("/turn"));
+    let results = world.get("alice", &path).await;
+    assert_eq!(results.status, 200, "{}", results.text);
+    let results = results.json();
+    for result in results["content"].as_array().or(results.as_array()).into_iter().flatten() {
+        told += &format!("{result}\n");
+    }
+    if results.is_null() {
+        told += "nothing to append\n";
+    }
+    // Submitted again it is the same turn, and nothing runs twice.
+    let again = world.submit("", answer).await;
+    assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
+    expected.assert_eq(&told);
+}
+
+/// An answer that is refused as a whole.
+async fn check_refused(answer: &str, expected: Expect) {
+    let world = World::new();
+    let reply = world.submit("?wait_ms=60000", answer).await;
+    assert_eq!(reply.code(), "422 invalid", "{}", reply.text);
+    expected.assert_eq(&reply.at("/detail"));
+    assert_eq!(world.host.handle().counts().open_turns, 0);
+    let listed = world.get("alice", "/v1/conversations").await;
+    assert_eq!(listed.json()["conversations"], serde_json::json!([]), "nothing was recorded");
+}
+
+#[tokio::test]
+async fn chat_completion_with_function_and_custom_calls() {
+    check(include_str!("../answers/chat-complete.json"), "openai", expect![[r#"
+        call_1 echo: ok, started 1 times
+        call_2 echo: failed, started 0 times
+        {"role":"tool","tool_call_id":"call_1","content":"{\"ok\":true,\"result\":{\"city\":\"Boston\"}}"}
+        {"role":"tool","tool_call_id":"call_2","content":"{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are not a JSON object but the text \\\"free text\\\"\"}}"}
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn chat_completion_that_was_cut_off_is_refused() {
+    check_refused(include_str!("../answers/chat-cut-off.json"), expect![[r#"/choices/0/finish_reason: the answer is incomplete ("length"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn response_outputs_repeat_namespace_and_caller() {
+    check(include_str!("../answers/responses-complete.json"), "openai-responses", expect![[r#"
+        call_1 echo: ok, started 1 times
+        call_2 echo: ok, started 1 times
+        call_3 echo: ok, started 1 times
+        call_4 echo: failed, started 0 times
+        {"type":"function_call_output","call_id":"call_1","output":"{\"ok\":true,\"result\":{\"city\":\"Boston\"}}","caller":{"caller_id":"call_prog_1","type":"program"}}
+        {"type":"function_call_output","call_id":"call_2","output":"{\"ok\":true,\"result\":{\"city\":\"Boston\"}}","caller":{"type":"direct"}}
+        {"type":"function_call_output","call_id":"call_3","output":"{\"ok\":true,\"result\":{\"city\":\"Boston\"}}","namespace":"echo"}
+        {"type":"custom_tool_call_output","call_id":"call_4","output":"{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are not a JSON object but the text \\\"free text\\\"\"}}","caller":{"caller_id":"call_prog_1","type":"program"}}
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn response_calls_of_other_namespaces_never_run() {
+    check(include_str!("../answers/responses-elsewhere.json"), "openai-responses", expect![[r#"
+        call_1 echo: failed, started 0 times
+        call_2 echo: failed, started 0 times
+        {"type":"function_call_output","call_id":"call_1","output":"{\"ok\":false,\"error\":{\"code\":\"unknown_tool\",\"message\":\"this call is addressed to \\\"crm\\\", and this host runs its own tools only; nothing was run\"}}","namespace":"crm","caller":{"caller_id":"call_prog_1","type":"program"}}
+        {"type":"custom_tool_call_output","call_id":"call_2","output":"{\"ok\":false,\"error\":{\"code\":\"unknown_tool\",\"message\":\"this call is addressed to \\\"crm\\\", and this host runs its own tools only; nothing was run\"}}"}
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn response_that_was_cut_off_is_refused() {
+    check_refused(include_str!("../answers/responses-cut-off.json"), expect![[r#"/status: the answer is incomplete ("incomplete"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+    check_refused(include_str!("../answers/responses-item-cut-off.json"), expect![[r#"/output/1/status: the answer is incomplete ("incomplete"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn response_calls_that_openai_ran_are_recorded() {
+    check(
+        include_str!("../answers/responses-hosted.json"),
+        "openai-responses",
+        expect![[r#"
+        ws_1 web_search: ok, started 0 times
+        fs_1 file_search: ok, started 0 times
+        mcp_1 mcp:crm:echo: ok, started 0 times
+        ig_1 image_generation: failed, started 0 times
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn message_whose_calls_come_from_a_program_runs_them() {
+    check(include_str!("../answers/messages-complete.json"), "anthropic", expect![[r#"
+        toolu_1 echo: ok, started 1 times
+        toolu_2 echo: ok, started 1 times
+        {"type":"tool_result","tool_use_id":"toolu_1","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
+        {"type":"tool_result","tool_use_id":"toolu_2","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn message_calls_of_toolsets_never_run() {
+    check(include_str!("../answers/messages-elsewhere.json"), "anthropic", expect![[r#"
+        toolu_1 echo: failed, started 0 times
+        toolu_2 echo: ok, started 1 times
+        {"type":"tool_result","tool_use_id":"toolu_1","content":"{\"ok\":false,\"error\":{\"code\":\"unknown_tool\",\"message\":\"this call is addressed to \\\"crm\\\", and this host runs its own tools only; nothing was run\"}}","is_error":true,"toolset_name":"crm"}
+        {"type":"tool_result","tool_use_id":"toolu_2","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn message_that_was_cut_off_is_refused() {
+    check_refused(include_str!("../answers/messages-cut-off.json"), expect![[r#"/stop_reason: the answer is incomplete ("max_tokens"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn message_of_provider_calls_alone_gives_no_message() {
+    check(
+        include_str!("../answers/messages-hosted.json"),
+        "anthropic",
+        expect![[r#"
+        srvtoolu_1 web_search: ok, started 0 times
+        srvtoolu_2 code_execution: ok, started 0 times
+        mcptoolu_1 mcp:crm:echo: ok, started 0 times
+        nothing to append
+    "#]],
+    )
+    .await;
+}
