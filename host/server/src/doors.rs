@@ -144,6 +144,8 @@ pub struct Settings {
     pub max_wait: Span,
     /// How long the body of a request may take to arrive. One second more for each 16 KiB of it that has.
     pub body: Span,
+    /// How long the body of a request may take to arrive that opens a session, and so carries no token yet.
+    pub log_in_body: Span,
     /// The most event streams of all principals together.
     pub event_streams: usize,
     /// How often a silent event stream says that it is alive.
@@ -164,6 +166,7 @@ impl Default for Settings {
             component_bytes: 64 << 20,
             max_wait: Span::from_secs(60),
             body: Span::from_secs(30),
+            log_in_body: Span::from_secs(5),
             event_streams: 1_024,
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),

@@ -69,7 +69,7 @@ impl Guesses {
 }
 
 /// Who is taken for one: an address, or the 64 bits of an IPv6 address that one customer has to himself.
-fn network(peer: Option<Peer>) -> IpAddr {
+pub(crate) fn network(peer: Option<Peer>) -> IpAddr {
     match peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address.to_canonical()) {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         address @ IpAddr::V4(_) => address,

@@ -41,6 +41,10 @@ const LEAST_HEAD: usize = 8 << 10;
 pub struct Connections {
     /// How many there are at once. When one more comes, the one that has waited longest for its client is closed.
     pub most: usize,
+    /// How many one peer has at once. When one more comes, the one of this peer that has waited longest for its client is
+    /// closed; if none waits, the new one is. A peer is an IPv4 address or the first 64 bits of an IPv6 address. Loopback
+    /// is not bounded, because a local proxy and all local users share it.
+    pub most_per_peer: usize,
     /// How long a client may take, from the opening of its connection or from the end of the answer before, until the head
     /// of its request has arrived. So it is also how long a connection is kept that nobody uses.
     pub head: Span,
@@ -52,7 +56,13 @@ pub struct Connections {
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { most: 1_024, head: Span::from_secs(10), head_bytes: 32 << 10, stall: Span::from_secs(30) }
+        Self {
+            most: 1_024,
+            most_per_peer: 512,
+            head: Span::from_secs(10),
+            head_bytes: 32 << 10,
+            stall: Span::from_secs(30),
+        }
     }
 }
 
@@ -89,7 +99,7 @@ pub async fn serve(
     let (close, closing) = watch::channel(false);
     let closing = Closing(closing);
     let router = router.layer(Extension(closing.clone()));
-    let room = Room::new(bounds.most);
+    let room = Room::new(bounds.most, bounds.most_per_peer);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -113,7 +123,11 @@ pub async fn serve(
         };
         let seat = tokio::select! {
             () = &mut shutdown => break,
-            seat = room.seat() => seat,
+            seat = room.seat(peer) => seat,
+        };
+        let Some(seat) = seat else {
+            tracing::debug!(peer = %peer.0, "a connection was closed: its peer has too many");
+            continue;
         };
         connections.spawn(connection((stream, peer), seat, router.clone(), bounds, closing.clone()));
     }

@@ -55,8 +55,10 @@ impl DoorTable {
     #[must_use]
     pub fn connections(&self) -> Connections {
         let default = Connections::default();
+        let most = self.connections.map_or(default.most, NonZeroUsize::get);
         Connections {
-            most: self.connections.map_or(default.most, NonZeroUsize::get),
+            most,
+            most_per_peer: self.connections_per_peer.map_or(most.div_ceil(2), NonZeroUsize::get),
             head: span(self.head_ms, default.head),
             head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
             stall: span(self.stall_ms, default.stall),
@@ -69,6 +71,7 @@ impl DoorTable {
         let default = Settings::default();
         Settings {
             body: span(self.body_ms, default.body),
+            log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
             recheck: span(self.recheck_ms, default.recheck),
             origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),

@@ -114,6 +114,8 @@ fn every_key_reaches_the_host() {
         stall_ms = 21
         event_streams = 22
         recheck_ms = 23
+        connections_per_peer = 24
+        log_in_body_ms = 25
 
         [plugin.ledger]
         component = "any"
@@ -151,6 +153,7 @@ fn every_key_reaches_the_host() {
         assert_eq!((bounds.most, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
+        assert_eq!((bounds.most_per_peer, door.log_in_body), (24, Span::from_millis(25)));
     }
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));

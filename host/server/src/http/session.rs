@@ -252,7 +252,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     if !headers.contains_key(header::CONTENT_TYPE) {
         return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
     }
-    json::object(&json::text(headers, body, BODY, app.doors.settings.body).await?)
+    json::object(&json::text(headers, body, BODY, app.doors.settings.log_in_body).await?)
 }
 
 fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> wire::Session {

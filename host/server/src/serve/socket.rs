@@ -142,7 +142,11 @@ impl HttpBody for Arriving {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+            self.seat.waits_for_request();
+            return Poll::Pending;
+        };
+        self.seat.works();
         self.ended |= frame.is_none();
         Poll::Ready(frame)
     }

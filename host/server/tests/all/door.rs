@@ -89,6 +89,42 @@ async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_sent_logins_keep_nobody_out() {
+    let world = World::with(Settings { body: NEVER, log_in_body: NEVER, ..Settings::default() });
+    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 100\r\n\r\n{\"token\":";
+    let _half_sent = blocking(move || {
+        let open = || TcpStream::connect(address).unwrap();
+        let mut connections: Vec<_> = std::iter::repeat_with(open).take(20).collect();
+        connections.iter_mut().for_each(|connection| connection.write_all(half.as_bytes()).unwrap());
+        connections
+    })
+    .await;
+    for _ in 0..5 {
+        assert_a_neighbour_is_served(address).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn login_body_is_waited_for_by_its_own_bound() {
+    let world = World::with(Settings { body: NEVER, log_in_body: Span::from_millis(100), ..Settings::default() });
+    let address = serve(&world, patient()).await;
+    let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                connection: close\r\ncontent-length: 100\r\n\r\n{\"token\":";
+    let answer = blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.write_all(half.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        connection.read_exact(&mut status).unwrap();
+        status
+    })
+    .await;
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    assert_a_neighbour_is_served(address).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
     let world = World::with(Settings { body: Span::from_millis(100), ..Settings::default() });
     let address = serve(&world, patient()).await;

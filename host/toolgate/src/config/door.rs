@@ -15,6 +15,11 @@ pub struct DoorTable {
     /// The maximal number of connections. For a new one beyond it, the host closes the connection that has waited longest for
     /// its client. Never more than half of the files that the system lets the host open. Default: 1024.
     pub connections: Option<NonZeroUsize>,
+    /// The maximal number of connections of one peer: of an IPv4 address, or of the first 64 bits of an IPv6 address. For a
+    /// new one beyond it, the host closes the connection of this peer that has waited longest for its client. Loopback is not
+    /// limited. A proxy on another machine is one peer: set this to the value of `connections` behind one. Default: half of
+    /// `connections`.
+    pub connections_per_peer: Option<NonZeroUsize>,
     /// How long a client can take to send the head of a request, in milliseconds, after it has connected or received the
     /// previous answer. An idle connection is kept for the same time. Default: 10000.
     pub head_ms: Option<NonZeroU64>,
@@ -23,6 +28,8 @@ pub struct DoorTable {
     /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
     /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,
+    /// The same for the body of a request that opens a session and so carries no token yet. Default: 5000.
+    pub log_in_body_ms: Option<NonZeroU64>,
     /// How long a client can read none of its answer, in milliseconds. Default: 30000.
     pub stall_ms: Option<NonZeroU64>,
     /// The maximal number of event streams of all principals together. Default: 1024.
