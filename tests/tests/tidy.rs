@@ -16,7 +16,7 @@ const LONGER: [(&str, usize); 0] = [];
 
 /// Which crates of ours a crate may name in its `[dependencies]`: arrows point at the domain, and edges do not know each
 /// other, save that the registry runs the sandbox.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("domain", &[]),
     ("text", &[]),
     ("dispatch", &["domain", "text"]),
@@ -28,13 +28,14 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("webhook", &["domain", "dispatch", "text"]),
     ("console", &[]),
     ("registry", &["domain", "dispatch", "policy", "sandbox", "text"]),
-    ("server", &["domain", "dispatch", "text"]),
-    ("toolgate", &["domain", "dispatch", "policy", "registry", "sandbox", "server", "store", "text", "webhook"]),
+    ("api", &["domain", "dispatch", "text"]),
+    ("server", &["api", "domain", "dispatch", "text"]),
+    ("toolgate", &["api", "domain", "dispatch", "policy", "registry", "sandbox", "server", "store", "text", "webhook"]),
     (
         "cli",
         &[
-            "conform", "console", "dispatch", "domain", "kit", "policy", "registry", "sandbox", "server", "store",
-            "text", "toolgate",
+            "api", "conform", "console", "dispatch", "domain", "kit", "policy", "registry", "sandbox", "server",
+            "store", "text", "toolgate",
         ],
     ),
 ];

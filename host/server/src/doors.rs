@@ -8,7 +8,7 @@ use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
 use crate::sealed::SigningKey;
-use crate::wire::{Explanation, FindingView, PluginView};
+use api::{Explanation, FindingView, PluginView};
 
 /// Everything that the server reaches.
 pub struct Doors {

@@ -3,89 +3,14 @@
 
 use std::fmt;
 
+pub(crate) use api::ProblemCode as Code;
+use api::{Pointed, Problem, rfc3339};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::Refusal;
 
 use crate::doors::{PluginFault, PutError};
-use crate::wire::{Pointed, Problem, rfc3339};
-
-/// The kinds of problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
-    BadRequest,
-    BadJson,
-    Unauthorized,
-    NotAllowed,
-    NotFound,
-    MethodNotAllowed,
-    Stale,
-    DigestMismatch,
-    CallIdTaken,
-    NotSettled,
-    LinkUsed,
-    TooLarge,
-    UnsupportedMediaType,
-    UnknownHost,
-    Invalid,
-    PluginRefused,
-    TooSlow,
-    Busy,
-    Fault,
-}
-
-impl Code {
-    /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, StatusCode, &'static str, &'static str); 19] = [
-        (Self::BadRequest, StatusCode::BAD_REQUEST, "bad-request", "The path, the query or a header is wrong"),
-        (Self::BadJson, StatusCode::BAD_REQUEST, "bad-json", "The body is not JSON that this host takes"),
-        (Self::Unauthorized, StatusCode::UNAUTHORIZED, "unauthorized", "A valid token or session is needed"),
-        (Self::NotAllowed, StatusCode::FORBIDDEN, "not-allowed", "This principal may not do this"),
-        (Self::NotFound, StatusCode::NOT_FOUND, "not-found", "There is no such thing, or it is not yours to see"),
-        (Self::MethodNotAllowed, StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method"),
-        (Self::Stale, StatusCode::CONFLICT, "stale", "The question is no longer open"),
-        (Self::DigestMismatch, StatusCode::CONFLICT, "digest-mismatch", "The call is not the one that was shown"),
-        (Self::CallIdTaken, StatusCode::CONFLICT, "call-id-taken", "A call id was submitted before with another call"),
-        (Self::NotSettled, StatusCode::CONFLICT, "not-settled", "The turn has not ended yet"),
-        (Self::LinkUsed, StatusCode::CONFLICT, "link-used", "The link was used before"),
-        (Self::TooLarge, StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body or a part of it is too large"),
-        (
-            Self::UnsupportedMediaType,
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported-media-type",
-            "The body must be JSON",
-        ),
-        (
-            Self::UnknownHost,
-            StatusCode::MISDIRECTED_REQUEST,
-            "unknown-host",
-            "The server does not answer under this name",
-        ),
-        (Self::Invalid, StatusCode::UNPROCESSABLE_ENTITY, "invalid", "The request is well-formed and not valid"),
-        (
-            Self::PluginRefused,
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "plugin-refused",
-            "The plugin breaks rules for loading",
-        ),
-        (
-            Self::Busy,
-            StatusCode::TOO_MANY_REQUESTS,
-            "busy",
-            "The principal has as much at the host as it may have at once",
-        ),
-        (Self::TooSlow, StatusCode::REQUEST_TIMEOUT, "too-slow", "The body did not arrive in time"),
-        (Self::Fault, StatusCode::INTERNAL_SERVER_ERROR, "fault", "The host failed"),
-    ];
-
-    fn row(self) -> (StatusCode, &'static str, &'static str) {
-        let row = Self::TABLE.iter().find(|(code, ..)| *code == self);
-        row.map_or((StatusCode::INTERNAL_SERVER_ERROR, "fault", "The host failed"), |(_, status, name, title)| {
-            (*status, *name, *title)
-        })
-    }
-}
 
 /// A request that was not carried out.
 #[derive(Debug)]
@@ -96,15 +21,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        let (status, name, title) = code.row();
-        Self(Box::new(Problem {
-            kind: format!("/problems/{name}"),
-            title: title.to_owned(),
-            status: status.as_u16(),
-            detail: detail.into(),
-            code: name.to_owned(),
-            ..Problem::default()
-        }))
+        Self(Box::new(code.problem(detail)))
     }
 
     /// The same problem in other words.
@@ -115,7 +32,7 @@ impl Error {
 
     /// Something is wrong at places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
-        let told: Vec<String> = errors.iter().map(told).collect();
+        let told: Vec<String> = errors.iter().map(Pointed::to_string).collect();
         let mut error = Self::new(Code::Invalid, told.join("; "));
         error.0.errors = errors;
         error
@@ -165,10 +82,6 @@ impl Error {
     }
 }
 
-fn told(error: &Pointed) -> String {
-    if error.pointer.is_empty() { error.message.clone() } else { format!("{}: {}", error.pointer, error.message) }
-}
-
 impl Error {
     /// The problem as it leaves.
     pub(crate) fn into_problem(self) -> Problem {
@@ -190,6 +103,16 @@ impl IntoResponse for Error {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"toolgate\""));
         }
         response
+    }
+}
+
+impl From<api::Error> for Error {
+    fn from(error: api::Error) -> Self {
+        match error {
+            api::Error::BadJson(why) => Self::new(Code::BadJson, why),
+            api::Error::Invalid(places) => Self::invalid(places),
+            api::Error::Unwritable(why) => Self::fault(&why),
+        }
     }
 }
 
@@ -258,20 +181,6 @@ impl From<PutError> for Error {
                 error.0.findings = findings;
                 error
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_has_one_row_and_a_name_of_its_own() {
-        let names: std::collections::BTreeSet<_> = Code::TABLE.iter().map(|(_, _, name, _)| name).collect();
-        assert_eq!(names.len(), Code::TABLE.len());
-        for (code, status, name, _) in Code::TABLE {
-            assert_eq!((code.row().0, code.row().1), (status, name));
         }
     }
 }

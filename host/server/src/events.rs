@@ -3,6 +3,7 @@
 //! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can end a turn
 //! with many events at once, and a stream may break between any two of them.
 
+use api::json;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
@@ -20,10 +21,9 @@ use tokio::time::MissedTickBehavior;
 use crate::auth::Credential;
 use crate::error::Result;
 use crate::http::App;
-use crate::json;
 use crate::serve::Closing;
 use crate::visits::{Kind, Visit};
-use crate::wire::{Event, Suspension};
+use api::{Event, Suspension};
 
 /// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
 const EPHEMERAL: usize = 256;

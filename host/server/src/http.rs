@@ -14,6 +14,7 @@ pub(crate) mod suspensions;
 mod tools;
 mod turns;
 
+use api::json;
 use std::fmt::Display;
 use std::future::Future;
 use std::str::FromStr;
@@ -40,7 +41,7 @@ use crate::error::{Code, Error, Result};
 use crate::guesses::Guesses;
 use crate::metrics::{self, Meters};
 use crate::visits::{Kind, Visit, Visits};
-use crate::{cross_origin, guard, json, openapi};
+use crate::{cross_origin, guard, openapi};
 
 /// What every door holds.
 pub(crate) type App = Arc<State>;

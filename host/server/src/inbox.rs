@@ -1,5 +1,6 @@
 //! The stream of what waits, over all conversations: live, without replay. What it missed it says that it missed.
 
+use api::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use crate::error::Result;
 use crate::events::Open;
 use crate::http::{App, suspensions};
 use crate::serve::Closing;
-use crate::{json, wire};
 
 /// What is streamed, and to whom.
 pub(crate) struct Inbox {
@@ -68,15 +68,15 @@ impl Inbox {
     /// The next event. Safe to cancel, as what it awaits is.
     async fn next(is_ready: bool, follower: &mut InboxFollower, app: &App, by: &Principal) -> Result<sse::Event> {
         if !is_ready {
-            return named("pending.ready", &wire::Nothing {});
+            return named("pending.ready", &api::Nothing {});
         }
         match follower.next().await? {
             Waiting::Opened(item) => named("pending.opened", &suspensions::listed(&item, by, app)),
             Waiting::Changed(item) => named("pending.changed", &suspensions::listed(&item, by, app)),
             Waiting::Closed { row, by, link, at } => {
-                named("pending.closed", &wire::PendingClosed::new(&row, (&by, link), at))
+                named("pending.closed", &api::PendingClosed::new(&row, (&by, link), at))
             }
-            Waiting::Missed => named("pending.reset", &wire::Nothing {}),
+            Waiting::Missed => named("pending.reset", &api::Nothing {}),
         }
     }
 }

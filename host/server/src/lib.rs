@@ -1,21 +1,21 @@
-//! The HTTP door. The only crate that knows HTTP, public JSON and the formats of models' providers.
+//! The HTTP door. The only crate that knows HTTP.
 //!
 //! A request passes, from the outside in: headers that every answer carries (`guard`), counting (`metrics`), a net for
 //! panics, the names under which the server answers (`guard`), the origins of others' pages (`cross_origin`), and then its
 //! door in [`http`](self), one file per resource. A door knows its principal from the transport alone (`auth`): from a token,
-//! or from the cookie of a session that was opened with one (`sealed`). It parses the body once (`json`, `formats`), asks
-//! [`dispatch::Handle`], and writes what it answers as [`wire`] says. What goes wrong becomes a problem in `error`.
+//! or from the cookie of a session that was opened with one (`sealed`). It reads the body once (`body`, [`api`]), asks
+//! [`dispatch::Handle`], and writes what it answers as [`api`] says. What goes wrong becomes a problem in `error`.
 //!
 //! Deliberately absent: compression, TLS, and any text that is not JSON, save that pages which are made elsewhere may be
 //! served beside the API ([`router_with_pages`]).
 
 mod auth;
+mod body;
 mod cookies;
 mod cross_origin;
 mod doors;
 mod error;
 mod events;
-mod formats;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -23,14 +23,12 @@ mod guard;
 mod guesses;
 mod http;
 mod inbox;
-mod json;
 mod links;
 mod metrics;
 mod openapi;
 mod sealed;
 mod serve;
 mod visits;
-pub mod wire;
 
 pub use doors::{
     Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, SessionMark,

@@ -7,7 +7,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::{cookies, http, wire};
+use crate::{cookies, http};
 
 /// What the paragraphs at the doors do not say.
 const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `/openapi.json` and those that \
@@ -35,8 +35,8 @@ pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     components.add_security_scheme("token", bearer);
     let cookie = ApiKeyValue::new(cookies::SESSION);
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
-    let mut schemas = vec![(wire::Problem::name().into_owned(), wire::Problem::schema())];
-    wire::Problem::schemas(&mut schemas);
+    let mut schemas = vec![(api::Problem::name().into_owned(), api::Problem::schema())];
+    api::Problem::schemas(&mut schemas);
     components.schemas.extend(schemas);
     document.components = Some(components);
     let either = ["token", "session"].map(|scheme| SecurityRequirement::new(scheme, Vec::<String>::new()));
@@ -74,7 +74,7 @@ fn problems(operation: &mut Operation) {
         if let RefOr::T(response) = response
             && status.as_str() >= "400"
         {
-            let schema = Ref::from_schema_name(wire::Problem::name());
+            let schema = Ref::from_schema_name(api::Problem::name());
             let content = ContentBuilder::new().schema(Some(schema)).build();
             response.content.insert("application/problem+json".to_owned(), content);
         }

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
+use api::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
 use async_trait::async_trait;
 use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{Wanted, words};
 use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
-use server::wire::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
 use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
 
 use crate::config::DoorTable;

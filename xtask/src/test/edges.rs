@@ -62,6 +62,11 @@ const FORBIDDEN: [(&str, &[&str], &str); 12] = [
         "edges do not know each other, save that the registry runs the sandbox",
     ),
     (
+        "toolgate-api",
+        &["wasmtime", "sled", "axum", "hyper", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
+        "the API is types: who serves it and who reads it both depend on it",
+    ),
+    (
         "toolgate-server",
         &["wasmtime", "sled", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
         "edges do not know each other",

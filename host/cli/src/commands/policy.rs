@@ -9,7 +9,6 @@ use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Subject};
 use registry::Registry;
 use serde_json::value::RawValue;
-use server::wire;
 use toolgate::config::{Config, SecretValues};
 
 use super::Run;
@@ -110,9 +109,9 @@ fn object(text: &str, what: &str) -> Result<Json, Report> {
 }
 
 /// The explanation of a host.
-fn of_host(args: &Explain, arguments: &Json) -> Result<wire::Explanation, Report> {
+fn of_host(args: &Explain, arguments: &Json) -> Result<api::Explanation, Report> {
     let context = args.context.as_deref().map(|context| object(context, "the members of the context")).transpose()?;
-    let question = wire::Explain {
+    let question = api::Explain {
         tool: args.tool.to_string(),
         arguments: arguments.into(),
         caller: Some(args.caller.to_string()),
@@ -124,7 +123,7 @@ fn of_host(args: &Explain, arguments: &Json) -> Result<wire::Explanation, Report
 }
 
 /// The explanation from the configuration and the plugins' folder.
-fn of_folder(args: &Explain, arguments: Json) -> Result<wire::Explanation, Report> {
+fn of_folder(args: &Explain, arguments: Json) -> Result<api::Explanation, Report> {
     let mut config = Config::read(args.host.data.config.as_deref())?;
     // This sandbox runs one guest at a time.
     config.pool = NonZeroU32::new(4);
@@ -173,7 +172,7 @@ fn components(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn as_text(args: &Explain, explained: &wire::Explanation, terminal: &Terminal) -> String {
+fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) -> String {
     let mut lines = String::new();
     let width = explained.steps.iter().map(|step| text::line(&step.name).chars().count()).max().unwrap_or_default();
     for step in &explained.steps {
@@ -193,9 +192,9 @@ fn as_text(args: &Explain, explained: &wire::Explanation, terminal: &Terminal) -
         None => format!("no rule decides; the tool declares {}", word(&explained.declared)),
     };
     let (style, effect) = match explained.effective {
-        wire::Effect::Run => (Style::Good, "goes on without a person"),
-        wire::Effect::Ask => (Style::Open, "asks a person"),
-        wire::Effect::Deny => (Style::Bad, "is denied"),
+        api::Effect::Run => (Style::Good, "goes on without a person"),
+        api::Effect::Ask => (Style::Open, "asks a person"),
+        api::Effect::Deny => (Style::Bad, "is denied"),
     };
     let risk = explained.risk.as_deref().map(|risk| format!(", at risk {risk}")).unwrap_or_default();
     let effect = terminal.style(style, effect);
@@ -207,18 +206,18 @@ fn as_text(args: &Explain, explained: &wire::Explanation, terminal: &Terminal) -
     lines
 }
 
-fn rule(rule: wire::Rule) -> &'static str {
+fn rule(rule: api::Rule) -> &'static str {
     match rule {
-        wire::Rule::Allow => "allow",
-        wire::Rule::Ask => "ask",
-        wire::Rule::Deny => "deny",
+        api::Rule::Allow => "allow",
+        api::Rule::Ask => "ask",
+        api::Rule::Deny => "deny",
     }
 }
 
-fn word(approval: &wire::Approval) -> &'static str {
+fn word(approval: &api::Approval) -> &'static str {
     match approval {
-        wire::Approval::Auto => "auto",
-        wire::Approval::RequiresApproval => "requires-approval",
+        api::Approval::Auto => "auto",
+        api::Approval::RequiresApproval => "requires-approval",
     }
 }
 

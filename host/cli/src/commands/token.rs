@@ -119,7 +119,7 @@ impl Run for Token {
 fn line(holder: &Holder, json: bool, terminal: &Terminal) -> String {
     let roles: Vec<&str> = holder.roles.iter().map(|role| role.as_str()).collect();
     let conversation = holder.conversation.as_ref().map(ToString::to_string);
-    let at = server::wire::rfc3339(holder.created_at);
+    let at = api::rfc3339(holder.created_at);
     let groups: Vec<String> = holder.groups.iter().map(ToString::to_string).collect();
     if json {
         return json!({"name": holder.name.as_str(), "roles": roles, "groups": groups, "conversation": conversation, "created_at": at})

@@ -64,7 +64,7 @@ fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)
 #[utoipa::path(
     get, path = "/v1/audit", operation_id = "read_audit", tag = "audit", params(List),
     responses(
-        (status = 200, description = "A page, oldest first", body = wire::AuditPage),
+        (status = 200, description = "A page, oldest first", body = api::AuditPage),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -85,8 +85,8 @@ pub(crate) async fn list(
         action: either(("action", query.action), ("event", query.event))?,
     };
     let page = app.doors.handle.audit(&by, &filter, after, limit).await?;
-    let page = wire::AuditPage {
-        entries: page.entries.iter().map(wire::AuditEntry::from).collect(),
+    let page = api::AuditPage {
+        entries: page.entries.iter().map(api::AuditEntry::from).collect(),
         next: page.next.map(|next| next.0),
         head: page.head.into(),
     };
@@ -110,7 +110,7 @@ pub(crate) struct Chain {
 #[utoipa::path(
     get, path = "/v1/audit/chain", operation_id = "read_audit_chain", tag = "audit", params(Chain),
     responses(
-        (status = 200, description = "A page, oldest first", body = wire::AuditChain),
+        (status = 200, description = "A page, oldest first", body = api::AuditChain),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -124,6 +124,6 @@ pub(crate) async fn chain(
     let after = Position(query.after.unwrap_or(0));
     let (links, head) = app.doors.handle.audit_chain(&by, after, limit).await?;
     let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
-    let links = links.iter().map(wire::AuditLink::from).collect();
-    answer(StatusCode::OK, &wire::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
+    let links = links.iter().map(api::AuditLink::from).collect();
+    answer(StatusCode::OK, &api::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
 }

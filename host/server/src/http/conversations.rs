@@ -29,7 +29,7 @@ pub(crate) struct List {
 #[utoipa::path(
     get, path = "/v1/conversations", operation_id = "list_conversations", tag = "turns", params(List),
     responses(
-        (status = 200, description = "A page", body = wire::ConversationPage),
+        (status = 200, description = "A page", body = api::ConversationPage),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -37,6 +37,6 @@ pub(crate) struct List {
 pub(crate) async fn list(State(app): State<App>, By(by, _visit): By, Params(query): Params<List>) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
-    let conversations = seen.iter().map(wire::Conversation::from).collect();
-    answer(StatusCode::OK, &wire::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
+    let conversations = seen.iter().map(api::Conversation::from).collect();
+    answer(StatusCode::OK, &api::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
 }

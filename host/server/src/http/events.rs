@@ -77,7 +77,7 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/events", operation_id = "follow_conversation", tag = "events", params(InConversation, Follow),
     responses(
-        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
+        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a client without the role `client`"),
         (status = 404, description = "`not-found`: the conversation is somebody else's"),
@@ -125,7 +125,7 @@ pub(crate) async fn conversation(
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "follow_host", tag = "events", params(FollowHost),
     responses(
-        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = wire::Event),
+        (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )

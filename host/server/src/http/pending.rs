@@ -1,5 +1,7 @@
 //! `/v1/pending/…`: what waits, in numbers, live, and answered several at a time. The list itself is in `suspensions`.
 
+use crate::body;
+use api::json;
 use std::time::Duration;
 
 use axum::Extension;
@@ -19,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::events::Open;
 use crate::inbox::Inbox;
 use crate::serve::Closing;
-use crate::{json, wire};
 
 /// The most answers at a time.
 const ANSWERS: usize = 100;
@@ -38,7 +39,7 @@ pub(crate) struct Counted {
     tool: Option<String>,
     /// Only those of this kind.
     #[param(inline)]
-    kind: Option<wire::Kind>,
+    kind: Option<api::Kind>,
     /// Only those that this principal may answer now.
     #[serde(default)]
     #[param(required = false)]
@@ -51,7 +52,7 @@ pub(crate) struct Counted {
 #[utoipa::path(
     get, path = "/v1/pending/counts", operation_id = "count_pending", tag = "suspensions", params(Counted),
     responses(
-        (status = 200, description = "How many", body = wire::PendingCounts),
+        (status = 200, description = "How many", body = api::PendingCounts),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -70,8 +71,8 @@ pub(crate) async fn counts(
     };
     let open = app.doors.handle.count_open(&by, filter, query.mine).await?;
     let (approval, elicitation, client_exec) = (open.approvals, open.elicitations, open.client_execs);
-    let by_kind = wire::KindCounts { approval, elicitation, client_exec };
-    let counts = wire::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
+    let by_kind = api::KindCounts { approval, elicitation, client_exec };
+    let counts = api::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
     answer(StatusCode::OK, &counts)
 }
 
@@ -84,7 +85,7 @@ pub(crate) async fn counts(
 #[utoipa::path(
     get, path = "/v1/pending/events", operation_id = "follow_pending", tag = "events",
     responses(
-        (status = 200, description = "Events; `data` is a Suspension, of `pending.closed` a PendingClosed", content_type = "text/event-stream", body = wire::PendingClosed),
+        (status = 200, description = "Events; `data` is a Suspension, of `pending.closed` a PendingClosed", content_type = "text/event-stream", body = api::PendingClosed),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -109,9 +110,9 @@ pub(crate) async fn events(
 /// standing. The status is 200 even if none stands; each has its own.
 #[utoipa::path(
     post, path = "/v1/pending/resolve", operation_id = "resolve_several", tag = "suspensions",
-    request_body = wire::ResolveSeveral,
+    request_body = api::ResolveSeveral,
     responses(
-        (status = 200, description = "What became of each", body = wire::ResolvedSeveral),
+        (status = 200, description = "What became of each", body = api::ResolvedSeveral),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
@@ -128,8 +129,8 @@ pub(crate) async fn resolve(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let wire::ResolveSeveral { answers } = json::object(&body)?;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let api::ResolveSeveral { answers } = json::object(&body)?;
     if answers.is_empty() || answers.len() > ANSWERS {
         return Err(Error::invalid_at("/answers", format!("there are 1 to {ANSWERS} answers")));
     }
@@ -147,7 +148,7 @@ pub(crate) async fn resolve(
                 (problem.status, None, Some(problem))
             }
         };
-        resolved.push(wire::ResolvedOne { suspension, status, ok, problem });
+        resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
-    answer(StatusCode::OK, &wire::ResolvedSeveral { answers: resolved })
+    answer(StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
 }

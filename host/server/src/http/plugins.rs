@@ -1,5 +1,6 @@
 //! `/v1/plugins`: what is loaded, for the operator.
 
+use crate::body;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,7 +12,6 @@ use utoipa::IntoParams;
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::Admin;
 use crate::error::{Code, Error, Result};
-use crate::{json, wire};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -25,7 +25,7 @@ pub(crate) struct OnePlugin {
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "list_plugins", tag = "plugins",
     responses(
-        (status = 200, description = "Every plugin that is live or was refused", body = wire::PluginList),
+        (status = 200, description = "Every plugin that is live or was refused", body = api::PluginList),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -35,7 +35,7 @@ pub(crate) async fn list(
     _by: Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    answer(StatusCode::OK, &wire::PluginList { plugins: app.doors.plugins.list() })
+    answer(StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
 }
 
 /// Loads a plugin
@@ -46,7 +46,7 @@ pub(crate) async fn list(
     put, path = "/v1/plugins/{name}", operation_id = "put_plugin", tag = "plugins", params(OnePlugin),
     request_body(content = Vec<u8>, content_type = "application/wasm"),
     responses(
-        (status = 200, description = "The plugin, live", body = wire::PluginView),
+        (status = 200, description = "The plugin, live", body = api::PluginView),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the component did not arrive in time"),
@@ -62,7 +62,7 @@ pub(crate) async fn put(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.doors.settings;
-    let component = json::bytes(body, settings.component_bytes, settings.body).await?;
+    let component = body::bytes(body, settings.component_bytes, settings.body).await?;
     let plugins = app.doors.plugins.clone();
     let plugin = to_the_end(async move { plugins.put(name, component, by.id).await }).await??;
     answer(StatusCode::OK, &plugin)
@@ -74,7 +74,7 @@ pub(crate) async fn put(
 #[utoipa::path(
     delete, path = "/v1/plugins/{name}", operation_id = "remove_plugin", tag = "plugins", params(OnePlugin),
     responses(
-        (status = 200, description = "It is no longer live", body = wire::Removed),
+        (status = 200, description = "It is no longer live", body = api::Removed),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`"),
@@ -88,7 +88,7 @@ pub(crate) async fn remove(
 ) -> Result<Response> {
     let (plugins, removed) = (app.doors.plugins.clone(), name.to_string());
     if to_the_end(async move { plugins.remove(name, by.id).await }).await?? {
-        answer(StatusCode::OK, &wire::Removed { removed })
+        answer(StatusCode::OK, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
     }

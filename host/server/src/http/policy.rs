@@ -1,5 +1,7 @@
 //! `/v1/policy/explain`: what the rules and policies would say of a call, without making it.
 
+use crate::body;
+use api::json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,7 +12,6 @@ use domain::{ConversationId, Json, PrincipalId};
 use super::{App, NoParams, Params, answer};
 use crate::auth::Admin;
 use crate::error::{Code, Error, Result};
-use crate::{json, wire};
 
 /// The conversation of a call that is in none.
 const NOWHERE: &str = "explain";
@@ -21,9 +22,9 @@ const NOWHERE: &str = "explain";
 /// tool's declaration. Nothing is called, asked or written down.
 #[utoipa::path(
     post, path = "/v1/policy/explain", operation_id = "explain_policy", tag = "policy",
-    request_body = wire::Explain,
+    request_body = api::Explain,
     responses(
-        (status = 200, description = "What would become of it", body = wire::Explanation),
+        (status = 200, description = "What would become of it", body = api::Explanation),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`: there is no such tool"),
@@ -41,8 +42,8 @@ pub(crate) async fn explain(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let asked: wire::Explain = json::object(&body)?;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let asked: api::Explain = json::object(&body)?;
     let live = app.doors.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
     let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", text::quoted(&asked.tool, 64)));
     let live = live.ok_or_else(unknown)?;
@@ -59,9 +60,9 @@ pub(crate) async fn explain(
     };
     let explained = app.doors.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();
-    answer(StatusCode::OK, &wire::Explanation { invalid, ..explained })
+    answer(StatusCode::OK, &api::Explanation { invalid, ..explained })
 }
 
-fn object(pointer: &str, value: wire::Verbatim) -> Result<Json> {
+fn object(pointer: &str, value: api::Verbatim) -> Result<Json> {
     if value.0.as_str().starts_with('{') { Ok(value.0) } else { Err(Error::invalid_at(pointer, "expected an object")) }
 }

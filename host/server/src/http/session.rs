@@ -1,5 +1,7 @@
 //! `/v1/session` and links: how a person's browser comes by a session.
 
+use crate::body;
+use api::json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -9,12 +11,12 @@ use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
+use crate::cookies;
 use crate::doors::NotEnded;
 use crate::error::{Code, Error, Result};
 use crate::links::{Links, NoLink};
 use crate::sealed::{Pass, Purpose};
 use crate::visits::Kind;
-use crate::{cookies, json, wire};
 
 /// How long a session lasts that was opened with a token.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
@@ -34,9 +36,9 @@ const BODY: usize = 4 << 10;
 /// cookie other than GET and HEAD carry the `csrf` of the answer in the header `x-toolgate-csrf`.
 #[utoipa::path(
     post, path = "/v1/session", operation_id = "log_in", tag = "session", security(()),
-    request_body = wire::LogIn,
+    request_body = api::LogIn,
     responses(
-        (status = 200, description = "Who it is; with `set-cookie`", body = wire::Session),
+        (status = 200, description = "Who it is; with `set-cookie`", body = api::Session),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: the token is not known here"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
@@ -55,7 +57,7 @@ pub(crate) async fn log_in(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let wire::LogIn { token } = read(&app, &headers, body).await?;
+    let api::LogIn { token } = read(&app, &headers, body).await?;
     let now = app.doors.handle.now();
     app.guesses.attempt(peer, now)?;
     let by = app.doors.auth.principal(&token);
@@ -71,7 +73,7 @@ pub(crate) async fn log_in(
 #[utoipa::path(
     get, path = "/v1/session", operation_id = "read_session", tag = "session",
     responses(
-        (status = 200, description = "Who it is", body = wire::Session),
+        (status = 200, description = "Who it is", body = api::Session),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
     )
@@ -88,7 +90,7 @@ pub(crate) async fn read_session(
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    answer(StatusCode::OK, &wire::Session { link, ..told(&app, &asking.by, Some(pass)) })
+    answer(StatusCode::OK, &api::Session { link, ..told(&app, &asking.by, Some(pass)) })
 }
 
 /// Logs out
@@ -97,7 +99,7 @@ pub(crate) async fn read_session(
 #[utoipa::path(
     delete, path = "/v1/session", operation_id = "log_out", tag = "session",
     responses(
-        (status = 200, description = "It has ended", body = wire::LoggedOut),
+        (status = 200, description = "It has ended", body = api::LoggedOut),
         (status = 400, description = "`bad-request`: a bearer token asks, which is no session"),
         (status = 403, description = "`not-allowed`: without the right `x-toolgate-csrf`, or a page of another site asks"),
     )
@@ -118,7 +120,7 @@ pub(crate) async fn log_out(
         let ended = ended.clone();
         to_the_end(async move { ended.end(pass.mark(), now).await }).await??;
     }
-    let mut response = answer(StatusCode::OK, &wire::LoggedOut { ok: true })?;
+    let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
     Ok(response)
 }
@@ -129,9 +131,9 @@ pub(crate) async fn log_out(
 /// Sending it to the right person is up to whoever asks for it.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/links", operation_id = "make_link", tag = "session", params(OneSuspension),
-    request_body = wire::MakeLink,
+    request_body = api::MakeLink,
     responses(
-        (status = 200, description = "The link; nobody can look it up again", body = wire::Link),
+        (status = 200, description = "The link; nobody can look it up again", body = api::Link),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`; a hundred links to one suspension are made and no more"),
         (status = 404, description = "`not-found`"),
@@ -151,8 +153,8 @@ pub(crate) async fn make_link(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, BODY, settings.body).await?;
-    let wire::MakeLink { principal, ttl_ms } = json::object(&body)?;
+    let body = body::text(&headers, body, BODY, settings.body).await?;
+    let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
     let principal: PrincipalId =
         principal.parse().map_err(|error: domain::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
     let item = super::suspensions::found(&app, &by, suspension.0).await?;
@@ -168,7 +170,7 @@ pub(crate) async fn make_link(
         NoLink::Time => Error::invalid_at("/ttl_ms", error.to_string()),
         NoLink::Unknown(_) | NoLink::NoApprover(_) => Error::invalid_at("/principal", error.to_string()),
     })?;
-    let link = wire::Link { url: link.path, expires_at: wire::rfc3339(link.expires) };
+    let link = api::Link { url: link.path, expires_at: api::rfc3339(link.expires) };
     answer(StatusCode::OK, &link)
 }
 
@@ -179,9 +181,9 @@ pub(crate) async fn make_link(
 /// programs that scan mail do that.
 #[utoipa::path(
     post, path = "/v1/session/link", operation_id = "use_link", tag = "session", security(()),
-    request_body = wire::UseLink,
+    request_body = api::UseLink,
     responses(
-        (status = 200, description = "Who it is, and `only` which suspension; with `set-cookie`", body = wire::Session),
+        (status = 200, description = "Who it is, and `only` which suspension; with `set-cookie`", body = api::Session),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: the link was not made here, has expired, or was revoked with its token"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
@@ -201,7 +203,7 @@ pub(crate) async fn use_link(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let wire::UseLink { link } = read(&app, &headers, body).await?;
+    let api::UseLink { link } = read(&app, &headers, body).await?;
     let now = app.doors.handle.now();
     app.guesses.attempt(peer, now)?;
     let wrong = || Error::new(Code::Unauthorized, "the link does not count, or counts no more; ask for another");
@@ -252,29 +254,29 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     if !headers.contains_key(header::CONTENT_TYPE) {
         return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
     }
-    json::object(&json::text(headers, body, BODY, app.doors.settings.log_in_body).await?)
+    json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)
 }
 
-fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> wire::Session {
-    wire::Session {
+fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
+    api::Session {
         principal: by.id.to_string(),
         roles: by.roles.iter().map(|role| role.as_str().to_owned()).collect(),
         groups: by.groups.iter().map(ToString::to_string).collect(),
         conversation: by.conversation.as_ref().map(ToString::to_string),
         csrf: pass.map(|pass| pass.csrf(&app.doors.sessions.key)),
-        expires_at: pass.map(|pass| wire::rfc3339(pass.expires)),
+        expires_at: pass.map(|pass| api::rfc3339(pass.expires)),
         only: pass.and_then(|pass| pass.only).map(|only| only.to_string()),
         link: None,
     }
 }
 
 /// What a link opened beside the session of a log-in.
-fn by_link(app: &App, pass: &Pass) -> Option<wire::LinkSession> {
-    Some(wire::LinkSession {
+fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
+    Some(api::LinkSession {
         principal: app.doors.auth.holder(pass.token)?.id.to_string(),
         only: pass.only?.to_string(),
         csrf: pass.csrf(&app.doors.sessions.key),
-        expires_at: wire::rfc3339(pass.expires),
+        expires_at: api::rfc3339(pass.expires),
     })
 }
 

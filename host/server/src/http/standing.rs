@@ -35,7 +35,7 @@ pub(crate) struct One {
 #[utoipa::path(
     get, path = "/v1/standing-approvals", operation_id = "list_standing_approvals", tag = "suspensions", params(Which),
     responses(
-        (status = 200, description = "Some of them, and where the next begin", body = wire::StandingApprovals),
+        (status = 200, description = "Some of them, and where the next begin", body = api::StandingApprovals),
         (status = 400, description = "`bad-request`"),
     )
 )]
@@ -47,8 +47,8 @@ pub(crate) async fn list(
     let handle = &app.doors.handle;
     let (rows, next) = handle.standing_approvals(&by, after.map(|after| after.0)).await?;
     let now = handle.now();
-    let standing_approvals = rows.iter().map(|row| wire::StandingApproval::new(row, now)).collect();
-    answer(StatusCode::OK, &wire::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
+    let standing_approvals = rows.iter().map(|row| api::StandingApproval::new(row, now)).collect();
+    answer(StatusCode::OK, &api::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
 }
 
 /// Takes a standing approval back
@@ -57,7 +57,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     delete, path = "/v1/standing-approvals/{standing}", operation_id = "revoke_standing_approval", tag = "suspensions", params(One),
     responses(
-        (status = 200, description = "As it is now", body = wire::StandingApproval),
+        (status = 200, description = "As it is now", body = api::StandingApproval),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: somebody else gave it"),
         (status = 404, description = "`not-found`"),
@@ -71,5 +71,5 @@ pub(crate) async fn revoke(
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
     let row = to_the_end(async move { handle.revoke(&by, standing.0).await }).await??;
-    answer(StatusCode::OK, &wire::StandingApproval::new(&row, app.doors.handle.now()))
+    answer(StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
 }

@@ -1,5 +1,7 @@
 //! `/v1/pending` and `/v1/suspensions/{suspension}`: what waits for somebody, and the answers.
 
+use crate::body;
+use api::json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -13,7 +15,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Asking, By};
 use crate::error::{Code, Error, Result};
-use crate::{json, wire};
 
 /// A page in which more than this is to be shown to people ends early.
 const SHOWN_BYTES: usize = 4 << 20;
@@ -53,7 +54,7 @@ pub(crate) struct Pending {
     tool: Option<String>,
     /// Only those of this kind.
     #[param(inline)]
-    kind: Option<wire::Kind>,
+    kind: Option<api::Kind>,
     /// Only those that wait (if absent), only those that ended, or all.
     #[serde(default)]
     #[param(inline, required = false)]
@@ -84,7 +85,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
     responses(
-        (status = 200, description = "A page", body = wire::PendingPage),
+        (status = 200, description = "A page", body = api::PendingPage),
         (status = 400, description = "`bad-request`"),
     )
 )]
@@ -112,12 +113,12 @@ pub(crate) async fn pending(
 }
 
 /// A suspension as it is listed, for who asks.
-pub(crate) fn listed(item: &PendingItem, by: &Principal, app: &App) -> wire::Suspension {
-    wire::Suspension::for_principal(item, by, app.doors.handle.own_calls())
+pub(crate) fn listed(item: &PendingItem, by: &Principal, app: &App) -> api::Suspension {
+    api::Suspension::for_principal(item, by, app.doors.handle.own_calls())
 }
 
 /// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
-fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> wire::PendingPage {
+fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
         let suspension = listed(item, by, app);
@@ -125,17 +126,17 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
         suspensions.push(suspension);
         if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
             let next = suspensions.last().map(|last| last.suspension.clone());
-            return wire::PendingPage { suspensions, next };
+            return api::PendingPage { suspensions, next };
         }
     }
-    wire::PendingPage { suspensions, next }
+    api::PendingPage { suspensions, next }
 }
 
 /// Reads a suspension
 #[utoipa::path(
     get, path = "/v1/suspensions/{suspension}", operation_id = "read_suspension", tag = "suspensions", params(OneSuspension),
     responses(
-        (status = 200, description = "The suspension, open or ended", body = wire::Suspension),
+        (status = 200, description = "The suspension, open or ended", body = api::Suspension),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a link to another one"),
         (status = 404, description = "`not-found`"),
@@ -150,8 +151,8 @@ pub(crate) async fn read(
     asking.may_open(suspension.0)?;
     let item = found(&app, &asking.by, suspension.0).await?;
     let deliveries = app.doors.handle.deliveries(&asking.by, suspension.0).await?;
-    let deliveries = deliveries.iter().map(wire::Delivery::from).collect();
-    answer(StatusCode::OK, &wire::Suspension { deliveries, ..listed(&item, &asking.by, &app) })
+    let deliveries = deliveries.iter().map(api::Delivery::from).collect();
+    answer(StatusCode::OK, &api::Suspension { deliveries, ..listed(&item, &asking.by, &app) })
 }
 
 /// One suspension. To one who answers, a question that does not exist is stale; to one who reads, it is not there.
@@ -168,9 +169,9 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
 /// stands; the same one again by the same principal is `ok` with `replayed`. A refused answer changes nothing.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/resolve", operation_id = "resolve_suspension", tag = "suspensions", params(OneSuspension),
-    request_body = wire::Resolve,
+    request_body = api::Resolve,
     responses(
-        (status = 200, description = "The answer stands", body = wire::Resolved),
+        (status = 200, description = "The answer stands", body = api::Resolved),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
@@ -190,8 +191,8 @@ pub(crate) async fn resolve(
 ) -> Result<Response> {
     asking.may_open(suspension.0)?;
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let given: wire::Resolve = json::object(&body)?;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let given: api::Resolve = json::object(&body)?;
     if asking.only().is_some() && given.standing.is_some() {
         let why = "a link answers its suspension and allows nothing beyond that; log in to let an approval stand";
         return Err(Error::new(Code::NotAllowed, why));
@@ -204,14 +205,14 @@ pub(super) async fn resolve_one(
     app: &App,
     by: &Principal,
     suspension: SuspensionId,
-    given: wire::Resolve,
-) -> Result<wire::Resolved> {
+    given: api::Resolve,
+) -> Result<api::Resolved> {
     let given = given.answer(suspension)?;
     let (handle, by) = (app.doors.handle.clone(), by.clone());
     let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
-    Ok(wire::Resolved { ok: true, replayed, suspension: suspension.to_string(), state, votes_missing })
+    Ok(api::Resolved { ok: true, replayed, suspension: suspension.to_string(), state, votes_missing })
 }
 
 /// Hands an approval on
@@ -220,9 +221,9 @@ pub(super) async fn resolve_one(
 /// longer. Where every approver may answer anyway there is nothing to hand on.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/delegate", operation_id = "delegate_suspension", tag = "suspensions", params(OneSuspension),
-    request_body = wire::Delegate,
+    request_body = api::Delegate,
     responses(
-        (status = 200, description = "It was handed on", body = wire::Delegated),
+        (status = 200, description = "It was handed on", body = api::Delegated),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
@@ -242,12 +243,12 @@ pub(crate) async fn delegate(
 ) -> Result<Response> {
     asking.may_open(suspension.0)?;
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let wire::Delegate { to, comment } = json::object(&body)?;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let api::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
     let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
     let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
     to_the_end(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
-    answer(StatusCode::OK, &wire::Delegated { ok: true, suspension: suspension.0.to_string(), to })
+    answer(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

@@ -9,8 +9,8 @@ use utoipa::IntoParams;
 use super::{App, Params, verbatim};
 use crate::auth::By;
 use crate::error::Result;
-use crate::formats::{self, ToolFormat};
 use crate::wire;
+use api::formats::{self, ToolFormat};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -29,7 +29,7 @@ pub(crate) struct List {
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
-        (status = 200, description = "The tools", body = wire::ToolsInForm, headers(
+        (status = 200, description = "The tools", body = api::ToolsInForm, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the form leaves out, separated by commas")
         )),
         (status = 400, description = "`bad-request`"),

@@ -1,5 +1,7 @@
 //! `/v1/conversations/{conversation}/turns`: submitting, reading and cancelling turns.
 
+use crate::body;
+use api::json;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -13,9 +15,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end, verbatim};
 use crate::auth::By;
 use crate::error::{Code, Error, Result};
-use crate::formats::{self, Own, TurnFormat};
 use crate::serve::Closing;
-use crate::{json, wire};
+use api::formats::{self, Own, TurnFormat};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -87,7 +88,7 @@ pub(crate) struct Submit {
     context: Option<String>,
     /// For bodies in a provider's form: what a denial does to the other calls.
     #[param(inline)]
-    rejection: Option<wire::Rejection>,
+    rejection: Option<api::Rejection>,
     /// For bodies in a provider's form: not to be written down as long as nothing of it waits.
     ephemeral: Option<bool>,
 }
@@ -103,11 +104,11 @@ pub(crate) struct Submit {
 /// instead of 201. When the answer comes, the turn is on disk.
 #[utoipa::path(
     post, path = "/v1/conversations/{conversation}/turns", operation_id = "submit_turn", tag = "turns", params(InConversation, Submit),
-    request_body(content = wire::Submit, description = "Or a model's answer in its provider's form."),
+    request_body(content = api::Submit, description = "Or a model's answer in its provider's form."),
     responses(
-        (status = 201, description = "The turn, new", body = wire::TurnInForm),
-        (status = 200, description = "The turn, recorded before", body = wire::TurnInForm),
-        (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = wire::Turn),
+        (status = 201, description = "The turn, new", body = api::TurnInForm),
+        (status = 200, description = "The turn, recorded before", body = api::TurnInForm),
+        (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = api::Turn),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: the conversation is somebody else's"),
@@ -128,7 +129,7 @@ pub(crate) async fn submit(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.doors.settings;
-    let body = json::text(&headers, body, settings.turn_bytes, settings.body).await?;
+    let body = body::text(&headers, body, settings.turn_bytes, settings.body).await?;
     let request = request(&app, conversation.0, &query, &body)?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
@@ -227,7 +228,7 @@ async fn waited(
 /// Says in the headers, too, which turn it is and how it stands: providers' forms have no place for it, and an aborted
 /// turn is not to be handed to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
-    let state = wire::TurnState::from(&turn.state).as_str();
+    let state = api::TurnState::from(&turn.state).as_str();
     let id = HeaderValue::try_from(turn.id.to_string()).ok();
     let headers = response.headers_mut();
     headers.insert(HeaderName::from_static("toolgate-turn-state"), HeaderValue::from_static(state));
@@ -242,7 +243,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
-        (status = 200, description = "The turn, or what it gives back to the model", body = wire::Turn),
+        (status = 200, description = "The turn, or what it gives back to the model", body = api::Turn),
         (status = 400, description = "`bad-request`"),
         (status = 404, description = "`not-found`"),
         (status = 409, description = "`not-settled`: in a provider's form a turn can be read once it has ended"),
@@ -271,7 +272,7 @@ pub(crate) async fn read(
 #[utoipa::path(
     post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", operation_id = "cancel_turn", tag = "turns", params(OneTurn),
     responses(
-        (status = 200, description = "The turn as it is now", body = wire::Turn),
+        (status = 200, description = "The turn as it is now", body = api::Turn),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
@@ -285,5 +286,5 @@ pub(crate) async fn cancel(
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
     let turn = to_the_end(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
-    answer(StatusCode::OK, &wire::Turn::from(&turn))
+    answer(StatusCode::OK, &api::Turn::from(&turn))
 }

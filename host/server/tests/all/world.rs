@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use api::{Explanation, FindingView, PluginState, PluginView};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -14,7 +15,6 @@ use domain::{ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
-use toolgate_server::wire::{self, Explanation, FindingView, PluginState, PluginView};
 use toolgate_server::{
     Authenticate, Doors, EndedSessions, ExplainPolicy, Links, NotEnded, PluginFault, Plugins, PutError, SessionMark,
     Sessions, Settings, SigningKey,
@@ -131,13 +131,13 @@ impl Plugins for Bytewise {
 impl ExplainPolicy for Bytewise {
     async fn explain(&self, question: Question) -> Explanation {
         Explanation {
-            rule: wire::Rule::Ask,
+            rule: api::Rule::Ask,
             by: Some(format!("the rule about {}", question.caller)),
             reason: question.context.map(|context| context.to_string()),
             risk: Some("high".into()),
             needs: Vec::new(),
-            declared: wire::Approval::Auto,
-            effective: wire::Effect::Ask,
+            declared: api::Approval::Auto,
+            effective: api::Effect::Ask,
             steps: Vec::new(),
             invalid: Vec::new(),
         }

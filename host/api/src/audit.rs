@@ -4,7 +4,7 @@ use dispatch::ports::{Head, Link};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Verbatim, rfc3339};
+use crate::{Verbatim, rfc3339};
 
 /// A page of the audit.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -1,4 +1,6 @@
-//! The public JSON: one type for each shape that enters or leaves, and nothing that decides.
+//! The public JSON API: one type for each shape that enters or leaves, the formats of models' providers ([`formats`]), and
+//! how a body is read ([`json`]). The server writes these types and the commands read them. Nothing here decides, and nothing
+//! knows HTTP.
 //!
 //! Times are RFC 3339 texts in UTC with milliseconds. Requests refuse unknown members; answers may grow, so whoever reads
 //! them ignores what it does not know. Arguments, results and schemas are embedded verbatim and never re-encoded.
@@ -7,8 +9,11 @@ mod approval;
 mod audit;
 mod conversation;
 mod delivery;
+mod error;
 mod event;
+pub mod formats;
 mod forms;
+pub mod json;
 mod pending;
 mod plugin;
 mod policy;
@@ -28,6 +33,7 @@ pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
+pub use error::{Error, Result};
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};
 pub use pending::{
@@ -35,7 +41,7 @@ pub use pending::{
 };
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
-pub use problem::{Pointed, Problem};
+pub use problem::{Pointed, Problem, ProblemCode};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{
@@ -47,7 +53,7 @@ pub use suspension::{
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn};
 pub use verbatim::Verbatim;
-pub(crate) use verbatim::present;
+use verbatim::present;
 pub use words::{Approval, Executor, Kind, Outcome, PromptBy, Rejection, Risk, Rule, Status, TurnState};
 
 /// How whoever did something came, where that was by a link.

@@ -5,8 +5,7 @@ use domain::Json;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::json;
-use crate::wire::Verbatim;
+use crate::{Verbatim, json};
 
 #[derive(Serialize)]
 struct List<'a> {

@@ -4,7 +4,7 @@ use domain::TurnState as State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
+use crate::{
     Approval, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339,
 };
 

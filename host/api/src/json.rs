@@ -2,63 +2,23 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::{HeaderMap, header};
-use domain::{Json, Span};
-use http_body_util::BodyExt as _;
+use domain::Json;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, Serialize};
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// How deep JSON may be nested. Parsers on the way stop at 128, and an answer adds a few levels around what was sent.
 const DEPTH: usize = 96;
 
-/// How many bytes of a body buy it one millisecond more: 16 KiB a second.
-const SLOWEST: usize = 16;
-
-/// Reads a body of at most so many bytes, which arrives in time: a body that only trickles in is not waited for.
-pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
-    let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
-    }
-    let begun = tokio::time::Instant::now();
-    let mut received = Vec::new();
-    loop {
-        let earned = (received.len() / SLOWEST) as u64;
-        let until = begun + Duration::from_millis(patience.millis().saturating_add(earned));
-        let frame = tokio::time::timeout_at(until, body.frame()).await;
-        let too_slow = |_| Error::new(Code::TooSlow, "the body did not arrive in time; send it at once, and faster");
-        let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
-        let broken = |_| Error::new(Code::BadRequest, "the body did not arrive whole");
-        let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
-        if received.len() + more.len() > limit {
-            return Err(too_large());
-        }
-        received.extend_from_slice(&more);
-    }
-}
-
-/// Reads a JSON body of at most so many bytes.
-pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
-    let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
-    if let Some(declared) = declared {
-        let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        if essence != "application/json" && !essence.ends_with("+json") {
-            let detail = "send the body with `content-type: application/json` (curl: `--json`)";
-            return Err(Error::new(Code::UnsupportedMediaType, detail));
-        }
-    }
-    bytes(body, limit, patience).await
-}
-
 /// Parses a JSON body. Every body is an object: a parser would also take the members of one in an array, in their order.
-pub(crate) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+///
+/// # Errors
+/// [`Error::BadJson`] and [`Error::Invalid`].
+pub fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     check(body)?;
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Error::invalid_at("", "the body is a JSON object"));
@@ -67,7 +27,10 @@ pub(crate) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
 }
 
 /// Parses JSON that was within a body.
-pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+///
+/// # Errors
+/// [`Error::BadJson`] and [`Error::Invalid`].
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     check(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -77,25 +40,30 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
 }
 
 fn check(body: &[u8]) -> Result<()> {
-    let refused = |error: serde_json::Error| Error::new(Code::BadJson, error.to_string());
+    let refused = |error: serde_json::Error| Error::BadJson(error.to_string());
     let mut json = serde_json::Deserializer::from_slice(body);
     Strict { left: DEPTH }.deserialize(&mut json).map_err(refused)?;
     json.end().map_err(refused)
 }
 
 /// A JSON text that came as a string within JSON, as models' arguments do. `None` where it is not one that this host takes.
-pub(crate) fn embedded(text: &str) -> Option<Json> {
+#[must_use]
+pub fn embedded(text: &str) -> Option<Json> {
     check(text.as_bytes()).ok().map(|()| Json::new(text.trim()))
 }
 
 /// A text as a JSON string.
-pub(crate) fn string(text: &str) -> Json {
+#[must_use]
+pub fn string(text: &str) -> Json {
     Json::new(serde_json::Value::from(text).to_string())
 }
 
 /// A value as a JSON text.
-pub(crate) fn write<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::fault(&error))
+///
+/// # Errors
+/// [`Error::Unwritable`].
+pub fn write<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Unwritable(error.to_string()))
 }
 
 fn sentence(error: &serde_json::Error) -> String {

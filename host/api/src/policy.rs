@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Approval, Rule, Verbatim};
+use crate::{Approval, Rule, Verbatim};
 
 /// A call to be explained.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::turn::trusted;
-use super::{
+use crate::{
     Approval, Content, Delegation, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim,
     Vote, rfc3339,
 };

@@ -4,7 +4,7 @@ use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{ToolList, Turn};
+use crate::{ToolList, Turn};
 
 /// A turn, or what it gives back to the model in the form of the model's provider.
 pub struct TurnInForm;

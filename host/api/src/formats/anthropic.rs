@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 use super::origin::{Origin, addressed_to, undeclared};
 use super::{Expected, call_id, cut_off, expected};
 use crate::error::{Error, Result};
-use crate::json;
-use crate::wire::Verbatim;
+use crate::{Verbatim, json};
 
 /// How the ids of calls begin that Anthropic carries out itself.
 pub(super) const PROVIDER_CALL: &str = "srvtoolu_";

@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
-use crate::json;
-use crate::wire::Verbatim;
+use crate::{Verbatim, json};
 
 #[derive(Serialize)]
 struct Tool<'a> {

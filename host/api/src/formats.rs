@@ -1,8 +1,8 @@
-//! The formats of models' providers, in both directions: what tools there are, what a model asked for, and what it gets
-//! back. One file per provider; each reads and writes that provider's documented JSON and nothing else.
+//! The formats of models' providers, in both directions: the list of tools, the calls of a model's answer, and their
+//! results. One file per provider; each reads and writes that provider's documented JSON and nothing else.
 //!
-//! A model's answer can be submitted as it came. What it says about calls is taken; everything else of it (texts, usage,
-//! reasoning) is ignored, as these formats grow without notice.
+//! A model's answer can be submitted as it came. Its calls are read; everything else (texts, usage, reasoning) is ignored,
+//! because these formats grow without notice. Calls that are addressed to another executor never run.
 
 mod anthropic;
 mod mcp;
@@ -21,13 +21,12 @@ use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
-use crate::json;
-use crate::wire::Rejection;
+use crate::{Content, Rejection, json};
 
 /// In which form tools are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ToolFormat {
+pub enum ToolFormat {
     /// Everything that is known of them.
     #[default]
     Toolgate,
@@ -44,7 +43,7 @@ pub(crate) enum ToolFormat {
 /// In which form a turn is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum TurnFormat {
+pub enum TurnFormat {
     /// The turn with everything that is known of it.
     #[default]
     Toolgate,
@@ -56,15 +55,19 @@ pub(crate) enum TurnFormat {
     Anthropic,
 }
 
-/// Tools in some format, as a JSON text.
-pub(crate) struct Listed {
-    pub(crate) text: String,
-    /// The provider tools, where the format leaves them out: the provider offers them itself.
-    pub(crate) left_out: Vec<String>,
+/// Tools in a format.
+pub struct Listed {
+    /// The list, as a JSON text.
+    pub text: String,
+    /// The names of provider tools, where the format leaves them out: the provider offers them itself.
+    pub left_out: Vec<String>,
 }
 
 /// The live tools in a format. Schemas are the plugins' own texts.
-pub(crate) fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
+///
+/// # Errors
+/// [`Error::Unwritable`].
+pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
     if format == ToolFormat::Toolgate {
         return Ok(Listed { text: toolgate::tools(tools)?, left_out: Vec::new() });
     }
@@ -81,9 +84,12 @@ pub(crate) fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Liste
     Ok(Listed { text, left_out })
 }
 
-/// What an ended turn gives back to the model. Calls that the provider carried out are not among it: the provider has
-/// their results, and refuses to be told them.
-pub(crate) fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
+/// The results of an ended turn, as the model's provider takes them. Calls that the provider carried out are left out: the
+/// provider has their results and refuses to get them again.
+///
+/// # Errors
+/// [`Error::Unwritable`].
+pub fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
     match format {
         TurnFormat::Toolgate => toolgate::turn(turn, replayed, ephemeral),
         TurnFormat::Openai => openai::chat::results(turn),
@@ -112,7 +118,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
             None => origin.kind == Some(Kind::Hosted) || call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
-            let content = crate::wire::Content::from(outcome);
+            let content = Content::from(outcome);
             expected.push(Expected { call, origin, content: json::write(&content)?, ok: content.ok });
         }
     }
@@ -130,20 +136,25 @@ fn cut_off(pointer: impl Into<String>, reason: &str) -> Error {
 }
 
 /// A submitted body.
-pub(crate) struct Submitted {
-    pub(crate) calls: Vec<CallRequest>,
-    /// What toolgate's own form says beside the calls. The other forms have no place for it.
-    pub(crate) own: Option<Own>,
+pub struct Submitted {
+    /// The calls, in their order.
+    pub calls: Vec<CallRequest>,
+    /// The other members of toolgate's own form. The providers' formats have no place for them.
+    pub own: Option<Own>,
 }
 
-/// What a body in toolgate's own form says beside the calls.
-pub(crate) struct Own {
-    pub(crate) context: Option<Json>,
-    pub(crate) rejection: Option<Rejection>,
-    pub(crate) ephemeral: bool,
+/// The members of a body in toolgate's own form beside the calls.
+#[derive(Default)]
+pub struct Own {
+    /// A JSON value for tools and people.
+    pub context: Option<Json>,
+    /// What a denial does to the other calls.
+    pub rejection: Option<Rejection>,
+    /// Whether the turn is written down only if something of it waits.
+    pub ephemeral: bool,
 }
 
-/// The members by which the forms are told apart.
+/// The members by which the formats are told apart.
 #[derive(Deserialize)]
 struct Shape {
     calls: Option<IgnoredAny>,
@@ -154,9 +165,12 @@ struct Shape {
     role: Option<IgnoredAny>,
 }
 
-/// Reads a submitted body, whichever of the forms it has. `is_provider` says whether a live tool of this name is carried
-/// out by the provider.
-pub(crate) fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
+/// Reads a submitted body in any of the formats. `is_provider` says whether a live tool of this name is carried out by the
+/// provider.
+///
+/// # Errors
+/// [`Error::BadJson`] and [`Error::Invalid`].
+pub fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
     let shape: Shape = json::object(body)?;
     let calls = match shape {
         Shape { calls: Some(_), .. } => return toolgate::submitted(body),
@@ -175,7 +189,7 @@ pub(crate) fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Resu
     Ok(Submitted { calls, own: None })
 }
 
-/// A call id at a place of the body.
+/// Parses a call id at a place of the body.
 fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
     text.parse().map_err(|error: domain::InvalidId| Error::invalid_at(pointer(), error.to_string()))
 }

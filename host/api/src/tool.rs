@@ -4,7 +4,7 @@ use dispatch::ports::LiveTool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Approval, Editable, Executor, OnExpiry, Rule, Verbatim};
+use crate::{Approval, Editable, Executor, OnExpiry, Rule, Verbatim};
 
 /// Every live tool.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

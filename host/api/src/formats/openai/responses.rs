@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::formats::origin::{Kind, Origin, addressed_to, bounded, undeclared};
 use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
-use crate::json;
-use crate::wire::Verbatim;
+use crate::{Verbatim, json};
 
 #[derive(Serialize)]
 struct Tool<'a> {

@@ -1,4 +1,4 @@
-//! Toolgate's own form: the types of [`crate::wire`].
+//! Toolgate's own form: the types of this crate.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use domain::Turn;
 
 use super::{Own, Submitted, call_id};
 use crate::error::{Error, Result};
-use crate::{json, wire};
+use crate::json;
 
 pub(super) fn tools(tools: &[Arc<LiveTool>]) -> Result<String> {
-    let tools = tools.iter().map(|live| wire::Tool::from(live.as_ref())).collect();
-    json::write(&wire::ToolList { tools })
+    let tools = tools.iter().map(|live| crate::Tool::from(live.as_ref())).collect();
+    json::write(&crate::ToolList { tools })
 }
 
 pub(super) fn turn(turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
-    json::write(&wire::Turn { replayed, ephemeral, ..turn.into() })
+    json::write(&crate::Turn { replayed, ephemeral, ..turn.into() })
 }
 
 pub(super) fn submitted(body: &[u8]) -> Result<Submitted> {
-    let submit: wire::Submit = json::parse(body)?;
+    let submit: crate::Submit = json::parse(body)?;
     let calls =
         submit.calls.into_iter().enumerate().map(|(index, call)| request(index, call)).collect::<Result<_>>()?;
     let own = Own {
@@ -31,7 +31,7 @@ pub(super) fn submitted(body: &[u8]) -> Result<Submitted> {
     Ok(Submitted { calls, own: Some(own) })
 }
 
-fn request(index: usize, call: wire::SubmitCall) -> Result<CallRequest> {
+fn request(index: usize, call: crate::SubmitCall) -> Result<CallRequest> {
     let id = call_id(&call.id, || format!("/calls/{index}/id"))?;
     let result = match (call.result, call.error) {
         (None, None) => None,

@@ -6,8 +6,7 @@ use domain::{Call, Failure, FailureCode, Json, Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::json;
-use crate::wire::Verbatim;
+use crate::{Verbatim, json};
 
 /// A recorded hosted item is at most so many bytes. A larger one is replaced by its size.
 const MAX_HOSTED_BYTES: usize = 64 << 10;

@@ -5,7 +5,7 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Problem, Resolve, Resolved, StandingTerms, Verbatim, present, rfc3339};
+use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, present, rfc3339};
 
 /// How many suspensions wait.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -48,7 +48,7 @@ pub struct PendingClosed {
 }
 
 impl PendingClosed {
-    pub(crate) fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp) -> Self {
+    pub fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp) -> Self {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
@@ -99,7 +99,7 @@ pub struct ResolveOne {
 
 impl ResolveOne {
     /// To which suspension, and the answer.
-    pub(crate) fn split(self) -> (String, Resolve) {
+    pub fn split(self) -> (String, Resolve) {
         let Self { suspension, decision, data, arguments, comment, expect_digest, standing } = self;
         (suspension, Resolve { decision, data, arguments, comment, expect_digest, standing })
     }

@@ -4,7 +4,7 @@ use dispatch::PendingItem;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Verbatim, rfc3339};
+use crate::{Verbatim, rfc3339};
 
 /// Something that an approval needs: so many of these people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

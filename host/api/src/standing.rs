@@ -4,8 +4,8 @@ use domain::{Pin, Span, StandingRow, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Verbatim, rfc3339};
 use crate::error::{Error, Result};
+use crate::{Verbatim, rfc3339};
 
 /// The most that may be allowed beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

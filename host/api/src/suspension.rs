@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
 use super::standing::{StandingBounds, StandingTerms};
-use super::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
+use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
 
 /// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
 ///
@@ -240,7 +240,7 @@ impl Resolve {
     ///
     /// # Errors
     /// Where a member is not of its form.
-    pub(crate) fn answer(self, suspension: domain::SuspensionId) -> Result<dispatch::Answer> {
+    pub fn answer(self, suspension: domain::SuspensionId) -> Result<dispatch::Answer> {
         let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
         Ok(dispatch::Answer {
             suspension,
@@ -344,7 +344,7 @@ impl Suspension {
 
     /// The same with what people are shown.
     #[must_use]
-    pub(crate) fn for_people(self) -> Self {
+    pub fn for_people(self) -> Self {
         let display = Display {
             prompt: self.prompt.as_deref().map(|prompt| text::lines(prompt).into_owned()),
             arguments: text::json_line(self.arguments.0.as_str()),
@@ -359,14 +359,14 @@ impl Suspension {
 
 impl Suspension {
     /// How many bytes of it are there for people alone.
-    pub(crate) fn shown_bytes(&self) -> usize {
+    pub fn shown_bytes(&self) -> usize {
         let votes = self.votes.iter().filter_map(|vote| vote.display.as_ref());
         self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>()
     }
 
     /// An item of a list for a principal, with what it is to them.
     #[must_use]
-    pub(crate) fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
+    pub fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
         let you = You::new(item, by, own_calls);
         Self { you: Some(you), ..Self::from(item) }.for_people()
     }

@@ -1,0 +1,214 @@
+//! Problems: how a request that was not carried out is answered (RFC 9457).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::FindingView;
+
+/// The kinds of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemCode {
+    /// The path, the query or a header is wrong.
+    BadRequest,
+    /// The body is not JSON that this host takes.
+    BadJson,
+    /// A valid token or session is needed.
+    Unauthorized,
+    /// This principal may not do this.
+    NotAllowed,
+    /// There is no such thing, or it is not yours to see.
+    NotFound,
+    /// The path has no such method.
+    MethodNotAllowed,
+    /// The question is no longer open.
+    Stale,
+    /// The call is not the one that was shown.
+    DigestMismatch,
+    /// A call id was submitted before with another call.
+    CallIdTaken,
+    /// The turn has not ended yet.
+    NotSettled,
+    /// The link was used before.
+    LinkUsed,
+    /// The body or a part of it is too large.
+    TooLarge,
+    /// The body must be JSON.
+    UnsupportedMediaType,
+    /// The server does not answer under this name.
+    UnknownHost,
+    /// The request is well-formed and not valid.
+    Invalid,
+    /// The plugin breaks rules for loading.
+    PluginRefused,
+    /// The body did not arrive in time.
+    TooSlow,
+    /// The principal has as much at the host as it may have at once.
+    Busy,
+    /// The host failed.
+    Fault,
+}
+
+impl ProblemCode {
+    /// Every code with its status, its name in JSON and what it means.
+    const TABLE: [(Self, u16, &'static str, &'static str); 19] = [
+        (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
+        (Self::BadJson, 400, "bad-json", "The body is not JSON that this host takes"),
+        (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
+        (Self::NotAllowed, 403, "not-allowed", "This principal may not do this"),
+        (Self::NotFound, 404, "not-found", "There is no such thing, or it is not yours to see"),
+        (Self::MethodNotAllowed, 405, "method-not-allowed", "The path has no such method"),
+        (Self::Stale, 409, "stale", "The question is no longer open"),
+        (Self::DigestMismatch, 409, "digest-mismatch", "The call is not the one that was shown"),
+        (Self::CallIdTaken, 409, "call-id-taken", "A call id was submitted before with another call"),
+        (Self::NotSettled, 409, "not-settled", "The turn has not ended yet"),
+        (Self::LinkUsed, 409, "link-used", "The link was used before"),
+        (Self::TooLarge, 413, "too-large", "The body or a part of it is too large"),
+        (Self::UnsupportedMediaType, 415, "unsupported-media-type", "The body must be JSON"),
+        (Self::UnknownHost, 421, "unknown-host", "The server does not answer under this name"),
+        (Self::Invalid, 422, "invalid", "The request is well-formed and not valid"),
+        (Self::PluginRefused, 422, "plugin-refused", "The plugin breaks rules for loading"),
+        (Self::Busy, 429, "busy", "The principal has as much at the host as it may have at once"),
+        (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
+        (Self::Fault, 500, "fault", "The host failed"),
+    ];
+
+    fn row(self) -> (u16, &'static str, &'static str) {
+        let row = Self::TABLE.iter().find(|(code, ..)| *code == self);
+        row.map_or((500, "fault", "The host failed"), |(_, status, name, title)| (*status, *name, *title))
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        self.row().0
+    }
+
+    /// The stable name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The code of this name. `None` where a newer host has a code that this version does not know.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|(_, _, known, _)| *known == name).map(|(code, ..)| *code)
+    }
+
+    /// A problem of this code, with a sentence about what was wrong this time.
+    pub fn problem(self, detail: impl Into<String>) -> Problem {
+        let (status, name, title) = self.row();
+        Problem {
+            kind: format!("/problems/{name}"),
+            title: title.to_owned(),
+            status,
+            detail: detail.into(),
+            code: name.to_owned(),
+            ..Problem::default()
+        }
+    }
+}
+
+/// Why a request was not carried out. Nothing of it happened. `code` is stable; the sentences are not.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// `/problems/` and the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the code means, the same every time.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What was wrong this time, and what to do about it. What it quotes is escaped: it can be shown as it is.
+    pub detail: String,
+    /// The stable name of the problem.
+    pub code: String,
+    /// Where in the body something is wrong (`invalid`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Pointed>,
+    /// How the question ended (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Who ended it (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When (`stale`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What the digest is (`digest-mismatch`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The call id that is taken (`call-id-taken`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Everything that is wrong with the plugin (`plugin-refused`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingView>,
+    /// After how many seconds it is worth while to try again (`busy`); the header `retry-after` says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+    /// What to look for in the host's log (`fault`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+impl Problem {
+    /// Escapes the sentences, which quote what callers, models and plugins wrote. The other members are exact.
+    pub fn for_people(&mut self) {
+        let escape = |sentence: &mut String| *sentence = text::line(sentence).into_owned();
+        escape(&mut self.detail);
+        self.errors.iter_mut().for_each(|error| escape(&mut error.message));
+        self.findings.iter_mut().for_each(|finding| {
+            escape(&mut finding.message);
+            escape(&mut finding.remedy);
+        });
+    }
+}
+
+/// Something that is wrong at one place of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pointed {
+    /// JSON Pointer (RFC 6901) into the body; empty for the whole.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Pointed {
+    /// What is wrong at a place.
+    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Pointed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pointer.as_str() {
+            "" => f.write_str(&self.message),
+            pointer => write!(f, "{pointer}: {}", self.message),
+        }
+    }
+}
+
+impl From<&domain::Violation> for Pointed {
+    fn from(violation: &domain::Violation) -> Self {
+        Self::new(&violation.pointer, &violation.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_row_and_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = ProblemCode::TABLE.iter().map(|(_, _, name, _)| name).collect();
+        assert_eq!(names.len(), ProblemCode::TABLE.len());
+        for (code, status, name, _) in ProblemCode::TABLE {
+            assert_eq!((code.status(), code.as_str()), (status, name));
+            assert_eq!(ProblemCode::named(name), Some(code));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Reading the body of a request: bounded in size and in time.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::http::{HeaderMap, header};
+use domain::Span;
+use http_body_util::BodyExt as _;
+
+use crate::error::{Code, Error, Result};
+
+/// How many bytes of a body buy it one millisecond more: 16 KiB a second.
+const SLOWEST: usize = 16;
+
+/// Reads a body of at most so many bytes, which arrives in time: a body that only trickles in is not waited for.
+pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
+    let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    let begun = tokio::time::Instant::now();
+    let mut received = Vec::new();
+    loop {
+        let earned = (received.len() / SLOWEST) as u64;
+        let until = begun + Duration::from_millis(patience.millis().saturating_add(earned));
+        let frame = tokio::time::timeout_at(until, body.frame()).await;
+        let too_slow = |_| Error::new(Code::TooSlow, "the body did not arrive in time; send it at once, and faster");
+        let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
+        let broken = |_| Error::new(Code::BadRequest, "the body did not arrive whole");
+        let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
+        if received.len() + more.len() > limit {
+            return Err(too_large());
+        }
+        received.extend_from_slice(&more);
+    }
+}
+
+/// Reads a JSON body of at most so many bytes.
+pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
+    let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    if let Some(declared) = declared {
+        let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if essence != "application/json" && !essence.ends_with("+json") {
+            let detail = "send the body with `content-type: application/json` (curl: `--json`)";
+            return Err(Error::new(Code::UnsupportedMediaType, detail));
+        }
+    }
+    bytes(body, limit, patience).await
+}
