@@ -2,7 +2,7 @@
 //! where it would end up in logs.
 //!
 //! Programs send `authorization: Bearer <token>`. Browsers, which must not keep a token where a script could read it, log in
-//! with one once and send the cookie of a session from then on ([`crate::sealed`] makes it). A browser sends its cookies
+//! with one once and send the cookie of a session from then on ([`crate::signed`] makes it). A browser sends its cookies
 //! whoever's page it is that asks, so a cookie alone changes nothing: a request other than GET and HEAD also carries the
 //! header `x-toolgate-csrf`, whose value only a page of this host can read, and none is taken that the browser says comes
 //! from another site or port. Where there is an `authorization` header, the cookie is not looked at.
@@ -20,20 +20,20 @@ use domain::{LinkId, Principal, Role, SuspensionId};
 
 use crate::cookies;
 use crate::error::{Code, Error, Result};
-use crate::guesses;
+use crate::login_throttle;
 use crate::http::{App, State};
-use crate::sealed::{Pass, Purpose};
-use crate::visits::{Kind, Visit};
+use crate::signed::{Pass, Purpose};
+use crate::in_flight::{Kind, InFlightRequest};
 
 /// The header with what a page of this host knows of its session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";
 
 /// An authenticated principal, and its request as one of those that it may have at once. A door that takes one answers 401
 /// to everybody else, and 403 to whoever came by a link, before it reads a body.
-pub(crate) struct By(pub(crate) Principal, pub(crate) Visit);
+pub(crate) struct By(pub(crate) Principal, pub(crate) InFlightRequest);
 
 /// An authenticated principal with the role `admin`.
-pub(crate) struct Admin(pub(crate) Principal, pub(crate) Visit);
+pub(crate) struct Admin(pub(crate) Principal, pub(crate) InFlightRequest);
 
 /// An authenticated principal with what it is known by, for the doors that are open to whoever came by a link, too: they
 /// look at [`Asking::only`].
@@ -42,7 +42,7 @@ pub(crate) struct Asking {
     pub(crate) by: Principal,
     /// Known by what.
     pub(crate) credential: Credential,
-    visit: Visit,
+    in_flight: InFlightRequest,
 }
 
 /// What a principal is known by.
@@ -55,7 +55,7 @@ pub(crate) enum Credential {
 }
 
 /// From where a request comes, if the server was told.
-pub(crate) struct FromPeer(pub(crate) Option<guesses::Peer>);
+pub(crate) struct FromPeer(pub(crate) Option<login_throttle::Peer>);
 
 impl Credential {
     /// What a request carries, if it is of the right form.
@@ -256,8 +256,8 @@ impl FromRequestParts<App> for Asking {
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
-        let visit = app.visit(&by, Kind::Request)?;
-        Ok(Self { by, credential, visit })
+        let in_flight = app.begin(&by, Kind::Request)?;
+        Ok(Self { by, credential, in_flight })
     }
 }
 
@@ -269,7 +269,7 @@ impl FromRequestParts<App> for By {
         if asking.only().is_some() {
             return Err(beyond_the_link());
         }
-        Ok(Self(asking.by, asking.visit))
+        Ok(Self(asking.by, asking.in_flight))
     }
 }
 
@@ -277,11 +277,11 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let By(principal, visit) = By::from_request_parts(parts, app).await?;
+        let By(principal, in_flight) = By::from_request_parts(parts, app).await?;
         if !principal.roles.has(Role::Admin) {
             return Err(Error::new(Code::NotAllowed, "only a principal with the role admin may do this"));
         }
-        Ok(Self(principal, visit))
+        Ok(Self(principal, in_flight))
     }
 }
 
@@ -289,6 +289,6 @@ impl FromRequestParts<App> for FromPeer {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> std::result::Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get::<guesses::Peer>().copied()))
+        Ok(Self(parts.extensions.get::<login_throttle::Peer>().copied()))
     }
 }

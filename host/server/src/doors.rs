@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
-use crate::sealed::SigningKey;
+use crate::signed::SigningKey;
 use api::{Explanation, FindingView, PluginView};
 
 /// Everything that the server reaches.

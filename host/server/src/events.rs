@@ -22,7 +22,7 @@ use crate::auth::Credential;
 use crate::error::Result;
 use crate::http::App;
 use crate::serve::Closing;
-use crate::visits::{Kind, Visit};
+use crate::in_flight::{Kind, InFlightRequest};
 use api::{Event, Suspension};
 
 /// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
@@ -122,15 +122,15 @@ impl Waiting {
 }
 
 /// One of the streams that a principal may have, open for as long as this lives.
-pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] Visit);
+pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] InFlightRequest);
 
 impl Open {
     /// # Errors
     /// `busy` when the principal, or the host, has as many as it may.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let visit = app.visit(by, Kind::Stream)?;
+        let in_flight = app.begin(by, Kind::Stream)?;
         app.meters.stream_opened();
-        Ok(Self(Arc::clone(app), visit))
+        Ok(Self(Arc::clone(app), in_flight))
     }
 
     pub(crate) fn app(&self) -> &App {

@@ -38,9 +38,9 @@ use utoipa_axum::routes;
 
 use crate::doors::Doors;
 use crate::error::{Code, Error, Result};
-use crate::guesses::Guesses;
+use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
-use crate::visits::{Kind, Visit, Visits};
+use crate::in_flight::{Kind, InFlightRequest, InFlight};
 use crate::{cross_origin, guard, openapi};
 
 /// What every door holds.
@@ -50,15 +50,15 @@ pub(crate) type App = Arc<State>;
 pub(crate) struct State {
     pub(crate) doors: Doors,
     pub(crate) meters: Meters,
-    pub(crate) visits: Arc<Visits>,
-    pub(crate) guesses: Guesses,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) login_throttle: LoginThrottle,
     pub(crate) document: String,
 }
 
 impl State {
     /// One more request or stream of a principal, unless it has as many as it may.
-    pub(crate) fn visit(&self, principal: &Principal, kind: Kind) -> Result<Visit> {
-        let opened = self.visits.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
+    pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
+        let opened = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
         opened.inspect_err(|_| self.meters.refused(kind))
     }
 }
@@ -105,9 +105,9 @@ pub fn router(doors: Doors) -> Router {
 pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default();
-    let visits = Visits::new(doors.settings.event_streams);
+    let in_flight = InFlight::new(doors.settings.event_streams);
     let others = cross_origin::layer(&doors.settings.origins);
-    let app = Arc::new(State { doors, meters: Meters::new(), visits, guesses: Guesses::default(), document });
+    let app = Arc::new(State { doors, meters: Meters::new(), in_flight, login_throttle: LoginThrottle::default(), document });
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"),
     );

@@ -3,7 +3,7 @@
 //! A request passes, from the outside in: headers that every answer carries (`guard`), counting (`metrics`), a net for
 //! panics, the names under which the server answers (`guard`), the origins of others' pages (`cross_origin`), and then its
 //! door in [`http`](self), one file per resource. A door knows its principal from the transport alone (`auth`): from a token,
-//! or from the cookie of a session that was opened with one (`sealed`). It reads the body once (`body`, [`api`]), asks
+//! or from the cookie of a session that was opened with one (`signed`). It reads the body once (`body`, [`api`]), asks
 //! [`dispatch::Handle`], and writes what it answers as [`api`] says. What goes wrong becomes a problem in `error`.
 //!
 //! Deliberately absent: compression, TLS, and any text that is not JSON, save that pages which are made elsewhere may be
@@ -20,15 +20,15 @@ mod events;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
-mod guesses;
+mod login_throttle;
 mod http;
 mod inbox;
 mod links;
 mod metrics;
 mod openapi;
-mod sealed;
+mod signed;
 mod serve;
-mod visits;
+mod in_flight;
 
 pub use doors::{
     Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, SessionMark,
@@ -37,5 +37,5 @@ pub use doors::{
 pub use http::{router, router_with_pages};
 pub use links::{Link, Links, NoLink};
 pub use openapi::document;
-pub use sealed::SigningKey;
+pub use signed::SigningKey;
 pub use serve::{Connections, serve};

@@ -7,7 +7,7 @@ use dispatch::{Handle, WantedLink};
 use domain::{LinkId, Principal, PrincipalId, Role, Span, SuspensionId, Timestamp};
 
 use crate::doors::Authenticate;
-use crate::sealed::{Pass, Purpose, SigningKey};
+use crate::signed::{Pass, Purpose, SigningKey};
 
 /// The longest that a link may count.
 pub(crate) const LONGEST: Span = Span::from_secs(7 * 24 * 60 * 60);
@@ -107,7 +107,7 @@ impl Links {
         let wanted = WantedLink { id, suspension, to: to.clone(), webhook, expires_at };
         let Some(expires) = self.handle.make_link(by, wanted).await? else { return Ok(None) };
         let pass = Pass { id: id.bits(), token, expires, only: Some(suspension) };
-        Ok(Some(Link { path: format!("/link/{}", pass.seal(&self.key, Purpose::Link)), expires }))
+        Ok(Some(Link { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
     }
 
     /// What a link says, if it counts, and for whom it speaks. A path or an address that ends in the link is taken for it.

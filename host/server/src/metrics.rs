@@ -8,7 +8,7 @@ use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
 use crate::http::App;
-use crate::visits::Kind;
+use crate::in_flight::Kind;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 

@@ -1,7 +1,7 @@
 //! Serving a listener until it is told to stop. Connections are bounded in number; what a client keeps waiting is bounded in
 //! time, and makes room for others before that when the host is full.
 
-mod room;
+mod slots;
 mod socket;
 
 use std::convert::Infallible;
@@ -18,14 +18,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use room::{Answering, Room, Seat};
+use slots::{Answering, Slots, Slot};
 use socket::{Arriving, Leaving, Socket};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
-use crate::guesses::Peer;
+use crate::login_throttle::Peer;
 
 /// How long requests that are being answered may still take.
 const GRACE: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ pub async fn serve(
     let (close, closing) = watch::channel(false);
     let closing = Closing(closing);
     let router = router.layer(Extension(closing.clone()));
-    let room = Room::new(bounds.most, bounds.most_per_peer);
+    let slots = Slots::new(bounds.most, bounds.most_per_peer);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -114,22 +114,22 @@ pub async fn serve(
             Err(error) if is_the_clients(&error) => continue,
             Err(error) => {
                 tracing::error!(%error, "a connection could not be accepted");
-                room.make();
+                slots.evict();
                 if tokio::time::timeout(REST, &mut shutdown).await.is_ok() {
                     break;
                 }
                 continue;
             }
         };
-        let seat = tokio::select! {
+        let slot = tokio::select! {
             () = &mut shutdown => break,
-            seat = room.seat(peer) => seat,
+            slot = slots.slot(peer) => slot,
         };
-        let Some(seat) = seat else {
+        let Some(slot) = slot else {
             tracing::debug!(peer = %peer.0, "a connection was closed: its peer has too many");
             continue;
         };
-        connections.spawn(connection((stream, peer), seat, router.clone(), bounds, closing.clone()));
+        connections.spawn(connection((stream, peer), slot, router.clone(), bounds, closing.clone()));
     }
     drop(listener);
     close.send_replace(true);
@@ -143,18 +143,18 @@ pub async fn serve(
 /// One connection, to its end.
 async fn connection(
     (stream, peer): (TcpStream, Peer),
-    seat: Seat,
+    slot: Slot,
     router: Router,
     bounds: Connections,
     mut closing: Closing,
 ) {
     let millis = |span: Span| Duration::from_millis(span.millis().max(1));
     let _ = stream.set_nodelay(true);
-    let seat = Arc::new(seat);
-    let socket = TokioIo::new(Socket::new(stream, seat.clone(), millis(bounds.stall)));
+    let slot = Arc::new(slot);
+    let socket = TokioIo::new(Socket::new(stream, slot.clone(), millis(bounds.stall)));
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let answering = Answering::new(seat.clone());
-        let mut request = request.map(|body| Body::new(Arriving::new(body, seat.clone())));
+        let answering = Answering::new(slot.clone());
+        let mut request = request.map(|body| Body::new(Arriving::new(body, slot.clone())));
         request.extensions_mut().insert(peer);
         let answer = router.clone().oneshot(request);
         async move {
@@ -169,7 +169,7 @@ async fn connection(
     let mut serving = pin!(http.serve_connection(socket, service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
-        () = seat.taken() => return,
+        () = slot.evicted() => return,
         () = closing.wait() => {
             serving.as_mut().graceful_shutdown();
             serving.await

@@ -71,7 +71,7 @@ fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Params(query): Params<List>,
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
@@ -117,7 +117,7 @@ pub(crate) struct Chain {
 )]
 pub(crate) async fn chain(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Params(query): Params<Chain>,
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;

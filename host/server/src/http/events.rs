@@ -85,7 +85,7 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 )]
 pub(crate) async fn conversation(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
     closing: Option<Extension<Closing>>,
@@ -132,7 +132,7 @@ pub(crate) async fn conversation(
 )]
 pub(crate) async fn host(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Params(query): Params<FollowHost>,
     closing: Option<Extension<Closing>>,
     uri: Uri,

@@ -59,7 +59,7 @@ pub(crate) struct Counted {
 )]
 pub(crate) async fn counts(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Params(query): Params<Counted>,
 ) -> Result<Response> {
     let filter = Filter {
@@ -123,7 +123,7 @@ pub(crate) async fn events(
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,

@@ -56,7 +56,7 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn put(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
     body: Body,
@@ -82,7 +82,7 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn remove(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {

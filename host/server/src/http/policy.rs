@@ -36,7 +36,7 @@ const NOWHERE: &str = "explain";
 )]
 pub(crate) async fn explain(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,

@@ -1,7 +1,7 @@
 //! `/v1/session` and links: how a person's browser comes by a session.
 
-use crate::body;
 use api::json;
+use crate::body;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -11,12 +11,12 @@ use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
-use crate::cookies;
 use crate::doors::NotEnded;
 use crate::error::{Code, Error, Result};
 use crate::links::{Links, NoLink};
-use crate::sealed::{Pass, Purpose};
-use crate::visits::Kind;
+use crate::signed::{Pass, Purpose};
+use crate::in_flight::Kind;
+use crate::cookies;
 
 /// How long a session lasts that was opened with a token.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
@@ -59,11 +59,11 @@ pub(crate) async fn log_in(
 ) -> Result<Response> {
     let api::LogIn { token } = read(&app, &headers, body).await?;
     let now = app.doors.handle.now();
-    app.guesses.attempt(peer, now)?;
+    app.login_throttle.attempt(peer, now)?;
     let by = app.doors.auth.principal(&token);
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "the token is not known here"))?;
-    app.guesses.right(peer);
-    let _visit = app.visit(&by, Kind::Request)?;
+    app.login_throttle.right(peer);
+    let _in_flight = app.begin(&by, Kind::Request)?;
     let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, false), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
@@ -146,7 +146,7 @@ pub(crate) async fn log_out(
 )]
 pub(crate) async fn make_link(
     State(app): State<App>,
-    Admin(by, _visit): Admin,
+    Admin(by, _in_flight): Admin,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
@@ -205,11 +205,11 @@ pub(crate) async fn use_link(
 ) -> Result<Response> {
     let api::UseLink { link } = read(&app, &headers, body).await?;
     let now = app.doors.handle.now();
-    app.guesses.attempt(peer, now)?;
+    app.login_throttle.attempt(peer, now)?;
     let wrong = || Error::new(Code::Unauthorized, "the link does not count, or counts no more; ask for another");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
-    app.guesses.right(peer);
-    let _visit = app.visit(&by, Kind::Request)?;
+    app.login_throttle.right(peer);
+    let _in_flight = app.begin(&by, Kind::Request)?;
     let (handle, name) = (app.doors.handle.clone(), by.id.clone());
     let used = to_the_end(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await }).await?;
     let used = used.map_err(|error| match error {
@@ -283,7 +283,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
     let mut response = answer(StatusCode::OK, &told(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
-    cookies::set(&mut response, name, &pass.seal(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
+    cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct One {
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Params(Which { after }): Params<Which>,
 ) -> Result<Response> {
     let handle = &app.doors.handle;
@@ -65,7 +65,7 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn revoke(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Segments(One { standing }): Segments<One>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {

@@ -91,7 +91,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 )]
 pub(crate) async fn pending(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Params(query): Params<Pending>,
 ) -> Result<Response> {
     let filter = Filter {

@@ -121,7 +121,7 @@ pub(crate) struct Submit {
 )]
 pub(crate) async fn submit(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Segments(InConversation { conversation }): Segments<InConversation>,
     Params(query): Params<Submit>,
     closing: Option<Extension<Closing>>,
@@ -251,7 +251,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(query): Params<Read>,
     closing: Option<Extension<Closing>>,
@@ -280,7 +280,7 @@ pub(crate) async fn read(
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,
-    By(by, _visit): By,
+    By(by, _in_flight): By,
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {

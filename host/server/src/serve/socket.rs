@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::room::{Answering, Seat};
+use super::slots::{Answering, Slot};
 
 /// The most bytes that are read and thrown away after a refusal: more than the largest component.
 const MOST_UNREAD: usize = 128 << 20;
@@ -23,7 +23,7 @@ const MOST_UNREAD: usize = 128 << 20;
 /// A socket with its client's patience.
 pub(super) struct Socket {
     stream: TcpStream,
-    seat: Arc<Seat>,
+    slot: Arc<Slot>,
     stall: Duration,
     /// Runs while the client is waited for.
     timer: Option<Pin<Box<Sleep>>>,
@@ -32,15 +32,15 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, seat: Arc<Seat>, stall: Duration) -> Self {
-        Self { stream, seat, stall, timer: None, unread: None }
+    pub(super) fn new(stream: TcpStream, slot: Arc<Slot>, stall: Duration) -> Self {
+        Self { stream, slot, stall, timer: None, unread: None }
     }
 
     /// Bounds how long the client is waited for.
     fn patient<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             if self.timer.take().is_some() {
-                self.seat.works();
+                self.slot.works();
             }
             return polled;
         }
@@ -52,7 +52,7 @@ impl Socket {
     fn impatient(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.timer.is_none() {
             // A client that is waited for is the first to make room.
-            self.seat.waits();
+            self.slot.waits();
         }
         #[expect(
             clippy::disallowed_methods,
@@ -111,7 +111,7 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.unread.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            let unread = self.seat.unread.load(Ordering::Acquire);
+            let unread = self.slot.unread.load(Ordering::Acquire);
             self.unread = Some(if unread { MOST_UNREAD } else { 0 });
         }
         if self.unread != Some(0) {
@@ -124,13 +124,13 @@ impl AsyncWrite for Socket {
 /// The body of a request, as it arrives.
 pub(super) struct Arriving {
     body: Incoming,
-    seat: Arc<Seat>,
+    slot: Arc<Slot>,
     ended: bool,
 }
 
 impl Arriving {
-    pub(super) fn new(body: Incoming, seat: Arc<Seat>) -> Self {
-        Self { body, seat, ended: false }
+    pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
+        Self { body, slot, ended: false }
     }
 }
 
@@ -143,10 +143,10 @@ impl HttpBody for Arriving {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
-            self.seat.waits_for_request();
+            self.slot.waits_for_request();
             return Poll::Pending;
         };
-        self.seat.works();
+        self.slot.works();
         self.ended |= frame.is_none();
         Poll::Ready(frame)
     }
@@ -163,7 +163,7 @@ impl HttpBody for Arriving {
 impl Drop for Arriving {
     fn drop(&mut self) {
         if !self.ended && !self.body.is_end_stream() {
-            self.seat.unread.store(true, Ordering::Release);
+            self.slot.unread.store(true, Ordering::Release);
         }
     }
 }

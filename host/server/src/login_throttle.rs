@@ -24,14 +24,14 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Who was wrong how often.
 #[derive(Default)]
-pub(crate) struct Guesses(Mutex<HashMap<IpAddr, Window>>);
+pub(crate) struct LoginThrottle(Mutex<HashMap<IpAddr, Window>>);
 
 struct Window {
     wrong: u32,
     since: Timestamp,
 }
 
-impl Guesses {
+impl LoginThrottle {
     /// Counts an attempt as a wrong one before it is looked at, so that attempts at once cannot all be the last.
     ///
     /// # Errors
@@ -90,44 +90,44 @@ mod tests {
 
     #[test]
     fn whoever_was_wrong_ten_times_waits_for_the_end_of_a_minute_and_nobody_else_does() {
-        let guesses = Guesses::default();
+        let login_throttle = LoginThrottle::default();
         let one = peer("192.0.2.1");
         for second in 0..10 {
-            assert!(guesses.attempt(one, at(second)).is_ok(), "{second}");
+            assert!(login_throttle.attempt(one, at(second)).is_ok(), "{second}");
         }
-        assert!(guesses.attempt(one, at(59)).is_err());
+        assert!(login_throttle.attempt(one, at(59)).is_err());
         for other in ["192.0.2.2", "2001:db8::1"] {
-            assert!(guesses.attempt(peer(other), at(59)).is_ok());
+            assert!(login_throttle.attempt(peer(other), at(59)).is_ok());
         }
-        assert!(guesses.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(), "the same address in another spelling");
-        assert!(guesses.attempt(one, at(60)).is_ok());
+        assert!(login_throttle.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(), "the same address in another spelling");
+        assert!(login_throttle.attempt(one, at(60)).is_ok());
     }
 
     #[test]
     fn who_is_right_is_not_counted_and_wipes_nothing_out() {
-        let guesses = Guesses::default();
+        let login_throttle = LoginThrottle::default();
         for _ in 0..9 {
-            guesses.attempt(None, at(0)).unwrap();
+            login_throttle.attempt(None, at(0)).unwrap();
         }
         for _ in 0..100 {
-            guesses.attempt(None, at(0)).unwrap();
-            guesses.right(None);
+            login_throttle.attempt(None, at(0)).unwrap();
+            login_throttle.right(None);
         }
-        guesses.attempt(None, at(0)).unwrap();
-        assert!(guesses.attempt(None, at(0)).is_err());
+        login_throttle.attempt(None, at(0)).unwrap();
+        assert!(login_throttle.attempt(None, at(0)).is_err());
     }
 
     #[test]
     fn a_customer_is_one_network_and_networks_in_mind_are_bounded() {
-        let guesses = Guesses::default();
+        let login_throttle = LoginThrottle::default();
         for low in 0..10 {
-            guesses.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();
+            login_throttle.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();
         }
-        assert!(guesses.attempt(peer("2001:db8::ffff:1"), at(1)).is_err());
+        assert!(login_throttle.attempt(peer("2001:db8::ffff:1"), at(1)).is_err());
         for other in 0..=u16::MAX {
-            guesses.attempt(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
+            login_throttle.attempt(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
         }
-        assert_eq!(guesses.0.lock().unwrap().len(), NETWORKS);
-        assert!(guesses.attempt(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
+        assert_eq!(login_throttle.0.lock().unwrap().len(), NETWORKS);
+        assert!(login_throttle.attempt(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
     }
 }

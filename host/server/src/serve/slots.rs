@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::guesses::{Peer, network};
+use crate::login_throttle::{Peer, network};
 
 /// The slots of a server.
-pub(super) struct Room {
+pub(super) struct Slots {
     most: usize,
     most_per_peer: usize,
     /// Rises with each event, so that a lower number is an earlier event.
     now: AtomicU64,
-    seats: Mutex<HashMap<u64, Arc<State>>>,
+    slots: Mutex<HashMap<u64, Arc<State>>>,
     /// A slot became free, or its connection began to wait for its client.
     changed: Notify,
 }
@@ -27,12 +27,12 @@ struct State {
     network: Option<IpAddr>,
     /// Since when it has waited for its client to send a request or to read an answer. Zero while the host is at work.
     idle: AtomicU64,
-    taken: Notify,
+    evicted: Notify,
 }
 
 /// The slot of one connection, for as long as this is held.
-pub(super) struct Seat {
-    room: Arc<Room>,
+pub(super) struct Slot {
+    slots: Arc<Slots>,
     number: u64,
     state: Arc<State>,
     /// Since when the client has owed the current request: since the connection was opened, or since the last answer. A client
@@ -45,28 +45,28 @@ pub(super) struct Seat {
 }
 
 /// A request is being answered for as long as this is held.
-pub(super) struct Answering(Arc<Seat>);
+pub(super) struct Answering(Arc<Slot>);
 
-impl Room {
+impl Slots {
     pub(super) fn new(most: usize, most_per_peer: usize) -> Arc<Self> {
         let (most, most_per_peer) = (most.max(1), most_per_peer.max(1));
-        Arc::new(Self { most, most_per_peer, now: AtomicU64::new(1), seats: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { most, most_per_peer, now: AtomicU64::new(1), slots: Mutex::default(), changed: Notify::new() })
     }
 
     /// A slot for a peer, as soon as there is one. `None` where the peer has as many as it may, and none of them waits for
     /// its client.
-    pub(super) async fn seat(self: &Arc<Self>, peer: Peer) -> Option<Seat> {
+    pub(super) async fn slot(self: &Arc<Self>, peer: Peer) -> Option<Slot> {
         let network = (!peer.0.to_canonical().is_loopback()).then(|| network(Some(peer)));
         if let Some(network) = network {
             let is_of = |state: &State| state.network == Some(network);
-            let count = self.seats().values().filter(|state| is_of(state)).count();
-            if count >= self.most_per_peer && !self.close_longest_waiting(is_of) {
+            let count = self.slots().values().filter(|state| is_of(state)).count();
+            if count >= self.most_per_peer && !self.evict_longest_waiting(is_of) {
                 return None;
             }
         }
         loop {
             let changed = self.changed.notified();
-            if self.seats().len() < self.most || self.make() {
+            if self.slots().len() < self.most || self.evict() {
                 return Some(self.take(network));
             }
             // Each connection is being answered, for no longer than its principal's quota and the clock allow.
@@ -74,26 +74,26 @@ impl Room {
         }
     }
 
-    fn take(self: &Arc<Self>, network: Option<IpAddr>) -> Seat {
+    fn take(self: &Arc<Self>, network: Option<IpAddr>) -> Slot {
         let number = self.tick();
-        let state = Arc::new(State { network, idle: AtomicU64::new(number), taken: Notify::new() });
-        self.seats().insert(number, state.clone());
+        let state = Arc::new(State { network, idle: AtomicU64::new(number), evicted: Notify::new() });
+        self.slots().insert(number, state.clone());
         let (answering, unread) = (AtomicBool::new(false), AtomicBool::new(false));
-        Seat { room: self.clone(), number, state, owed: AtomicU64::new(number), answering, unread }
+        Slot { slots: self.clone(), number, state, owed: AtomicU64::new(number), answering, unread }
     }
 
     /// Closes the connection that has waited longest for its client. Returns whether there was one.
-    pub(super) fn make(&self) -> bool {
-        self.close_longest_waiting(|_| true)
+    pub(super) fn evict(&self) -> bool {
+        self.evict_longest_waiting(|_| true)
     }
 
-    fn close_longest_waiting(&self, may_be: impl Fn(&State) -> bool) -> bool {
-        let mut seats = self.seats();
-        let waiting = seats.iter().filter(|(_, state)| may_be(state));
+    fn evict_longest_waiting(&self, may_be: impl Fn(&State) -> bool) -> bool {
+        let mut slots = self.slots();
+        let waiting = slots.iter().filter(|(_, state)| may_be(state));
         let waiting = waiting.map(|(number, state)| (state.idle.load(Ordering::Acquire), *number));
         let Some((_, number)) = waiting.filter(|(idle, _)| *idle > 0).min() else { return false };
-        if let Some(state) = seats.remove(&number) {
-            state.taken.notify_one();
+        if let Some(state) = slots.remove(&number) {
+            state.evicted.notify_one();
         }
         true
     }
@@ -102,20 +102,20 @@ impl Room {
         self.now.fetch_add(1, Ordering::AcqRel)
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<u64, Arc<State>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, HashMap<u64, Arc<State>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seat {
+impl Slot {
     /// Returns when the connection has to make room.
-    pub(super) async fn taken(&self) {
-        self.state.taken.notified().await;
+    pub(super) async fn evicted(&self) {
+        self.state.evicted.notified().await;
     }
 
     /// From now on the connection waits for its client to read.
     pub(super) fn waits(&self) {
-        self.waits_since(self.room.tick());
+        self.waits_since(self.slots.tick());
     }
 
     /// The connection waits for the rest of a request.
@@ -125,7 +125,7 @@ impl Seat {
 
     fn waits_since(&self, since: u64) {
         if self.state.idle.compare_exchange(0, since, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            self.room.changed.notify_waiters();
+            self.slots.changed.notify_waiters();
         }
     }
 
@@ -137,27 +137,27 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.room.seats().remove(&self.number);
-        self.room.changed.notify_waiters();
+        self.slots.slots().remove(&self.number);
+        self.slots.changed.notify_waiters();
     }
 }
 
 impl Answering {
-    pub(super) fn new(seat: Arc<Seat>) -> Self {
-        seat.answering.store(true, Ordering::Release);
-        seat.works();
-        Self(seat)
+    pub(super) fn new(slot: Arc<Slot>) -> Self {
+        slot.answering.store(true, Ordering::Release);
+        slot.works();
+        Self(slot)
     }
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        let seat = &self.0;
-        seat.answering.store(false, Ordering::Release);
-        seat.owed.store(seat.room.tick(), Ordering::Release);
-        seat.waits_for_request();
+        let slot = &self.0;
+        slot.answering.store(false, Ordering::Release);
+        slot.owed.store(slot.slots.tick(), Ordering::Release);
+        slot.waits_for_request();
     }
 }
 
@@ -169,72 +169,73 @@ mod tests {
 
     const LOCAL: &str = "127.0.0.1";
 
-    fn seat(room: &Arc<Room>, peer: &str) -> Option<Arc<Seat>> {
-        room.seat(Peer(peer.parse().unwrap())).now_or_never().unwrap().map(Arc::new)
+    fn slot(slots: &Arc<Slots>, peer: &str) -> Option<Arc<Slot>> {
+        slots.slot(Peer(peer.parse().unwrap())).now_or_never().unwrap().map(Arc::new)
     }
 
-    fn is_taken(seat: &Seat) -> bool {
-        seat.taken().now_or_never().is_some()
+    fn is_evicted(slot: &Slot) -> bool {
+        slot.evicted().now_or_never().is_some()
     }
 
     #[test]
     fn longest_waiting_connection_makes_room() {
-        let room = Room::new(3, 3);
-        let [first, second, third] = [(); 3].map(|()| seat(&room, LOCAL).unwrap());
+        let slots = Slots::new(3, 3);
+        let [first, second, third] = [(); 3].map(|()| slot(&slots, LOCAL).unwrap());
         let answering = Answering::new(first.clone());
-        let fourth = seat(&room, LOCAL).unwrap();
-        assert!(!is_taken(&first) && is_taken(&second) && !is_taken(&third));
+        let fourth = slot(&slots, LOCAL).unwrap();
+        assert!(!is_evicted(&first) && is_evicted(&second) && !is_evicted(&third));
         drop(second);
         // A connection whose answer ended has waited since then, and not since it came.
         drop(answering);
-        let fifth = seat(&room, LOCAL).unwrap();
-        assert!(!is_taken(&first) && is_taken(&third) && !is_taken(&fourth));
+        let fifth = slot(&slots, LOCAL).unwrap();
+        assert!(!is_evicted(&first) && is_evicted(&third) && !is_evicted(&fourth));
         drop(third);
-        let all = [&first, &fourth, &fifth].map(|seat| Answering::new(seat.clone()));
-        let mut waiting = Box::pin(room.seat(Peer(LOCAL.parse().unwrap())));
+        let all = [&first, &fourth, &fifth].map(|slot| Answering::new(slot.clone()));
+        let mut waiting = Box::pin(slots.slot(Peer(LOCAL.parse().unwrap())));
         assert!(waiting.as_mut().now_or_never().is_none(), "all are being answered");
         drop(all);
         assert!(waiting.now_or_never().is_some());
-        assert!(is_taken(&first));
+        assert!(is_evicted(&first));
     }
 
     #[test]
     fn connection_that_owes_a_body_makes_room() {
-        let room = Room::new(2, 2);
-        let [first, second] = [(); 2].map(|()| seat(&room, LOCAL).unwrap());
-        let answering = [&first, &second].map(|seat| Answering::new(seat.clone()));
+        let slots = Slots::new(2, 2);
+        let [first, second] = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());
+        let answering = [&first, &second].map(|slot| Answering::new(slot.clone()));
         second.waits_for_request();
         // Some of the body comes, and then nothing again: it has waited since it was opened.
         second.works();
         second.waits_for_request();
         first.waits();
-        let _third = seat(&room, LOCAL).unwrap();
-        assert!(!is_taken(&first) && is_taken(&second));
+        let _third = slot(&slots, LOCAL).unwrap();
+        assert!(!is_evicted(&first) && is_evicted(&second));
         drop(answering);
     }
 
     #[test]
     fn peer_at_its_bound_makes_room_for_itself() {
-        let room = Room::new(5, 2);
+        let slots = Slots::new(5, 2);
         let [one, other] = ["192.0.2.1", "192.0.2.2"];
-        let neighbour = seat(&room, other).unwrap();
-        let [first, second] = [(); 2].map(|()| seat(&room, one).unwrap());
-        let third = seat(&room, "::ffff:192.0.2.1").unwrap();
-        assert!(is_taken(&first) && !is_taken(&neighbour), "the neighbour has waited longer, and is another peer");
+        let neighbour = slot(&slots, other).unwrap();
+        let [first, second] = [(); 2].map(|()| slot(&slots, one).unwrap());
+        let third = slot(&slots, "::ffff:192.0.2.1").unwrap();
+        assert!(is_evicted(&first) && !is_evicted(&neighbour), "the neighbour has waited longer, and is another peer");
         drop(first);
-        let answering = [&second, &third].map(|seat| Answering::new(seat.clone()));
-        assert!(seat(&room, one).is_none(), "all of its connections are being answered");
-        assert!(seat(&room, other).is_some());
+        let answering = [&second, &third].map(|slot| Answering::new(slot.clone()));
+        assert!(slot(&slots, one).is_none(), "all of its connections are being answered");
+        assert!(slot(&slots, other).is_some());
         drop(answering);
-        assert!(seat(&room, one).is_some());
-        assert!(is_taken(&second) && !is_taken(&neighbour));
+        assert!(slot(&slots, one).is_some());
+        assert!(is_evicted(&second) && !is_evicted(&neighbour));
     }
 
     #[test]
     fn loopback_has_no_bound_per_peer() {
-        let room = Room::new(9, 1);
-        let local: Vec<_> =
-            ["127.0.0.1", "127.0.0.1", "::1", "::1", "::ffff:127.0.0.1"].map(|peer| seat(&room, peer).unwrap()).into();
-        assert!(local.iter().all(|seat| !is_taken(seat)));
+        let slots = Slots::new(9, 1);
+        let local: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1", "::1", "::ffff:127.0.0.1"]
+            .map(|peer| slot(&slots, peer).unwrap())
+            .into();
+        assert!(local.iter().all(|slot| !is_evicted(slot)));
     }
 }

@@ -98,7 +98,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// The text for whoever is to have it.
-    pub(crate) fn seal(&self, key: &SigningKey, purpose: Purpose) -> String {
+    pub(crate) fn sign(&self, key: &SigningKey, purpose: Purpose) -> String {
         let mut bytes = Vec::with_capacity(PAYLOAD + MAC);
         bytes.push(VERSION);
         bytes.extend(self.expires.millis().to_be_bytes());
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_was_sealed_is_opened_until_it_expires() {
         for pass in [pass(None), pass(Some(0)), pass(Some(u128::MAX))] {
-            let text = pass.seal(&KEY, Purpose::Link);
+            let text = pass.sign(&KEY, Purpose::Link);
             assert_eq!(open(&text), Some(pass));
             for (now, counts) in [(0, true), (999, true), (1_000, false), (u64::MAX, false)] {
                 let opened = Pass::open(&text, &KEY, Purpose::Link, Timestamp::from_millis(now));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_bit_can_be_changed_and_no_byte_left_out_or_added() {
-        let text = pass(Some(9)).seal(&KEY, Purpose::Link);
+        let text = pass(Some(9)).sign(&KEY, Purpose::Link);
         let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
         for at in 0..bytes.len() {
             for bit in 0..8 {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn one_text_has_one_spelling() {
-        let text = pass(None).seal(&KEY, Purpose::Link);
+        let text = pass(None).sign(&KEY, Purpose::Link);
         assert!(open(&text).is_some());
         for (at, _) in text.char_indices() {
             for other in "AB_-z9=+/ .\n".chars().filter(|other| !text[at..].starts_with(*other)) {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn another_key_and_another_purpose_open_nothing() {
         let at = Timestamp::from_millis(0);
-        let text = pass(None).seal(&KEY, Purpose::Session);
+        let text = pass(None).sign(&KEY, Purpose::Session);
         assert!(Pass::open(&text, &KEY, Purpose::Session, at).is_some());
         assert_eq!(Pass::open(&text, &SigningKey::new([8; 32]), Purpose::Session, at), None);
         assert_eq!(Pass::open(&text, &KEY, Purpose::Link, at), None);
@@ -253,7 +253,7 @@ mod tests {
     fn a_session_has_one_word_for_its_changes_and_no_other_session_has_it() {
         let (one, two) = (pass(None), Pass { id: 0x1235, ..pass(None) });
         assert!(one.is_csrf(&one.csrf(&KEY), &KEY));
-        for wrong in [two.csrf(&KEY), one.csrf(&SigningKey::new([8; 32])), one.seal(&KEY, Purpose::Csrf), String::new()]
+        for wrong in [two.csrf(&KEY), one.csrf(&SigningKey::new([8; 32])), one.sign(&KEY, Purpose::Csrf), String::new()]
         {
             assert!(!one.is_csrf(&wrong, &KEY), "{wrong}");
         }

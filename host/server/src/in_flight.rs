@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 }
 
 /// What all principals have open.
-pub(crate) struct Visits {
+pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
     streams: AtomicUsize,
@@ -48,13 +48,13 @@ impl Open {
 }
 
 /// Something that a principal has open, for as long as this is held.
-pub(crate) struct Visit {
-    visits: Arc<Visits>,
+pub(crate) struct InFlightRequest {
+    in_flight: Arc<InFlight>,
     principal: PrincipalId,
     kind: Kind,
 }
 
-impl Visits {
+impl InFlight {
     pub(crate) fn new(most_streams: usize) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -65,7 +65,7 @@ impl Visits {
     }
 
     /// Opens one more, unless the principal, or the host, has as many as it may.
-    pub(crate) fn open(self: &Arc<Self>, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<Visit> {
+    pub(crate) fn open(self: &Arc<Self>, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<InFlightRequest> {
         let (most, what) = match kind {
             Kind::Request => (
                 quota.requests,
@@ -87,12 +87,12 @@ impl Visits {
         .then_some(())
         .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
         // From here on, dropping it gives back what was taken.
-        let visit = Visit { visits: self.clone(), principal: principal.clone(), kind };
+        let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
         if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
             let most = self.most_streams;
             return Err(Error::busy(format!("{most} event streams are open, and the host keeps no more"), RETRY_AFTER));
         }
-        Ok(visit)
+        Ok(in_flight)
     }
 
     fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Open) -> T) -> T {
@@ -107,13 +107,13 @@ impl Visits {
     }
 }
 
-impl Drop for Visit {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         if self.kind == Kind::Stream {
-            self.visits.streams.fetch_sub(1, Ordering::AcqRel);
+            self.in_flight.streams.fetch_sub(1, Ordering::AcqRel);
         }
         let kind = self.kind;
-        self.visits.change(&self.principal, |open| {
+        self.in_flight.change(&self.principal, |open| {
             let open = open.of(kind);
             *open = open.saturating_sub(1);
         });
