@@ -18,12 +18,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
 use domain::{LinkId, Principal, Role, SuspensionId};
 
+use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
+use crate::in_flight::{InFlightRequest, Kind};
 use crate::login_throttle;
-use crate::http::{App, State};
 use crate::signed::{Pass, Purpose};
-use crate::in_flight::{Kind, InFlightRequest};
 
 /// The header with what a page of this host knows of its session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";

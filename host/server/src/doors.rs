@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use api::{Explanation, FindingView, PluginView};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
-use crate::signed::SigningKey;
-use api::{Explanation, FindingView, PluginView};
+use crate::signed::{SessionMark, SigningKey};
 
 /// Everything that the server reaches.
 pub struct Doors {
@@ -92,20 +92,6 @@ pub struct Sessions {
     pub key: SigningKey,
     /// Sessions that somebody logged out of.
     pub ended: Arc<dyn EndedSessions>,
-}
-
-/// What tells sessions apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionMark {
-    /// Made for this session and for no other.
-    pub id: u128,
-    /// The digest of the token that it speaks for.
-    pub token: Digest,
-    /// Whether a link opened it.
-    pub by_link: bool,
-    /// When it ends by itself. Of sessions of one token that were opened in the same way, a later one ends later, unless the clock
-    /// was set back.
-    pub expires: Timestamp,
 }
 
 /// Sessions that count no more, kept in mind until they would have expired.

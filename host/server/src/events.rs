@@ -3,13 +3,14 @@
 //! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can end a turn
 //! with many events at once, and a stream may break between any two of them.
 
-use api::json;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::json;
+use api::{Event, Suspension};
 use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
@@ -18,12 +19,11 @@ use domain::{
 };
 use tokio::time::MissedTickBehavior;
 
+use crate::app::App;
 use crate::auth::Credential;
 use crate::error::Result;
-use crate::http::App;
+use crate::in_flight::{InFlightRequest, Kind};
 use crate::serve::Closing;
-use crate::in_flight::{Kind, InFlightRequest};
-use api::{Event, Suspension};
 
 /// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
 const EPHEMERAL: usize = 256;

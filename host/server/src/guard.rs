@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::app::App;
 use crate::doors::Hosts;
 use crate::error::{Code, Error};
-use crate::http::App;
 
 /// Names that only this machine resolves to itself.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];

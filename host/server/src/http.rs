@@ -1,5 +1,4 @@
-//! The doors, one file per resource, and what they share: their state, what they read of a path and a query, and how
-//! they answer.
+//! The doors, one file per resource, and what they share: how they read a path and a query, and how they answer.
 
 mod audit;
 mod conversations;
@@ -14,12 +13,12 @@ pub(crate) mod suspensions;
 mod tools;
 mod turns;
 
-use api::json;
 use std::fmt::Display;
 use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use api::json;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -28,7 +27,6 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use domain::Principal;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use tower::ServiceExt as _;
@@ -36,32 +34,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use crate::app::App;
+use crate::app::State;
 use crate::doors::Doors;
 use crate::error::{Code, Error, Result};
+use crate::in_flight::InFlight;
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
-use crate::in_flight::{Kind, InFlightRequest, InFlight};
 use crate::{cross_origin, guard, openapi};
-
-/// What every door holds.
-pub(crate) type App = Arc<State>;
-
-/// See [`App`].
-pub(crate) struct State {
-    pub(crate) doors: Doors,
-    pub(crate) meters: Meters,
-    pub(crate) in_flight: Arc<InFlight>,
-    pub(crate) login_throttle: LoginThrottle,
-    pub(crate) document: String,
-}
-
-impl State {
-    /// One more request or stream of a principal, unless it has as many as it may.
-    pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
-        let opened = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
-        opened.inspect_err(|_| self.meters.refused(kind))
-    }
-}
 
 /// Every door. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn doors() -> OpenApiRouter<App> {
@@ -95,6 +75,12 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(health::openapi))
 }
 
+/// The OpenAPI document that `/openapi.json` serves.
+#[must_use]
+pub fn document() -> utoipa::openapi::OpenApi {
+    openapi::finished(doors().into_openapi())
+}
+
 /// The router over a host. Principals come from `Authorization: Bearer …` and from sessions; see [`crate::Authenticate`].
 pub fn router(doors: Doors) -> Router {
     router_with_pages(doors, Router::new())
@@ -107,7 +93,13 @@ pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let document = openapi::finished(document).to_json().unwrap_or_default();
     let in_flight = InFlight::new(doors.settings.event_streams);
     let others = cross_origin::layer(&doors.settings.origins);
-    let app = Arc::new(State { doors, meters: Meters::new(), in_flight, login_throttle: LoginThrottle::default(), document });
+    let app = Arc::new(State {
+        doors,
+        meters: Arc::new(Meters::new()),
+        in_flight,
+        login_throttle: LoginThrottle::default(),
+        document,
+    });
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"),
     );
@@ -119,7 +111,7 @@ pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     router
         .layer(from_fn_with_state(app.clone(), guard::host))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(app.clone(), metrics::requests))
+        .layer(from_fn_with_state(app.meters.clone(), metrics::requests))
         .layer(from_fn(guard::headers))
         .with_state(app)
 }

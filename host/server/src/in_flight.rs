@@ -1,5 +1,5 @@
-//! How many requests and event streams each principal has open at this moment, held against its quota, and how many streams
-//! there are of all. A caller that holds many connections open keeps nobody else from the doors.
+//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event streams
+//! of all principals together. So a caller that holds many connections open keeps nobody else out.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,17 +14,17 @@ use crate::error::{Error, Result};
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 16;
 
-/// After how many seconds a visitor may come back.
+/// The `retry-after` of a refusal, in seconds.
 const RETRY_AFTER: u64 = 5;
 
-/// What a principal has open.
+/// A kind of open request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Request,
     Stream,
 }
 
-/// What all principals have open.
+/// The open requests of all principals.
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
@@ -47,7 +47,7 @@ impl Open {
     }
 }
 
-/// Something that a principal has open, for as long as this is held.
+/// One open request or stream. Dropping it closes it.
 pub(crate) struct InFlightRequest {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
@@ -64,18 +64,20 @@ impl InFlight {
         })
     }
 
-    /// Opens one more, unless the principal, or the host, has as many as it may.
-    pub(crate) fn open(self: &Arc<Self>, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<InFlightRequest> {
+    /// Opens one more, unless the principal or the host has as many as it may.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        principal: &PrincipalId,
+        quota: &Quota,
+        kind: Kind,
+    ) -> Result<InFlightRequest> {
         let (most, what) = match kind {
-            Kind::Request => (
-                quota.requests,
-                "requests that are being answered, and that is how many one principal may \
-                have (quota.requests)",
-            ),
+            Kind::Request => {
+                (quota.requests, "requests in flight, the most that one principal may have (quota.requests)")
+            }
             Kind::Stream => (
                 quota.event_streams,
-                "event streams open, and that is how many one principal may have \
-                (quota.event_streams); close one",
+                "event streams open, the most that one principal may have (quota.event_streams); close one",
             ),
         };
         self.change(principal, |open| {
@@ -86,7 +88,7 @@ impl InFlight {
         })
         .then_some(())
         .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
-        // From here on, dropping it gives back what was taken.
+        // From here on, dropping it undoes the count.
         let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
         if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
             let most = self.most_streams;

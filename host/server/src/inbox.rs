@@ -1,19 +1,19 @@
 //! The stream of what waits, over all conversations: live, without replay. What it missed it says that it missed.
 
-use api::json;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::json;
 use axum::response::sse;
 use dispatch::{InboxFollower, Waiting};
 use domain::Principal;
 use serde::Serialize;
 use tokio::time::MissedTickBehavior;
 
+use crate::app::App;
 use crate::auth::Credential;
 use crate::error::Result;
 use crate::events::Open;
-use crate::http::{App, suspensions};
 use crate::serve::Closing;
 
 /// What is streamed, and to whom.
@@ -71,8 +71,8 @@ impl Inbox {
             return named("pending.ready", &api::Nothing {});
         }
         match follower.next().await? {
-            Waiting::Opened(item) => named("pending.opened", &suspensions::listed(&item, by, app)),
-            Waiting::Changed(item) => named("pending.changed", &suspensions::listed(&item, by, app)),
+            Waiting::Opened(item) => named("pending.opened", &app.shown(&item, by)),
+            Waiting::Changed(item) => named("pending.changed", &app.shown(&item, by)),
             Waiting::Closed { row, by, link, at } => {
                 named("pending.closed", &api::PendingClosed::new(&row, (&by, link), at))
             }

@@ -9,6 +9,7 @@
 //! Deliberately absent: compression, TLS, and any text that is not JSON, save that pages which are made elsewhere may be
 //! served beside the API ([`router_with_pages`]).
 
+mod app;
 mod auth;
 mod body;
 mod cookies;
@@ -20,22 +21,21 @@ mod events;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
-mod login_throttle;
 mod http;
+mod in_flight;
 mod inbox;
 mod links;
+mod login_throttle;
 mod metrics;
 mod openapi;
-mod signed;
 mod serve;
-mod in_flight;
+mod signed;
 
 pub use doors::{
-    Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, SessionMark,
-    Sessions, Settings,
+    Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, Sessions,
+    Settings,
 };
-pub use http::{router, router_with_pages};
+pub use http::{document, router, router_with_pages};
 pub use links::{Link, Links, NoLink};
-pub use openapi::document;
-pub use signed::SigningKey;
 pub use serve::{Connections, serve};
+pub use signed::{SessionMark, SigningKey};

@@ -1,5 +1,5 @@
-//! How often somebody may be wrong about a token or a link. Both are too long to be guessed; the bound keeps those who try
-//! from costing more than an answer, and shows in the metrics.
+//! Limits how often one network may present a wrong token or link. Both are too long to be guessed; the limit bounds the cost
+//! of those who try.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,20 +9,20 @@ use domain::{Span, Timestamp};
 
 use crate::error::{Error, Result};
 
-/// Wrong attempts of one network in a window.
+/// The wrong attempts that one network may make in a window.
 const MOST: u32 = 10;
 
-/// How long a window lasts from its first wrong attempt.
+/// The length of a window, from its first wrong attempt.
 const WINDOW: Span = Span::from_secs(60);
 
-/// Networks that are kept in mind. When there is one more, the one whose window began first is forgotten.
+/// The number of networks that are tracked. One more replaces the one whose window began first.
 const NETWORKS: usize = 4_096;
 
-/// Where a connection comes from.
+/// The address that a connection comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Who was wrong how often.
+/// Wrong attempts by network.
 #[derive(Default)]
 pub(crate) struct LoginThrottle(Mutex<HashMap<IpAddr, Window>>);
 
@@ -32,10 +32,10 @@ struct Window {
 }
 
 impl LoginThrottle {
-    /// Counts an attempt as a wrong one before it is looked at, so that attempts at once cannot all be the last.
+    /// Counts an attempt as wrong before it is checked, so that simultaneous attempts cannot all pass as the last one.
     ///
     /// # Errors
-    /// `busy` when the network was wrong too often; then nothing is to be looked at.
+    /// `busy` when the network was wrong too often. Then the attempt must not be checked.
     pub(crate) fn attempt(&self, peer: Option<Peer>, now: Timestamp) -> Result<()> {
         let network = network(peer);
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl LoginThrottle {
         Ok(())
     }
 
-    /// The attempt was right: it is not counted, and the ones before it stay.
+    /// The attempt was right. It is not counted; earlier wrong ones still are.
     pub(crate) fn right(&self, peer: Option<Peer>) {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&network(peer)) {
@@ -68,7 +68,7 @@ impl LoginThrottle {
     }
 }
 
-/// Who is taken for one: an address, or the 64 bits of an IPv6 address that one customer has to himself.
+/// The network of a peer: an IPv4 address, or the first 64 bits of an IPv6 address, which one customer has to themselves.
 pub(crate) fn network(peer: Option<Peer>) -> IpAddr {
     match peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address.to_canonical()) {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -99,7 +99,10 @@ mod tests {
         for other in ["192.0.2.2", "2001:db8::1"] {
             assert!(login_throttle.attempt(peer(other), at(59)).is_ok());
         }
-        assert!(login_throttle.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(), "the same address in another spelling");
+        assert!(
+            login_throttle.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(),
+            "the same address in another spelling"
+        );
         assert!(login_throttle.attempt(one, at(60)).is_ok());
     }
 

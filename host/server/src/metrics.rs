@@ -1,13 +1,14 @@
 //! Counting what passes through the doors, in the text form of Prometheus. The counts belong to one router: nothing is
 //! registered globally, so that a program can embed several hosts.
 
+use std::sync::Arc;
+
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
-use crate::http::App;
 use crate::in_flight::Kind;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
@@ -109,7 +110,7 @@ impl Meters {
 
 /// Counts a request by the route that it matched, never by the path that it asked for: paths are strangers' words, and
 /// there is no end to them.
-pub(crate) async fn requests(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn requests(State(meters): State<Arc<Meters>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("none".into(), |path| path.as_str().to_owned());
     let method = if route == "none" { "any".to_owned() } else { known(&request).to_owned() };
     let response = next.run(request).await;
@@ -118,7 +119,7 @@ pub(crate) async fn requests(State(app): State<App>, request: Request, next: Nex
         Label::new("route", route),
         Label::new("status", response.status().as_str().to_owned()),
     ];
-    app.meters.count("toolgate_http_requests_total", labels);
+    meters.count("toolgate_http_requests_total", labels);
     response
 }
 

@@ -7,7 +7,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::{cookies, http};
+use crate::cookies;
 
 /// What the paragraphs at the doors do not say.
 const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `/openapi.json` and those that \
@@ -15,12 +15,6 @@ const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `
     instead, and then the header `x-toolgate-csrf` with everything but GET and HEAD. Problems are `application/problem+json` (RFC 9457); their `code` is stable. \
     Unknown members and parameters of a request are refused; answers may grow. Times are RFC 3339 in UTC. Nothing may be \
     cached.";
-
-/// The document that `/openapi.json` serves.
-#[must_use]
-pub fn document() -> OpenApi {
-    finished(http::doors().into_openapi())
-}
 
 /// Adds what holds for every door.
 pub(crate) fn finished(mut document: OpenApi) -> OpenApi {

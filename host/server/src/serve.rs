@@ -1,5 +1,5 @@
-//! Serving a listener until it is told to stop. Connections are bounded in number; what a client keeps waiting is bounded in
-//! time, and makes room for others before that when the host is full.
+//! Serves a listener until shutdown. The number of connections is bounded, and so is the time that a client may keep one
+//! waiting. When the host is full, connections that wait for their clients are closed first.
 
 mod slots;
 mod socket;
@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use slots::{Answering, Slots, Slot};
+use slots::{Answering, Slot, Slots};
 use socket::{Arriving, Leaving, Socket};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -27,13 +27,13 @@ use tower::ServiceExt as _;
 
 use crate::login_throttle::Peer;
 
-/// How long requests that are being answered may still take.
+/// How long in-flight requests may still take after shutdown.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long accepting rests when the system gives no more sockets.
+/// The pause in accepting when the system gives no more sockets.
 const REST: Duration = Duration::from_millis(500);
 
-/// The smallest that the bound on a request's head can be.
+/// The smallest possible bound on a request's head.
 const LEAST_HEAD: usize = 8 << 10;
 
 /// Bounds on connections.
@@ -45,8 +45,8 @@ pub struct Connections {
     /// closed; if none waits, the new one is. A peer is an IPv4 address or the first 64 bits of an IPv6 address. Loopback
     /// is not bounded, because a local proxy and all local users share it.
     pub most_per_peer: usize,
-    /// How long a client may take, from the opening of its connection or from the end of the answer before, until the head
-    /// of its request has arrived. So it is also how long a connection is kept that nobody uses.
+    /// How long a client may take until the head of its request has arrived, from the opening of its connection or from the
+    /// end of the previous answer. So it is also how long an unused connection is kept.
     pub head: Span,
     /// The most bytes of a request's head.
     pub head_bytes: usize,
@@ -66,12 +66,12 @@ impl Default for Connections {
     }
 }
 
-/// Says when the server is closing, so that streams end and waits return.
+/// Signals that the server is closing, so that streams end and waits return.
 #[derive(Clone)]
 pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
-    /// For a router that nobody closes.
+    /// For a router that is never closed.
     pub(crate) fn never() -> Self {
         Self(watch::channel(false).1)
     }
@@ -79,7 +79,7 @@ impl Closing {
     /// Returns when the server is closing.
     pub(crate) async fn wait(&mut self) {
         if self.0.wait_for(|closing| *closing).await.is_err() {
-            // Whoever could have said so is gone without having done so.
+            // The sender was dropped without closing.
             std::future::pending::<()>().await;
         }
     }

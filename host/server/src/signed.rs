@@ -1,8 +1,8 @@
-//! Texts that only this host can have written: a payload under a signature, for cookies and links. Pure: no clock, no state,
-//! no I/O. Nothing in them is secret from whoever holds them, and nothing in them can be changed.
+//! Signed texts for cookies and links: only this host can write them. Their content is readable by who holds them, and any
+//! change is detected. No clock, no state, no I/O.
 //!
-//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has a key of its own, made of
-//! the host's, so that a text for one is never taken for another.
+//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has its own key, derived from the
+//! host's, so that a text for one purpose is never accepted for another.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,21 +10,19 @@ use domain::{Digest, SuspensionId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use crate::doors::SessionMark;
-
-/// The most characters that are looked at. What this host writes is shorter.
+/// The most characters that are read. The texts of this host are shorter.
 const LONGEST: usize = 512;
 
-/// How many bytes a signature has.
+/// The bytes of a signature.
 const MAC: usize = 32;
 
-/// How many bytes a payload has: version, expiry, id, digest, whether it is for one suspension, which.
+/// The bytes of a payload: version, expiry, id, digest, whether it is for one suspension, which suspension.
 const PAYLOAD: usize = 1 + 8 + 16 + 32 + 1 + 16;
 
 /// The version of the payload.
 const VERSION: u8 = 1;
 
-/// The key of this host, under which sessions and links are signed. Whoever has it can be anybody.
+/// The key that signs sessions and links. Its holder can log in as anybody.
 #[derive(Clone)]
 pub struct SigningKey([u8; 32]);
 
@@ -35,7 +33,7 @@ impl SigningKey {
         Self(bits)
     }
 
-    /// 128 bits that only this key makes of these texts and this number, and always makes.
+    /// 128 bits derived from this key, these texts and this number. Without the key they cannot be computed.
     pub(crate) fn digest(&self, purpose: Purpose, texts: &[&[u8]], number: u128) -> u128 {
         let mut mac = self.mac(purpose);
         mac.update(&number.to_be_bytes());
@@ -59,16 +57,16 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
-/// What a text is for.
+/// The purpose of a signed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The cookie of a session.
     Session,
     /// A link that opens one suspension.
     Link,
-    /// What names the link of a webhook.
+    /// The id of a link in a webhook message.
     LinkId,
-    /// What a page sends with each change, and another site's page cannot know.
+    /// The CSRF token that a page sends with each change.
     Csrf,
 }
 
@@ -83,21 +81,35 @@ impl Purpose {
     }
 }
 
-/// What a cookie or a link says.
+/// The identity of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionMark {
+    /// Unique to this session.
+    pub id: u128,
+    /// The digest of the token that it stands for.
+    pub token: Digest,
+    /// Whether a link opened it.
+    pub by_link: bool,
+    /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later, unless the
+    /// clock was set back.
+    pub expires: Timestamp,
+}
+
+/// The content of a cookie or a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pass {
-    /// Made for this pass and for no other; the session that a link opens has the link's.
+    /// Unique to this pass. A session that a link opens has the id of the link.
     pub(crate) id: u128,
-    /// The digest of the token whose holder it speaks for: when that is revoked, the pass is worth nothing.
+    /// The digest of the token that it stands for. When the token is revoked, the pass is invalid.
     pub(crate) token: Digest,
-    /// From then on it counts no more.
+    /// When it expires.
     pub(crate) expires: Timestamp,
-    /// The only suspension that it opens, if it opens one alone.
+    /// The only suspension that it gives access to, if it is limited to one.
     pub(crate) only: Option<SuspensionId>,
 }
 
 impl Pass {
-    /// The text for whoever is to have it.
+    /// The signed text.
     pub(crate) fn sign(&self, key: &SigningKey, purpose: Purpose) -> String {
         let mut bytes = Vec::with_capacity(PAYLOAD + MAC);
         bytes.push(VERSION);
@@ -111,12 +123,12 @@ impl Pass {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// What a text says, if this host wrote it for this purpose and it still counts.
+    /// Reads a text that this host signed for this purpose, unless it has expired.
     pub(crate) fn open(text: &str, key: &SigningKey, purpose: Purpose, now: Timestamp) -> Option<Self> {
         Self::written(text, key, purpose).filter(|pass| now < pass.expires)
     }
 
-    /// What a text says, if this host wrote it for this purpose, whether or not it still counts.
+    /// Reads a text that this host signed for this purpose, even if it has expired.
     pub(crate) fn written(text: &str, key: &SigningKey, purpose: Purpose) -> Option<Self> {
         if text.len() > LONGEST {
             return None;

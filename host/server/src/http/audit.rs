@@ -12,7 +12,6 @@ use utoipa::IntoParams;
 use super::{App, Id, Params, answer, suspensions};
 use crate::auth::Admin;
 use crate::error::{Code, Error, Result};
-use crate::wire;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

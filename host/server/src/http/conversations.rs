@@ -10,7 +10,6 @@ use utoipa::IntoParams;
 use super::{App, Id, Params, answer, suspensions};
 use crate::auth::By;
 use crate::error::Result;
-use crate::wire;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -34,7 +33,11 @@ pub(crate) struct List {
         (status = 403, description = "`not-allowed`"),
     )
 )]
-pub(crate) async fn list(State(app): State<App>, By(by, _in_flight): By, Params(query): Params<List>) -> Result<Response> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    By(by, _in_flight): By,
+    Params(query): Params<List>,
+) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
     let conversations = seen.iter().map(api::Conversation::from).collect();

@@ -16,7 +16,6 @@ use crate::auth::{Admin, By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, Open, Stream, Waiting};
 use crate::serve::Closing;
-use crate::wire;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]

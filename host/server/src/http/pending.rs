@@ -1,9 +1,8 @@
 //! `/v1/pending/…`: what waits, in numbers, live, and answered several at a time. The list itself is in `suspensions`.
 
-use crate::body;
-use api::json;
 use std::time::Duration;
 
+use api::json;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -17,6 +16,7 @@ use utoipa::IntoParams;
 
 use super::{App, Id, NoParams, Params, answer, suspensions};
 use crate::auth::{Asking, By};
+use crate::body;
 use crate::error::{Error, Result};
 use crate::events::Open;
 use crate::inbox::Inbox;

@@ -1,6 +1,5 @@
 //! `/v1/plugins`: what is loaded, for the operator.
 
-use crate::body;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,6 +10,7 @@ use utoipa::IntoParams;
 
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::Admin;
+use crate::body;
 use crate::error::{Code, Error, Result};
 
 #[derive(Deserialize, IntoParams)]

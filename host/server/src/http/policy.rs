@@ -1,6 +1,5 @@
 //! `/v1/policy/explain`: what the rules and policies would say of a call, without making it.
 
-use crate::body;
 use api::json;
 use axum::body::Body;
 use axum::extract::State;
@@ -11,6 +10,7 @@ use domain::{ConversationId, Json, PrincipalId};
 
 use super::{App, NoParams, Params, answer};
 use crate::auth::Admin;
+use crate::body;
 use crate::error::{Code, Error, Result};
 
 /// The conversation of a call that is in none.

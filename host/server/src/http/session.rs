@@ -1,7 +1,6 @@
 //! `/v1/session` and links: how a person's browser comes by a session.
 
 use api::json;
-use crate::body;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -11,12 +10,13 @@ use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
+use crate::body;
+use crate::cookies;
 use crate::doors::NotEnded;
 use crate::error::{Code, Error, Result};
+use crate::in_flight::Kind;
 use crate::links::{Links, NoLink};
 use crate::signed::{Pass, Purpose};
-use crate::in_flight::Kind;
-use crate::cookies;
 
 /// How long a session lasts that was opened with a token.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
@@ -254,7 +254,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     if !headers.contains_key(header::CONTENT_TYPE) {
         return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
     }
-    json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)
+    Ok(json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)?)
 }
 
 fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {

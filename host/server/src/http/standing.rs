@@ -10,7 +10,6 @@ use utoipa::IntoParams;
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::By;
 use crate::error::Result;
-use crate::wire;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

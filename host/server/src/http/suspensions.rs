@@ -1,6 +1,5 @@
 //! `/v1/pending` and `/v1/suspensions/{suspension}`: what waits for somebody, and the answers.
 
-use crate::body;
 use api::json;
 use axum::body::Body;
 use axum::extract::State;
@@ -14,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Asking, By};
+use crate::body;
 use crate::error::{Code, Error, Result};
 
 /// A page in which more than this is to be shown to people ends early.
@@ -112,16 +112,11 @@ pub(crate) async fn pending(
     answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
 }
 
-/// A suspension as it is listed, for who asks.
-pub(crate) fn listed(item: &PendingItem, by: &Principal, app: &App) -> api::Suspension {
-    api::Suspension::for_principal(item, by, app.doors.handle.own_calls())
-}
-
 /// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
 fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
-        let suspension = listed(item, by, app);
+        let suspension = app.shown(item, by);
         bytes += suspension.shown_bytes();
         suspensions.push(suspension);
         if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
@@ -152,7 +147,7 @@ pub(crate) async fn read(
     let item = found(&app, &asking.by, suspension.0).await?;
     let deliveries = app.doors.handle.deliveries(&asking.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    answer(StatusCode::OK, &api::Suspension { deliveries, ..listed(&item, &asking.by, &app) })
+    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &asking.by) })
 }
 
 /// One suspension. To one who answers, a question that does not exist is stale; to one who reads, it is not there.

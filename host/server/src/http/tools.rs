@@ -1,5 +1,6 @@
 //! `/v1/tools`: what can be called.
 
+use api::formats::{self, ToolFormat};
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -9,8 +10,6 @@ use utoipa::IntoParams;
 use super::{App, Params, verbatim};
 use crate::auth::By;
 use crate::error::Result;
-use crate::wire;
-use api::formats::{self, ToolFormat};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

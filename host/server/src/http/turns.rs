@@ -1,6 +1,6 @@
 //! `/v1/conversations/{conversation}/turns`: submitting, reading and cancelling turns.
 
-use crate::body;
+use api::formats::{self, Own, TurnFormat};
 use api::json;
 use axum::Extension;
 use axum::body::Body;
@@ -14,9 +14,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, answer, to_the_end, verbatim};
 use crate::auth::By;
+use crate::body;
 use crate::error::{Code, Error, Result};
 use crate::serve::Closing;
-use api::formats::{self, Own, TurnFormat};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]

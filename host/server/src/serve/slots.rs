@@ -233,9 +233,8 @@ mod tests {
     #[test]
     fn loopback_has_no_bound_per_peer() {
         let slots = Slots::new(9, 1);
-        let local: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1", "::1", "::ffff:127.0.0.1"]
-            .map(|peer| slot(&slots, peer).unwrap())
-            .into();
+        let local: Vec<_> =
+            ["127.0.0.1", "127.0.0.1", "::1", "::1", "::ffff:127.0.0.1"].map(|peer| slot(&slots, peer).unwrap()).into();
         assert!(local.iter().all(|slot| !is_evicted(slot)));
     }
 }

@@ -1,6 +1,6 @@
-//! A client's socket, and the bodies that pass through it. A client that reads nothing of its answer for too long is hung
-//! up on. One that still sends when its request was refused is let finish, within bounds: a socket that is closed on what
-//! nobody read takes the answer down with it, and the client would never learn why.
+//! A client's socket, and the bodies that pass through it. A client that does not read its answer for too long is
+//! disconnected. A client that still sends when its request was refused may finish, within bounds: closing a socket with
+//! unread input discards the answer, and the client would never learn the reason.
 
 use std::io;
 use std::pin::Pin;
@@ -17,17 +17,17 @@ use tokio::time::Sleep;
 
 use super::slots::{Answering, Slot};
 
-/// The most bytes that are read and thrown away after a refusal: more than the largest component.
+/// The most bytes that are read and discarded after a refusal: more than the largest component.
 const MOST_UNREAD: usize = 128 << 20;
 
-/// A socket with its client's patience.
+/// A socket with a bound on how long its client is waited for.
 pub(super) struct Socket {
     stream: TcpStream,
     slot: Arc<Slot>,
     stall: Duration,
     /// Runs while the client is waited for.
     timer: Option<Pin<Box<Sleep>>>,
-    /// What is still thrown away, once our side is closed.
+    /// How many bytes may still be discarded, once our side is closed.
     unread: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Socket {
         Self { stream, slot, stall, timer: None, unread: None }
     }
 
-    /// Bounds how long the client is waited for.
+    /// Fails when the client was waited for too long.
     fn patient<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             if self.timer.take().is_some() {
@@ -48,10 +48,10 @@ impl Socket {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
     }
 
-    /// Ready when the client was waited for long enough.
+    /// Ready when the client was waited for too long.
     fn impatient(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.timer.is_none() {
-            // A client that is waited for is the first to make room.
+            // A connection that waits for its client can be evicted.
             self.slot.waits();
         }
         #[expect(
@@ -62,7 +62,7 @@ impl Socket {
         timer.as_mut().poll(cx)
     }
 
-    /// Reads what still comes and throws it away, until the client is done or the bounds are reached.
+    /// Reads and discards input, until the client is done or the bounds are reached.
     fn throw_away(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut scratch = [0; 16 << 10];
         loop {
@@ -168,7 +168,7 @@ impl Drop for Arriving {
     }
 }
 
-/// The body of an answer. Once it is gone, the connection waits for its client again.
+/// The body of an answer. Once it is dropped, the connection waits for its client again.
 pub(super) struct Leaving {
     body: Body,
     _answering: Answering,

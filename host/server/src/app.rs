@@ -1,0 +1,38 @@
+//! The state that all doors share.
+
+use std::sync::Arc;
+
+use dispatch::PendingItem;
+use domain::Principal;
+
+use crate::doors::Doors;
+use crate::error::Result;
+use crate::in_flight::{InFlight, InFlightRequest, Kind};
+use crate::login_throttle::LoginThrottle;
+use crate::metrics::Meters;
+
+/// See [`State`].
+pub(crate) type App = Arc<State>;
+
+/// The state of a router.
+pub(crate) struct State {
+    pub(crate) doors: Doors,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) login_throttle: LoginThrottle,
+    /// The OpenAPI document, as a JSON text.
+    pub(crate) document: String,
+}
+
+impl State {
+    /// Counts one more request or stream of a principal, unless it has as many as it may.
+    pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
+        let begun = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
+        begun.inspect_err(|_| self.meters.refused(kind))
+    }
+
+    /// A suspension as this principal sees it.
+    pub(crate) fn shown(&self, item: &PendingItem, by: &Principal) -> api::Suspension {
+        api::Suspension::for_principal(item, by, self.doors.handle.own_calls())
+    }
+}
