@@ -1,15 +1,15 @@
-//! Who is asking. A principal comes from one of two headers and from nowhere else: not from a body, and not from the query,
+//! Authentication. A principal comes from one of two headers and from nowhere else: not from a body, and not from the query,
 //! where it would end up in logs.
 //!
-//! Programs send `authorization: Bearer <token>`. Browsers, which must not keep a token where a script could read it, log in
-//! with one once and send the cookie of a session from then on ([`crate::signed`] makes it). A browser sends its cookies
-//! whoever's page it is that asks, so a cookie alone changes nothing: a request other than GET and HEAD also carries the
-//! header `x-toolgate-csrf`, whose value only a page of this host can read, and none is taken that the browser says comes
-//! from another site or port. Where there is an `authorization` header, the cookie is not looked at.
+//! Programs send `authorization: Bearer <token>`. Browsers must not keep a token where a script could read it, so they log in
+//! with one once and then send the cookie of a session ([`crate::signed`] makes it). A browser sends its cookies with requests
+//! of any page, so a cookie alone changes nothing: a request other than GET and HEAD also carries the header
+//! `x-toolgate-csrf`, whose value only a page of this host can read, and is refused if the browser says that it comes from
+//! another site or port. With an `authorization` header, the cookie is ignored.
 //!
-//! A session speaks for the token that it was opened with: its holder's roles are looked up with each request, and when the
-//! token is revoked the session has ended. A session that was opened by a link is for one suspension; every door but those
-//! that take [`Asking`] is closed to it. It has a cookie of its own and does not take the place of a log-in: [`Passes`].
+//! A session stands for the token that it was opened with. Each request looks up the roles of the token's holder, and
+//! revoking the token ends the session. A session that a link opened is for one suspension; only the doors that take
+//! [`Asking`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
 use std::convert::Infallible;
 
@@ -25,40 +25,38 @@ use crate::in_flight::{InFlightRequest, Kind};
 use crate::login_throttle;
 use crate::signed::{Pass, Purpose};
 
-/// The header with what a page of this host knows of its session.
+/// The header with the CSRF token of a session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";
 
-/// An authenticated principal, and its request as one of those that it may have at once. A door that takes one answers 401
-/// to everybody else, and 403 to whoever came by a link, before it reads a body.
+/// An authenticated principal, and its request in flight. A door that takes one answers 401 to everybody else, and 403 to a
+/// session that a link opened, before it reads a body.
 pub(crate) struct By(pub(crate) Principal, pub(crate) InFlightRequest);
 
 /// An authenticated principal with the role `admin`.
 pub(crate) struct Admin(pub(crate) Principal, pub(crate) InFlightRequest);
 
-/// An authenticated principal with what it is known by, for the doors that are open to whoever came by a link, too: they
-/// look at [`Asking::only`].
+/// An authenticated principal with its credential, for the doors that also accept a session that a link opened. They check
+/// [`Asking::only`].
 pub(crate) struct Asking {
-    /// Who.
     pub(crate) by: Principal,
-    /// Known by what.
     pub(crate) credential: Credential,
     in_flight: InFlightRequest,
 }
 
-/// What a principal is known by.
+/// How a principal authenticates.
 #[derive(Clone)]
 pub(crate) enum Credential {
     /// A token.
     Bearer(String),
-    /// A session, which speaks for one.
+    /// A session, which stands for a token.
     Session(Pass),
 }
 
-/// From where a request comes, if the server was told.
+/// The address that a request comes from, if it is known.
 pub(crate) struct FromPeer(pub(crate) Option<login_throttle::Peer>);
 
 impl Credential {
-    /// What a request carries, if it is of the right form.
+    /// The credential of a request.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
         if headers.contains_key(header::AUTHORIZATION) {
             return Ok(Self::Bearer(bearer(headers)?.to_owned()));
@@ -66,7 +64,7 @@ impl Credential {
         Passes::of(uri, headers, app).meant(uri, headers, app).map(Self::Session)
     }
 
-    /// Whom it stands for, while it counts.
+    /// The principal that it stands for, while it is valid.
     pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
         match self {
             Self::Bearer(token) => app.doors.auth.principal(token),
@@ -77,13 +75,13 @@ impl Credential {
         }
     }
 
-    /// Whether it still stands for this principal, with the same rights.
+    /// Whether it still stands for this principal, with the same roles.
     pub(crate) fn stands_for(&self, by: &Principal, app: &State) -> bool {
         self.principal(app).is_some_and(|principal| principal == *by)
     }
 
-    /// Refuses what another site's page could have made a browser send, and what a page asks whose session is no more: that
-    /// page is not read to in the name of another session.
+    /// Refuses a request that a page of another site could have caused, and a request of a page whose session has ended: it
+    /// must not read under another session of the browser.
     fn is_meant(&self, method: &Method, headers: &HeaderMap, app: &State) -> Result<()> {
         let Self::Session(pass) = self else { return Ok(()) };
         is_same_origin(headers)?;
@@ -98,31 +96,31 @@ impl Credential {
     }
 }
 
-/// For whom a session speaks, while it counts.
+/// The principal that a session stands for, while it is valid.
 fn holder(pass: &Pass, app: &State) -> Option<Principal> {
     let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
     counts.then(|| app.doors.auth.holder(pass.token)).flatten()
 }
 
-/// The sessions of a browser: it can have one of a log-in, and beside it one that a link opened.
+/// The sessions of a browser: one of a log-in, and one that a link opened.
 pub(crate) struct Passes {
-    /// Those that count.
+    /// The valid ones.
     pub(crate) living: Vec<Pass>,
-    /// Those that this host opened and that count no more.
+    /// Those that this host opened and that are no longer valid.
     dead: Vec<Pass>,
     had_any: bool,
 }
 
 impl Passes {
-    /// Those whose cookies a request carries. What this host did not write is passed over: another port's page can have put
-    /// it there, and nobody is logged out by that.
+    /// The sessions in the cookies of a request. Cookies that this host did not sign are ignored: a page of another port can
+    /// set them, and must not log anybody out.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Self {
         let mut passes = Self { living: Vec::new(), dead: Vec::new(), had_any: false };
         for (name, by_link) in [(cookies::SESSION, false), (cookies::LINK, true)] {
             for text in cookies::read(name, uri, headers) {
                 passes.had_any = true;
                 let Some(pass) = Pass::written(text, &app.doors.sessions.key, Purpose::Session) else { continue };
-                // A narrow session is none that is not, whatever name it is sent under.
+                // A session made from a link is never accepted as a full session, whichever cookie it arrives in.
                 if pass.only.is_some() != by_link {
                     continue;
                 }
@@ -135,15 +133,14 @@ impl Passes {
         passes
     }
 
-    /// The one that a link opened, if there is one.
+    /// The session that a link opened, if there is one.
     pub(crate) fn by_link(&self) -> Option<Pass> {
         one(self.living.iter().filter(|pass| pass.only.is_some())).ok().flatten()
     }
 
-    /// The one that a request means: that whose word it carries. Without a word, what is about a link's suspension means that
-    /// link's, and everything else the log-in's, or the link's if it is alone. The word of a session that has ended means that
-    /// one, as long as its cookie is sent. A word that none of them knows is for [`Credential::is_meant`] to refuse: nothing is
-    /// read or done in the name of another.
+    /// The session that a request belongs to: the one whose CSRF token it carries. Without a CSRF token, a request about the
+    /// suspension of a link belongs to that link's session, and any other request to the log-in's, or to the link's if it is
+    /// the only one. [`Credential::is_meant`] refuses a CSRF token that belongs to none of them.
     fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
         let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
         if let Some(pass) = self.living.iter().find(knows) {
@@ -166,8 +163,8 @@ impl Passes {
     }
 }
 
-/// Of several, nobody knows which is meant: one of them was put there by somebody else, who can log in as well. Those of one
-/// token, as of who logged in with and without TLS, all mean the same.
+/// The only session. Several sessions are ambiguous: somebody else, who can log in as well, may have set one of them. Several
+/// of one token are the same session, as after a log-in with and without TLS.
 fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
     match passes.next() {
         None => Ok(None),
@@ -189,12 +186,12 @@ fn over() -> Error {
     Error::new(Code::Unauthorized, "the session has ended; log in again")
 }
 
-/// The suspension that a path is about.
+/// The suspension that a path names.
 fn suspension(uri: &Uri) -> Option<SuspensionId> {
     uri.path().strip_prefix("/v1/suspensions/")?.split('/').next()?.parse().ok()
 }
 
-/// What a page says that it knows of its session, if it says one thing.
+/// The CSRF token of a request, if there is exactly one.
 fn word(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(CSRF).iter();
     match (values.next(), values.next()) {
@@ -204,7 +201,7 @@ fn word(headers: &HeaderMap) -> Option<&str> {
 }
 
 impl Asking {
-    /// The only suspension that this is about, where it came by a link.
+    /// The only suspension that a session of a link gives access to.
     pub(crate) fn only(&self) -> Option<SuspensionId> {
         match &self.credential {
             Credential::Bearer(_) => None,
@@ -212,7 +209,7 @@ impl Asking {
         }
     }
 
-    /// Refuses another suspension than the one that the link is for.
+    /// Refuses any suspension other than the link's.
     pub(crate) fn may_open(&self, suspension: SuspensionId) -> Result<()> {
         if self.only().is_none_or(|only| only == suspension) { Ok(()) } else { Err(beyond_the_link()) }
     }
@@ -222,13 +219,14 @@ fn beyond_the_link() -> Error {
     Error::new(Code::NotAllowed, "this session came by a link, which opens one suspension and nothing else")
 }
 
-/// Refuses what a browser says was asked for by a page of another site, or of another port of this one.
+/// Refuses a request that, as the browser says, a page of another site or another port made.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> Result<()> {
     let mut told = headers.get_all("sec-fetch-site").iter();
     if told.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
         return Ok(());
     }
-    let detail = "a page of another site asks; it needs a token of its own, and its origin in `[door] origins`";
+    let detail =
+        "a page of another site made this request; it needs a token of its own, and its origin in `[door] origins`";
     Err(Error::new(Code::NotAllowed, detail))
 }
 

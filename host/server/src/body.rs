@@ -9,10 +9,10 @@ use http_body_util::BodyExt as _;
 
 use crate::error::{Code, Error, Result};
 
-/// How many bytes of a body buy it one millisecond more: 16 KiB a second.
+/// The bytes of a body that give it one more millisecond: 16 KiB a second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most so many bytes, which arrives in time: a body that only trickles in is not waited for.
+/// Reads a body of at most so many bytes. A body that arrives too slowly is refused.
 pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
     let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
     if body.size_hint().lower() > limit as u64 {

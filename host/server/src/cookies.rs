@@ -1,8 +1,8 @@
-//! The cookies of sessions: one of a log-in, and one that a link gives. They have names of their own, so that neither takes the
-//! other's place in a browser.
+//! The cookies of sessions: one for a log-in, and one for a link. They have different names, so that neither replaces the other
+//! in a browser.
 //!
-//! Where the browser speaks TLS they begin with `__Host-`: then it takes them from this very host over TLS alone, and no other
-//! name of the same domain can put one of its own in their place.
+//! Over TLS their names begin with `__Host-`: then the browser accepts them only from this host and over TLS, and no other
+//! name of the same domain can replace them.
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
@@ -11,20 +11,21 @@ use domain::Span;
 use crate::error::{Error, Result};
 use crate::guard;
 
-/// The name of what a log-in gives.
+/// The name of a log-in's cookie.
 pub(crate) const SESSION: &str = "toolgate_session";
 
-/// The name of what a link gives.
+/// The name of a link's cookie.
 pub(crate) const LINK: &str = "toolgate_link";
 
-/// What browsers take over TLS alone.
+/// The prefix of cookies that browsers accept only over TLS.
 const HOST: &str = "__Host-";
 
-/// The values that a browser sends under a name. There may be several: whatever else runs on this machine can give the browser
-/// another, on any path of any port. Which of them are ours, their signatures say.
+/// The values that a browser sends under a name. There may be several: any other program on this machine can set one, on any
+/// path of any port. Their signatures show which of them are this host's.
 ///
-/// Under a name that others reach, only what came over TLS counts. Under this machine's own names the rest does as well: a proxy
-/// with TLS in front of it may ask under them. Neither goes before the other there: another port can have set both.
+/// Under a name that other machines reach, only cookies with the prefix for TLS are read. Under this machine's own names the
+/// others are read as well, because a proxy with TLS in front may use them. Neither takes precedence: another port can have
+/// set both.
 pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> Vec<&'a str> {
     let takes_plain = is_local(uri, headers);
     let is_read = |found: &str| found.strip_prefix(HOST) == Some(name) || takes_plain && found == name;
@@ -36,7 +37,7 @@ fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='))
 }
 
-/// Gives a browser a cookie. No script reads it, and no page of another site has it sent.
+/// Sets a cookie. Scripts cannot read it, and pages of other sites cannot make the browser send it.
 pub(crate) fn set(response: &mut Response, name: &str, value: &str, lasts: Span, is_secure: bool) -> Result<()> {
     let seconds = lasts.millis() / 1_000;
     let (prefix, secure) = if is_secure { (HOST, "; Secure") } else { ("", "") };
@@ -46,7 +47,7 @@ pub(crate) fn set(response: &mut Response, name: &str, value: &str, lasts: Span,
     Ok(())
 }
 
-/// Takes every cookie of ours away that a browser sent.
+/// Removes every cookie of this host that the browser sent.
 pub(crate) fn clear(response: &mut Response, headers: &HeaderMap) -> Result<()> {
     for (name, is_secure) in [(SESSION, false), (SESSION, true), (LINK, false), (LINK, true)] {
         let prefix = if is_secure { HOST } else { "" };
@@ -57,14 +58,14 @@ pub(crate) fn clear(response: &mut Response, headers: &HeaderMap) -> Result<()> 
     Ok(())
 }
 
-/// Whether a cookie is for TLS alone. This server speaks none; a proxy in front of it does, under a name of its own, or says
-/// from which page the request comes.
+/// Whether a cookie is for TLS only. This server does not serve TLS. A proxy in front of it does, under its own name, or passes
+/// on the origin of the page.
 pub(crate) fn is_secure(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     !is_local(uri, headers) || origins.any(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
-/// Whether the request is for a name that only this machine has.
+/// Whether the request is for a name that always resolves to this machine.
 fn is_local(uri: &Uri, headers: &HeaderMap) -> bool {
     guard::asked_for(uri, headers).is_some_and(|asked| guard::is_local(&asked))
 }

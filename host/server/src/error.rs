@@ -1,5 +1,5 @@
-//! What goes wrong, as a status, a stable code and a sentence for the caller. What is ours to repair goes to the log in
-//! full and leaves as a generic text with an id.
+//! Errors of requests: a status, a stable code and a sentence for the caller. Faults of the host are logged in full; the caller
+//! gets a generic sentence and an id.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl Error {
         self
     }
 
-    /// Something is wrong at places of the body.
+    /// These places of the body are wrong.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let told: Vec<String> = errors.iter().map(Pointed::to_string).collect();
         let mut error = Self::new(Code::Invalid, told.join("; "));
@@ -38,19 +38,19 @@ impl Error {
         error
     }
 
-    /// Something is wrong at one place of the body.
+    /// One place of the body is wrong.
     pub(crate) fn invalid_at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::invalid(vec![Pointed::new(pointer, message)])
     }
 
-    /// The principal has as much as it may; the same request may be made again after so many seconds.
+    /// The principal has reached a limit. The same request can be made again after so many seconds.
     pub(crate) fn busy(detail: impl Into<String>, retry_after: u64) -> Self {
         let mut error = Self::new(Code::Busy, detail);
         error.0.retry_after = Some(retry_after);
         error
     }
 
-    /// We failed. The log has the detail, and the answer the id to find it by.
+    /// The host failed. The log has the detail, and the answer has the id to find it by.
     pub(crate) fn fault(detail: &dyn fmt::Display) -> Self {
         #[expect(
             clippy::disallowed_methods,
@@ -65,7 +65,7 @@ impl Error {
     }
 }
 
-/// After how many seconds it is worth while to try again: calls end within seconds, but turns may wait for people.
+/// After how many seconds to try again: calls end within seconds, but turns may wait for people.
 fn patience(bound: dispatch::Bound) -> u64 {
     match bound {
         dispatch::Bound::WaitingCalls => 1,

@@ -1,4 +1,4 @@
-//! Event streams: what was committed, resumable without gap or duplicate, and between it what is live only.
+//! Event streams: committed events, resumable without gap or duplicate, and live-only events between them.
 //!
 //! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can end a turn
 //! with many events at once, and a stream may break between any two of them.
@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::in_flight::{InFlightRequest, Kind};
 use crate::serve::Closing;
 
-/// The most ephemeral turns that one stream keeps in mind. More than run at once come from ends that a slow stream missed.
+/// The most ephemeral turns that one stream tracks. There can be more than run at once, because a slow stream misses ends.
 const EPHEMERAL: usize = 256;
 
 /// A place in a feed: after the first `seen` public events of the commit at a position.
@@ -68,7 +68,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// What is streamed, and to whom.
+/// One stream and its reader.
 pub(crate) struct Stream {
     app: App,
     by: Principal,
@@ -78,20 +78,20 @@ pub(crate) struct Stream {
     cursor: Cursor,
     ready: VecDeque<sse::Event>,
     told: HashSet<SuspensionId>,
-    /// What of it is yet to be told goes before everything else.
+    /// Suspensions that are still to be sent to a client go first.
     waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
     closing: Closing,
-    /// What the principal is known by, for as long as it counts.
+    /// The principal's credential. The stream ends when it is no longer valid.
     credential: Credential,
     _attached: Option<Attachment>,
     _open: Open,
 }
 
-/// How many suspensions are read at a time: each may hold megabytes, and a client may stop reading.
+/// The suspensions in one page: each may hold megabytes, and a client may stop reading.
 const PAGE: usize = 8;
 
-/// What waits for a client of these tools, as far as it was not told yet.
+/// The suspensions for a client of these tools that were not sent yet.
 pub(crate) struct Waiting {
     conversation: ConversationId,
     tools: Vec<ToolName>,
@@ -121,12 +121,12 @@ impl Waiting {
     }
 }
 
-/// One of the streams that a principal may have, open for as long as this lives.
+/// One open stream of a principal. Dropping it closes it.
 pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] InFlightRequest);
 
 impl Open {
     /// # Errors
-    /// `busy` when the principal, or the host, has as many as it may.
+    /// `busy` when the principal or the host has as many as it may.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
         let in_flight = app.begin(by, Kind::Stream)?;
         app.meters.stream_opened();
@@ -196,8 +196,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream as HTTP wants it. It ends when the server closes, the token or session no longer counts, or the store cannot be read;
-    /// whoever follows comes back with the last id that it has.
+    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store cannot be
+    /// read. The client reconnects with the last id that it has.
     pub(crate) fn into_events(
         self,
     ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
@@ -255,7 +255,7 @@ impl Stream {
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
             Facts::Turn { turn, events } => self.turn(*turn).await?.map(|turn| (turn, events)),
         };
-        // A turn that can no longer be read has nothing more to tell.
+        // A turn that can no longer be read has no more events.
         let Some((turn, facts)) = facts else { return Ok(()) };
         let public = facts.iter().filter(|fact| fact.name().is_some());
         for (seen, fact) in (1..).zip(public).skip(seen) {
@@ -300,7 +300,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Facts of a turn that nobody can read again: the stream itself remembers what it was told of the turn.
+    /// Events of an ephemeral turn. It cannot be read again, so the stream keeps what it has seen of it.
     fn ephemeral(&mut self, id: TurnId, facts: &[Fact]) -> Result<()> {
         let turn = match self.ephemeral.remove(&id) {
             Some(mut turn) => {

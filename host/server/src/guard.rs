@@ -1,5 +1,5 @@
-//! What holds for every request: the names under which the server answers, and headers that keep an answer from being
-//! stored or taken for a page.
+//! Checks and headers for every request: the host names that the server answers to, and headers that keep an answer from
+//! being stored or used as a page.
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -11,11 +11,11 @@ use crate::app::App;
 use crate::doors::Hosts;
 use crate::error::{Code, Error};
 
-/// Names that only this machine resolves to itself.
+/// Names that resolve to this machine on every machine.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Refuses requests for names that the server does not have. A page whose own name was pointed at this machine sends that
-/// name, and gets nothing but this refusal.
+/// Refuses requests for host names that are not this server's. This stops DNS rebinding: a page whose own name was pointed at
+/// this machine sends that name.
 pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -> Response {
     let Hosts::Local { also } = &app.doors.settings.hosts else { return next.run(request).await };
     let known = asked_for(request.uri(), request.headers()).is_some_and(|asked| {
@@ -30,12 +30,12 @@ pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -
     Error::new(Code::UnknownHost, detail).into_response()
 }
 
-/// Whether this machine alone resolves the name, to itself.
+/// Whether the name always resolves to the machine itself.
 pub(crate) fn is_local(asked: &Authority) -> bool {
     LOCAL.into_iter().any(|name| asked.host().eq_ignore_ascii_case(name))
 }
 
-/// The name that a request is for: in its target (RFC 9112 section 3.2.2) or its only `Host` header.
+/// The host name of a request: from its target (RFC 9112 section 3.2.2) or its only `Host` header.
 pub(crate) fn asked_for(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     if let Some(authority) = uri.authority() {
         return Some(authority.clone());
@@ -45,12 +45,12 @@ pub(crate) fn asked_for(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     Authority::try_from(value.as_bytes()).ok()
 }
 
-/// Nothing of an answer is kept by a cache, sniffed, framed or loaded by another page. A page says for itself what it may load
-/// and how long it may be kept.
+/// Keeps an answer from being cached, sniffed, framed or loaded by another page. Pages set their own policies for caching and
+/// loading.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    // No door says what a page may load.
+    // Answers of the API have no content security policy of their own; pages do.
     if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(

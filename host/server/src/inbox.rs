@@ -1,4 +1,4 @@
-//! The stream of what waits, over all conversations: live, without replay. What it missed it says that it missed.
+//! The stream of pending suspensions of all conversations: live, without replay. It reports when it missed something.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::events::Open;
 use crate::serve::Closing;
 
-/// What is streamed, and to whom.
+/// One stream and its reader.
 pub(crate) struct Inbox {
     app: App,
     by: Principal,
@@ -37,8 +37,7 @@ impl Inbox {
         Self { app: Arc::clone(open.app()), by, credential, follower, closing, is_ready: false, _open: open }
     }
 
-    /// The stream as HTTP wants it. It ends when the server closes, the token or session no longer counts, or the store cannot
-    /// be read.
+    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store cannot be read.
     pub(crate) fn into_events(
         self,
     ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {

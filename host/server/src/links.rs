@@ -1,5 +1,5 @@
-//! Links that open one suspension for one principal, once. Making one needs the key, and is written down before anybody has
-//! it; using one is a door.
+//! One-time links, each to one suspension for one principal. Making one needs the signing key and is recorded before the link is
+//! handed out. `http/session.rs` accepts them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use domain::{LinkId, Principal, PrincipalId, Role, Span, SuspensionId, Timestamp
 use crate::doors::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
 
-/// The longest that a link may count.
+/// The longest validity of a link.
 pub(crate) const LONGEST: Span = Span::from_secs(7 * 24 * 60 * 60);
 
-/// What makes links.
+/// Makes links.
 #[derive(Clone)]
 pub struct Links {
     handle: Handle,
@@ -20,41 +20,41 @@ pub struct Links {
     auth: Arc<dyn Authenticate>,
 }
 
-/// A link, good for one use.
+/// A one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its path, from the root of the host: `/link/…`. Whoever has it may answer, so it goes to one person.
+    /// Its path, from the root of the host: `/link/…`. Its holder may answer, so send it to one person only.
     pub path: String,
-    /// From then on it counts no more.
+    /// When it expires.
     pub expires: Timestamp,
 }
 
-/// Why there is no link.
+/// Why a link was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLink {
-    /// Nobody has that name.
+    /// No principal has this name.
     #[error("nobody holds a token with the name {0}; make one: toolgate token create {0} --role approver")]
     Unknown(PrincipalId),
-    /// Who has it could do nothing with the link.
+    /// The principal may not answer anything.
     #[error("{0} has neither the role approver nor admin and answers nothing")]
     NoApprover(PrincipalId),
     /// The time is too short or too long.
     #[error("a link counts from one millisecond to {} milliseconds, seven days", LONGEST.millis())]
     Time,
-    /// It could not be written down, or the suspension has ended.
+    /// It could not be recorded, or the suspension has ended.
     #[error(transparent)]
     NotMade(#[from] dispatch::Error),
 }
 
 impl Links {
-    /// Links under this key, for those who hold tokens here.
+    /// Links that are signed with this key, for principals that `auth` knows.
     #[must_use]
     pub fn new(handle: Handle, key: SigningKey, auth: Arc<dyn Authenticate>) -> Self {
         Self { handle, key, auth }
     }
 
-    /// A new link, had made by this admin, that lets `to` read and answer `suspension` within `ttl`. What they may do is what
-    /// they may do when they use it; when their token is revoked, the link is worth nothing.
+    /// Makes a link, on behalf of this admin, that lets `to` read and answer `suspension` within `ttl`. The roles of `to` are
+    /// checked when the link is used. Revoking the token of `to` revokes the link.
     ///
     /// # Errors
     /// [`NoLink`].
@@ -67,12 +67,12 @@ impl Links {
     ) -> Result<Link, NoLink> {
         let id = LinkId::from_bits(self.handle.mint());
         let made = self.made(by, (id, None), suspension, to, ttl).await?;
-        // Nobody has used what was just minted.
+        // A new link was not used yet.
         made.ok_or(NoLink::Time)
     }
 
-    /// The link of a webhook to a suspension, as [`Links::make`] has it: one for each principal. Asked for again, it is the same
-    /// one, made to count for longer when less than half of its time is left. `None`: it was used.
+    /// The link in a webhook's messages about a suspension: one for each principal, otherwise as [`Links::make`]. Later calls
+    /// return the same link and extend it when less than half of its time is left. `None` if it was used.
     ///
     /// # Errors
     /// [`NoLink`].
@@ -110,7 +110,7 @@ impl Links {
         Ok(Some(Link { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
     }
 
-    /// What a link says, if it counts, and for whom it speaks. A path or an address that ends in the link is taken for it.
+    /// The content of a valid link and its principal. Also accepts a path or an address that ends in the link.
     pub(crate) fn read(&self, text: &str) -> Option<(Pass, SuspensionId, Principal)> {
         let text = text.rsplit('/').next().unwrap_or(text);
         let pass = Pass::open(text, &self.key, Purpose::Link, self.handle.now())?;
