@@ -10,7 +10,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 12] = [
+const FORBIDDEN: [(&str, &[&str], &str); 13] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
