@@ -1,32 +1,31 @@
-//! Puts the server's doors in front of a host: implements what the server asks of plugins, of tokens and of
-//! sessions.
+//! The HTTP API of a host: implements the server's traits for plugins, policies and sessions.
 
 use std::net::SocketAddr;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use api::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
 use async_trait::async_trait;
 use dispatch::ports::Question;
-use domain::{Digest, PluginName, Principal, PrincipalId};
+use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{Wanted, words};
 use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
-use server::{Authenticate, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
+use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
 
 use crate::config::DoorTable;
-use crate::ended::EndedFile;
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
+use crate::revoked::RevokedFile;
 use crate::tokens::Tokens;
 
-/// The doors of a host, open to whoever holds one of these tokens. The key of sessions and links is made in the host's folder
-/// if it is not there.
+/// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
 ///
-/// `door` bounds what clients keep waiting. `listen` is where the doors will be: only an address that other machines reach is answered under every name, and `hosts` are
-/// the names that count besides while it is not.
+/// `door` limits clients. `listen` is the address of the server. If other machines can reach it, requests under every host name
+/// are answered; if not, only requests under its own names and those in `hosts`.
 ///
 /// # Errors
-/// When what sessions and links need in the host's folder cannot be read or written.
+/// When the files of sessions and links in the data folder cannot be read or written.
 pub fn open(
     host: &Host,
     tokens: Tokens,
@@ -37,7 +36,7 @@ pub fn open(
     let (folder, now) = (host.data(), host.handle.now());
     let sessions = Sessions {
         key: keys::signing_key(folder)?,
-        ended: Arc::new(EndedFile::open(&folder.join("ended-sessions"), now)?),
+        ended: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
@@ -45,26 +44,44 @@ pub fn open(
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
-        auth: Arc::new(Bearers(tokens)),
+        auth: Arc::new(tokens),
         sessions,
         settings: Settings { hosts, ..door.settings() },
     })
 }
 
-pub(crate) struct Bearers(pub(crate) Tokens);
-
-impl Authenticate for Bearers {
-    fn principal(&self, token: &str) -> Option<Principal> {
-        self.0.principal(token)
+impl DoorTable {
+    /// The bounds on connections.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        let default = Connections::default();
+        let most = self.connections.map_or(default.most, NonZeroUsize::get);
+        Connections {
+            most,
+            most_per_peer: self.connections_per_peer.map_or(most.div_ceil(2), NonZeroUsize::get),
+            head: span(self.head_ms, default.head),
+            head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
+            stall: span(self.stall_ms, default.stall),
+        }
     }
 
-    fn holder(&self, token: Digest) -> Option<Principal> {
-        self.0.holder(token)
+    /// The server's settings.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let default = Settings::default();
+        Settings {
+            body: span(self.body_ms, default.body),
+            log_in_body: span(self.log_in_body_ms, default.log_in_body),
+            event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
+            recheck: span(self.recheck_ms, default.recheck),
+            origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
+            ..default
+        }
     }
+}
 
-    fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
-        self.0.named(name)
-    }
+fn span(own: Option<NonZeroU64>, default: Span) -> Span {
+    own.map_or(default, |own| Span::from_millis(own.get()))
 }
 
 struct Explaining(Arc<policy::Combined>);
@@ -128,7 +145,9 @@ impl Plugins for LivePlugins {
     ) -> Result<PluginView, PutError> {
         let _acting = self.actors.acting(&name, by);
         match self.registry.put(name.clone(), component.to_vec()).await {
-            Ok(_) => self.one(&name).ok_or_else(|| PluginFault(format!("{name} was unloaded as it was loaded")).into()),
+            Ok(_) => {
+                self.one(&name).ok_or_else(|| PluginFault(format!("{name} was unloaded while it was loaded")).into())
+            }
             Err(NotLoaded::Rejected { findings, .. }) => Err(PutError::Refused(findings.iter().map(finding).collect())),
             Err(NotLoaded::Fault(error)) => Err(fault(&error).into()),
         }
@@ -144,7 +163,7 @@ fn fault(error: &std::io::Error) -> PluginFault {
     PluginFault(error.to_string())
 }
 
-/// What is live of a plugin, with what was refused last; of one that is not live, what was refused.
+/// A plugin: its live component, if there is one, and the findings of the last refused component.
 fn view(status: &PluginStatus) -> Option<PluginView> {
     let findings = status.rejected.iter().flat_map(|(_, findings)| findings.iter().map(finding)).collect();
     let (state, digest, tools) = match (&status.live, &status.rejected) {
