@@ -8,7 +8,7 @@ use toolgate_tests::host::Setup;
 use crate::{completion, file, function};
 
 /// What to do about it.
-const BUILD: &str = "; `toolgate build` makes a component from a plugin's folder";
+const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
 
 #[test]
 fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
@@ -54,7 +54,7 @@ fn whoever_submits_to_a_conversation_of_others_is_told_to_name_another() {
     let other = host.token("other", &["caller"], None);
     let said = host.cli(Some(&other), &["submit", "answer.json"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("hint: a conversation belongs to whoever submitted to it first"), "{said:?}");
+    assert!(said.err.contains("hint: a conversation belongs to its first submitter"), "{said:?}");
     assert!(said.err.contains("--conversation"), "{said:?}");
     assert_eq!(host.cli(Some(&other), &["submit", "answer.json", "--conversation", "others"]).code, 0);
 }
