@@ -120,8 +120,9 @@ fn a_plugin_with_folders_is_marked_as_one_whose_calls_cannot_be_replayed() {
     let mut host = Setup::default().prepare();
     configure(
         &host,
-        "[plugin.filer]\ncomponent = \"any\"\n[[plugin.filer.grants.folders]]\npath = \".\"\nat = \"/data\"\n",
+        "[plugin.filer]\ncomponent = \"any\"\n[[plugin.filer.grants.folders]]\npath = \"files\"\nat = \"/data\"\n",
     );
+    fs::create_dir(host.folder().join("files")).unwrap();
     host.start();
     for (name, replayable) in [("filer", false), ("plain", true)] {
         let _ = host.admin.put(&format!("/v1/plugins/{name}"), &fixture(&json!([{"name": name}]))).ok(200);

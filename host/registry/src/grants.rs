@@ -326,7 +326,7 @@ fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
         Reach::Private => format!("http: {rule}, private addresses too"),
     });
     let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", told(value)));
-    let folders = grants.folders.iter().map(|Folder { path, at, write }| {
+    let folders = grants.folders.iter().map(|Folder { path, at, write, .. }| {
         let access = if *write { "read and write" } else { "read only" };
         format!("folder: {at}, {access}, which is {}", path.display())
     });

@@ -96,7 +96,7 @@ pub(crate) async fn run(plugin: &Plugin, job: &Job, limits: &Limits, sink: Arc<d
     let mut store = store(&sandbox.engine, guest, watch, limits);
     store.data().traffic.into_guest(size);
     let carried_out = async {
-        store.data_mut().open_folders().await?;
+        store.data_mut().give_folders()?;
         plugin.exports().run(plugin.pre(), &mut store, job).await
     };
     let answer = bounded(carried_out, watch).await;

@@ -44,7 +44,7 @@ pub use abi::package::Newer;
 pub use abi::{AbiVersion, Declared};
 pub use cache::CacheOwner;
 pub use call::{End, Job, Spent};
-pub use capability::filesystem::{Folder, raise_open_files};
+pub use capability::filesystem::{Folder, FolderHandle, raise_open_files};
 pub use capability::http::{
     HostPattern, HttpClient, HttpRule, InvalidAuthority, InvalidRule, Reach, Resolver, Scheme, SystemResolver,
     is_public, may_reach,

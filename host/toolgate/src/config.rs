@@ -8,6 +8,7 @@ mod check;
 mod compile;
 mod door;
 mod error;
+mod folders;
 mod grants;
 mod limits;
 mod manifest;
@@ -161,6 +162,7 @@ impl Config {
         for path in [&mut config.plugins, &mut config.data].into_iter().flatten() {
             *path = beside.join(&*path);
         }
+        folders::check(&config, &config.source)?;
         Ok(config)
     }
 
@@ -176,10 +178,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the values of granted secrets from the environment and from files, and checks that granted folders exist.
+    /// Reads the values of granted secrets from the environment and from files, and opens granted folders.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the missing secret or folder and shows no value.
+    /// [`ConfigError`], which names the secret or folder and shows no value.
     pub fn secrets(&self) -> Result<SecretValues, ConfigError> {
         secrets::look_up(self, &self.source)
     }
@@ -242,7 +244,10 @@ impl Config {
             .plugin
             .iter()
             .map(|(name, table)| {
-                let grants = table.grants.grants(self.source.beside(), &|secret| secrets.of(&name.0, secret));
+                let grants =
+                    table.grants.grants(self.source.beside(), &|secret| secrets.of(&name.0, secret), &|position| {
+                        secrets.folder(&name.0, position)
+                    });
                 let holder = table.component.clone().map(|HolderTable(holder)| holder).unwrap_or_default();
                 let limits = Some(table.limits.over(settings.limits));
                 (name.0.clone(), PluginSettings { grants: Arc::new(grants), holder, limits })

@@ -44,7 +44,7 @@ pub(crate) struct Plan {
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
-pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
+pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let temporary = if plan.data.is_none() { Some(temporary()?) } else { None };
     let data = match (&plan.data, &temporary) {
         (Some(data), _) => data.clone(),
@@ -67,6 +67,9 @@ pub(crate) async fn wire_up(plan: Plan) -> Result<Host, OpenError> {
     let guards = guards::open(&plan.config, &sandbox, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
+    // The command line may name other folders than the file does. No granted folder may overlap those that are used.
+    plan.config.data = Some(data.clone());
+    plan.config.plugins = plan.plugins.clone().or(plan.config.plugins);
     let secrets = plan.config.secrets()?;
     #[cfg(not(feature = "server"))]
     plan.config.refuse_links()?;

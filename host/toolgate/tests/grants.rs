@@ -198,6 +198,58 @@ fn a_secret_is_looked_up_at_the_start_and_shown_nowhere() {
 }
 
 #[test]
+fn overlapping_folders_are_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let at = |path: &str| place.path().join(path);
+    for folder in ["work/in", "read/in", "data", "plugins", "policies", "keys", "conf"] {
+        std::fs::create_dir_all(at(folder)).expect("a folder");
+    }
+    std::fs::write(at("keys/token"), "hunter2hunter2").expect("a file");
+    std::fs::write(at("policies/rules.toml"), "").expect("a file");
+    for (link, target) in [("alias", "work"), ("work/out", "../read"), ("read/in/more", "../..")] {
+        std::os::unix::fs::symlink(target, at(link)).expect("a link");
+    }
+    let (read, write) = ("write = false", "write = true");
+    let said = |grants: &[(&str, &str)]| {
+        let folders = grants.iter().enumerate().map(|(n, (path, write))| {
+            format!("[[plugin.p{n}.grants.folders]]\npath = \"../{path}\"\nat = \"/d\"\n{write}\n[plugin.p{n}]\ncomponent = \"any\"\n")
+        });
+        let text = format!(
+            "data = \"../data\"\nplugins = \"../plugins\"\npolicies.files = [\"../policies/rules.toml\"]\n[plugin.keys]\n\
+             component = \"any\"\ngrants.secrets.token = {{ {} }}\n{}",
+            SECRET.replace("env = \"T\"", "file = \"../keys/token\""),
+            folders.collect::<String>()
+        );
+        std::fs::write(at("conf/toolgate.toml"), text).expect("a file");
+        let read = Config::read(Some(&at("conf/toolgate.toml")));
+        let opened = read.and_then(|config| config.secrets().map(drop));
+        opened.map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+    };
+    for (grants, expected) in [
+        (&[("read", read), ("read/in", read)][..], "fine"),
+        (&[("work", write), ("read", read)], "fine"),
+        (&[("work", write), ("work/in", read)], "of the plugin p0, and p0 may write"),
+        (&[("work/in", read), ("work", write)], "of the plugin p0, and p1 may write"),
+        (&[("work", write), ("work", write)], "of the plugin p0, and p0 may write"),
+        (&[("work", write), ("alias/in", read)], "of the plugin p0, and p0 may write"),
+        // Its target lies elsewhere, but the plugin can change the link before the next start.
+        (&[("work", write), ("work/out", read)], "of the plugin p0, and p0 may write"),
+        (&[("data", read)], "overlaps the data folder"),
+        (&[("data/components", read)], "overlaps the data folder"),
+        (&[("plugins", read)], "overlaps the plugins folder"),
+        (&[("policies", read)], "overlaps the rules in"),
+        (&[("keys", read)], "overlaps the secret in"),
+        (&[("conf", read)], "overlaps the configuration file"),
+        (&[("", read)], "overlaps the data folder"),
+        (&[("read/in/more", write)], "overlaps the data folder"),
+        (&[("none", read)], "does not exist, and it is granted to the plugin p0"),
+    ] {
+        let said = said(grants);
+        assert!(said.contains(expected), "{grants:?}: {said}");
+    }
+}
+
+#[test]
 fn a_manifest_is_read_with_the_place_of_what_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = |text: &str| {

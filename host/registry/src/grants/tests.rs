@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use sandbox::{Scheme, SecretPlace, SecretValue};
+use sandbox::{FolderHandle, Scheme, SecretPlace, SecretValue};
 
 use super::*;
 use crate::manifest::{WantedFolder, WantedKeyValue, WantedValue};
@@ -151,7 +151,8 @@ fn a_secret_goes_where_it_is_granted_and_wanted() {
 
 /// What is granted of everything but requests and secrets, and what is wanted.
 fn everything() -> (Grants, Manifest) {
-    let folder = |at: &str, write| Folder { path: PathBuf::from("/srv"), at: at.into(), write };
+    let folder =
+        |at: &str, write| Folder { path: PathBuf::from("/srv"), at: at.into(), write, handle: FolderHandle::default() };
     let granted = Grants {
         keyvalue: Some(Quota { bytes: 100, keys: 10 }),
         config: Some([("region", "eu"), ("spare", "x")].map(|(n, v)| (n.to_owned(), v.to_owned())).into()),

@@ -92,7 +92,8 @@ fn grants_may_follow_the_name_or_be_for_several() {
 #[test]
 fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
     let world = World::with(|settings| {
-        let folder = sandbox::Folder { path: "/srv".into(), at: "/data".into(), write: false };
+        let handle = sandbox::FolderHandle::default();
+        let folder = sandbox::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
         let grants = Grants { folders: vec![folder], ..Grants::default() };
         let holder = Holder::Components([Digest::of("another")].into());
         settings.plugins.insert(plugin("ledger"), PluginSettings { grants: grants.into(), holder, limits: None });

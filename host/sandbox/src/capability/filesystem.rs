@@ -17,10 +17,12 @@ mod streams;
 mod tests;
 
 use std::fs::File;
-use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
+use rustix::fs::{Mode, OFlags};
 use tokio::sync::Semaphore;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::filesystem::{Dir, FsPerms, OpenMode};
@@ -35,27 +37,69 @@ use crate::spending::Charge;
 /// A folder that a plugin may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
-    /// Where it is on the host.
+    /// The path on the host. Messages show it; no call opens it.
     pub path: PathBuf,
-    /// Under which path the guest sees it, such as `/data`.
+    /// The path under which the guest sees the folder, such as `/data`.
     pub at: String,
-    /// Whether the guest may change what is in it.
+    /// Whether the guest may change the folder.
     pub write: bool,
+    /// The folder itself. The default is not open, which is enough where no call runs.
+    pub handle: FolderHandle,
+}
+
+/// An open folder, which every call shares. A path can lead elsewhere later, for example because a plugin renames a folder
+/// and puts a link in its place. A handle cannot.
+#[derive(Clone, Default)]
+pub struct FolderHandle(Option<Dir>);
+
+impl FolderHandle {
+    /// Opens a folder. This may block.
+    ///
+    /// # Errors
+    /// If the path does not lead to a folder, or the host may not read the folder.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        // Host functions use the folder on threads that may block.
+        Ok(Self(Some(Dir::new(folder, FsPerms::ReadOnly, OpenMode::READ, true))))
+    }
+
+    /// The file system's number and the folder's number in it. `None` if the folder is not open.
+    ///
+    /// # Errors
+    /// If the file system does not answer.
+    pub fn id(&self) -> io::Result<Option<(u64, u64)>> {
+        self.0.as_ref().map(|folder| folder.dir.metadata().map(|found| (found.dev(), found.ino()))).transpose()
+    }
+}
+
+/// Two handles are equal if they are copies of one.
+impl PartialEq for FolderHandle {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(&one.dir, &other.dir),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
+impl Eq for FolderHandle {}
+
+impl fmt::Debug for FolderHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "FolderHandle(open)" } else { "FolderHandle(not open)" })
+    }
 }
 
 impl Folder {
-    /// Opens the folder, whatever it takes: where a thread may block.
-    fn open(&self) -> io::Result<(Dir, String)> {
-        if !std::fs::metadata(&self.path)?.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
+    /// The folder as the guest gets it. `None` if it is not open.
+    fn granted(&self) -> Option<(Dir, String)> {
+        let mut folder = self.handle.0.clone()?;
+        if self.write {
+            folder.perms = FsPerms::ReadWrite;
+            folder.open_mode = OpenMode::READ | OpenMode::WRITE;
         }
-        let folder = File::open(&self.path)?;
-        let (perms, mode) = match self.write {
-            true => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
-            false => (FsPerms::ReadOnly, OpenMode::READ),
-        };
-        // Whoever calls its functions does that where a thread may block.
-        Ok((Dir::new(folder, perms, mode, true), self.at.clone()))
+        Some((folder, self.at.clone()))
     }
 }
 
@@ -93,19 +137,14 @@ impl Files {
 }
 
 impl Guest {
-    /// Opens the folders that are granted. A disk that does not answer costs the call and not its thread.
-    pub(crate) async fn open_folders(&mut self) -> Result<(), Stop> {
-        let Some(grants) = self.grants.clone().filter(|grants| !grants.folders.is_empty()) else { return Ok(()) };
-        let open = move || -> Result<Vec<_>, Stop> {
-            let opened = |folder: &Folder| {
-                let path = folder.path.display();
-                folder
-                    .open()
-                    .map_err(|error| Stop::Fault(format!("the granted folder {path} cannot be opened: {error}")))
-            };
-            grants.folders.iter().map(opened).collect()
-        };
-        self.files.folders = self.blocking.run("open its folders", open).await??;
+    /// Gives the guest the folders that are granted.
+    pub(crate) fn give_folders(&mut self) -> Result<(), Stop> {
+        let granted = self.grants.iter().flat_map(|grants| &grants.folders);
+        let folders = granted.map(|folder| {
+            let not_open = || Stop::Fault(format!("the granted folder {} is not open", folder.path.display()));
+            folder.granted().ok_or_else(not_open)
+        });
+        self.files.folders = folders.collect::<Result<_, _>>()?;
         Ok(())
     }
 }

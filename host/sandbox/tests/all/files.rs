@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{Digest, FailureCode, Limits};
 use toolgate_sandbox::{
-    Capabilities, Capability, End, Folder, Grants, HostPattern, Job, Plugin, Secret, SecretPlace, SecretValue,
+    Capabilities, Capability, End, Folder, FolderHandle, Grants, HostPattern, Job, Plugin, Secret, SecretPlace,
+    SecretValue,
 };
 
 use crate::guests::Wat;
@@ -15,7 +16,8 @@ use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 /// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1 and the
 /// number of the error.
 fn filer(run: &str) -> Plugin {
-    let items = "(data (i32.const 4096) \"file\") (data (i32.const 4104) \"twin\") (global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
+    let items = "(data (i32.const 4096) \"file\") (data (i32.const 4104) \"twin\")
+      (data (i32.const 4112) \"in\") (data (i32.const 4116) \"was\") (data (i32.const 4120) \"../beside\") (global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
       (func $open (param $path i32) (param $len i32) (param $how i32) (param $flags i32) (result i32)
         (call $open_at (global.get $dir) (i32.const 1) (local.get $path) (local.get $len) (local.get $how) (local.get $flags) (i32.const 32))
         (global.set $file (i32.load (i32.const 36)))
@@ -37,6 +39,7 @@ fn filer(run: &str) -> Plugin {
           (import "wasi:filesystem/types@0.2.12" "[resource-drop]descriptor" (func $close (param i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read" (func $read (param i32 i64 i64 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.rename-at" (func $rename (param i32 i32 i32 i32 i32 i32 i32)))
+          (import "wasi:filesystem/types@0.2.12" "[method]descriptor.symlink-at" (func $symlink (param i32 i32 i32 i32 i32 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.link-at" (func $link (param i32 i32 i32 i32 i32 i32 i32 i32)))
           (import "wasi:filesystem/types@0.2.12" "[method]descriptor.read-directory" (func $list (param i32 i32)))"#,
         world: "import wasi:filesystem/preopens@0.2.12; import wasi:filesystem/types@0.2.12;",
@@ -45,8 +48,14 @@ fn filer(run: &str) -> Plugin {
     load(&wat.build())
 }
 
+fn folder(path: &Path, at: &str, write: bool) -> Folder {
+    // One folder of the tests does not exist.
+    let handle = FolderHandle::open(path).unwrap_or_default();
+    Folder { path: path.to_owned(), at: at.into(), write, handle }
+}
+
 fn run(plugin: &Plugin, folder: Option<(&Path, bool)>, path: &str, limits: &Limits) -> End {
-    let folders = folder.map(|(path, write)| Folder { path: path.to_owned(), at: "/data".into(), write });
+    let folders = folder.map(|(path, write)| self::folder(path, "/data", write));
     let grants = Grants { folders: folders.into_iter().collect(), ..Grants::default() };
     let job = Job { grants: Arc::new(grants), ..job("filer", path) };
     RUNTIME.block_on(plugin.run(&job, limits, Arc::new(())))
@@ -132,6 +141,41 @@ fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
     }
     let (_place, inside) = beside_a_secret();
     assert_eq!(value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome), "0", "within, it is moved");
+}
+
+/// One call renames the inner of two granted folders and puts a link out of both in its place. The next call opens the inner
+/// folder's file.
+#[test]
+fn a_link_in_place_of_a_granted_folder_is_not_followed() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (outer, inner, beside) =
+        (place.path().join("outer"), place.path().join("outer/in"), place.path().join("beside"));
+    for (folder, text) in [(&inner, "inner"), (&beside, "outside")] {
+        std::fs::create_dir_all(folder).expect("a folder");
+        std::fs::write(folder.join("file"), text).expect("a file");
+    }
+    let folders = vec![folder(&outer, "/outer", true), folder(&inner, "/inner", false)];
+    let grants = Arc::new(Grants { folders, ..Grants::default() });
+    let call = |run: &str| {
+        let plugin = filer(run);
+        let job = Job { grants: Arc::clone(&grants), ..job("filer", "file") };
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+    };
+    let swapped = call(
+        "(call $rename (global.get $dir) (i32.const 4112) (i32.const 2) (global.get $dir) (i32.const 4116) (i32.const 3) (i32.const 32))
+         (call $symlink (global.get $dir) (i32.const 4120) (i32.const 9) (i32.const 4112) (i32.const 2) (i32.const 40))
+         (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 32)) (i32.load8_u (i32.const 40)))))",
+    );
+    assert_eq!(swapped, "0", "the plugin may rename what it may write to");
+    assert_eq!(std::fs::read(inner.join("file")).expect("the link is followed here"), b"outside");
+    let read = call(
+        "(call $folders (i32.const 32))
+         (global.set $dir (i32.load offset=12 (i32.load (i32.const 32))))
+         (if (call $open (local.get $args) (local.get $args_len) (i32.const 0) (i32.const 1)) (then (unreachable)))
+         (call $read (global.get $file) (i64.const 100) (i64.const 0) (i32.const 48))
+         (call $ok_number (i64.load32_u (i32.const 56)))",
+    );
+    assert_eq!(read, "5", "the bytes of `inner`, not of `outside`");
 }
 
 #[test]

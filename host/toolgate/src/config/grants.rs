@@ -8,7 +8,7 @@ use std::str::FromStr;
 use domain::Digest;
 use registry::Holder;
 use registry::words::{HostName, Method, Mount, Place, Target, ValueName};
-use sandbox::{Folder, Grants, HttpRule, Quota, Reach, Secret, SecretValue};
+use sandbox::{Folder, FolderHandle, Grants, HttpRule, Quota, Reach, Secret, SecretValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -130,12 +130,19 @@ impl GrantsTable {
         *self == Self::default()
     }
 
-    /// The grants that it says. Paths in it are relative to a folder; `values` has what was looked up of its secrets.
-    pub(super) fn grants(&self, beside: &Path, values: &dyn Fn(&ValueName) -> Option<SecretValue>) -> Grants {
-        let folder = |table: &FolderTable| Folder {
+    /// The grants of the table. Paths are relative to `beside`; `values` has the secrets that were read, and `handles` the
+    /// folders that were opened.
+    pub(super) fn grants(
+        &self,
+        beside: &Path,
+        values: &dyn Fn(&ValueName) -> Option<SecretValue>,
+        handles: &dyn Fn(usize) -> FolderHandle,
+    ) -> Grants {
+        let folder = |(position, table): (usize, &FolderTable)| Folder {
             path: beside.join(&table.path),
             at: table.at.to_string(),
             write: table.write,
+            handle: handles(position),
         };
         let secret = |(name, table): (&ValueName, &SecretTable)| {
             Some(Secret {
@@ -152,7 +159,7 @@ impl GrantsTable {
             keyvalue: self.keyvalue.map(KeyValueTable::quota),
             http: self.http.iter().map(HttpTable::rule).collect(),
             config: self.config.as_ref().map(values),
-            folders: self.folders.iter().map(folder).collect(),
+            folders: self.folders.iter().enumerate().map(folder).collect(),
             secrets: self.secrets.iter().filter_map(secret).collect(),
         }
     }

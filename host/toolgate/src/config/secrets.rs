@@ -1,42 +1,41 @@
-//! Reads the values of secrets at the start, and checks that granted folders exist.
+//! Reads the values of secrets at the start, and opens granted folders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::PluginName;
 use registry::words::ValueName;
-use sandbox::SecretValue;
+use sandbox::{FolderHandle, SecretValue};
 
+use super::folders::OpenFolders;
 use super::source::Source;
-use super::{Config, ConfigError, SecretTable};
+use super::{Config, ConfigError, SecretTable, folders};
 
 /// The maximal size of a secret, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// The values of secrets, by plugin and name. The default has none, for commands that run no plugin.
+/// The values of secrets, by plugin and name, and the open folders. The default has none, for commands that run no plugin.
 #[derive(Debug, Clone, Default)]
-pub struct SecretValues(BTreeMap<(PluginName, ValueName), SecretValue>);
+pub struct SecretValues {
+    values: BTreeMap<(PluginName, ValueName), SecretValue>,
+    folders: OpenFolders,
+}
 
 impl SecretValues {
     pub(super) fn of(&self, plugin: &PluginName, name: &ValueName) -> Option<SecretValue> {
-        self.0.get(&(plugin.clone(), name.clone())).cloned()
+        self.values.get(&(plugin.clone(), name.clone())).cloned()
+    }
+
+    pub(super) fn folder(&self, plugin: &PluginName, position: usize) -> FolderHandle {
+        self.folders.get(&(plugin.clone(), position)).cloned().unwrap_or_default()
     }
 }
 
 /// Reads every granted secret and checks every granted folder.
 pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, ConfigError> {
-    let mut values = SecretValues::default();
+    let mut values = SecretValues { folders: folders::open(config, source)?, ..SecretValues::default() };
     for (plugin, table) in &config.plugin {
         let plugin = &plugin.0;
-        for (position, folder) in table.grants.folders.iter().enumerate() {
-            let path = source.beside().join(&folder.path);
-            if !path.is_dir() {
-                let keys = ["plugin", plugin.as_str(), "grants", "folders", &position.to_string(), "path"];
-                let message =
-                    format!("the folder {} does not exist, and it is granted to the plugin {plugin}", path.display());
-                return Err(source.error(&keys, message, Some("make the folder, or correct the path".to_owned())));
-            }
-        }
         for (name, secret) in &table.grants.secrets {
             let value = read(secret, source.beside()).and_then(value).map_err(|why| {
                 let keys = ["plugin", plugin.as_str(), "grants", "secrets", name.as_str()];
@@ -47,7 +46,7 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
                     Some("the host starts only if every granted secret is available".to_owned()),
                 )
             })?;
-            values.0.insert((plugin.clone(), name.clone()), value);
+            values.values.insert((plugin.clone(), name.clone()), value);
         }
     }
     Ok(values)

@@ -19,6 +19,11 @@ impl Source {
         Self { file: file.to_owned(), text: text.to_owned() }
     }
 
+    /// The file, if the configuration comes from one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        Some(&*self.file).filter(|file| !file.as_os_str().is_empty())
+    }
+
     /// The folder of the file. Paths in the file are relative to it.
     pub(super) fn beside(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))

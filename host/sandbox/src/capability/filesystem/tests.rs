@@ -15,7 +15,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{FsError, StreamError};
 
-use super::Folder;
+use super::{Folder, FolderHandle};
 use crate::blocking::Places;
 use crate::call::Job;
 use crate::capability::Grants;
@@ -48,7 +48,8 @@ impl World {
 
     /// A call of a plugin of this name, with handles of the folder and of the file.
     fn guest(&self, plugin: &str, host_call_time: Span) -> (Guest, [u32; 2]) {
-        let folder = |path: &Path| Folder { path: path.to_owned(), at: "/data".into(), write: true };
+        let handle = FolderHandle::open(self.folder.path()).expect("a folder");
+        let folder = |path: &Path| Folder { path: path.to_owned(), at: "/data".into(), write: true, handle };
         let job = Job {
             plugin: PluginName::new(plugin).expect("a name"),
             grants: Arc::new(Grants { folders: vec![folder(self.folder.path())], ..Grants::default() }),
@@ -64,7 +65,7 @@ impl World {
         let mut guest =
             Guest::new(&self.outside, Some(&job), false, Stopwatch::start(limits.time), &limits, Arc::new(()));
         let fds = self.runtime.block_on(async {
-            guest.open_folders().await.expect("there is one");
+            guest.give_folders().expect("it is open");
             let folder = guest.get_directories().expect("there is one").remove(0).0.rep();
             [folder, open(&mut guest, folder).await.expect("there is one")]
         });
