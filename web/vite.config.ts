@@ -1,20 +1,20 @@
-// The console is built into static files that the host embeds: nothing inline, nothing from elsewhere, so that the
-// strict Content-Security-Policy of host/console holds.
+// Builds the console into static files that the host embeds. Nothing is inline or loaded from other sites, so that the strict
+// Content-Security-Policy of host/console holds.
 
 import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-/** Where a host runs while one works on the console. */
+/** The host for the development server. */
 const HOST = process.env.TOOLGATE_HOST ?? "http://127.0.0.1:7420";
 
-/** What host/console sends, so that what it would refuse is refused here as well. */
+/** The same policy as host/console, so that the preview refuses the same things. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/** Writes `x.gz` beside every file that gains by it; the host serves it to whoever accepts gzip. */
+/** Writes a compressed `x.gz` beside each file for the host to serve. */
 function gzipped(): Plugin {
   return {
     name: "toolgate-gzipped",
@@ -52,7 +52,7 @@ export default defineConfig({
     environment: "happy-dom",
     include: ["test/**/*.test.{ts,tsx}"],
     restoreMocks: true,
-    // Only what hangs reaches this.
+    // Only a test that hangs reaches this.
     testTimeout: 60_000,
   },
 });

@@ -1,5 +1,4 @@
-// The package as a library: ES modules, with everything that it needs in them. React comes in a chunk of its own, which is
-// loaded when the first form is shown.
+// Builds the package as ES modules with all dependencies. React is in a separate chunk that is loaded with the first form.
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -15,7 +14,7 @@ export default defineConfig({
     environment: "node",
     include: ["tests/**/*.test.{ts,tsx}"],
     restoreMocks: true,
-    // Only what hangs reaches this.
+    // Only a test that hangs reaches this.
     testTimeout: 60_000,
   },
 });

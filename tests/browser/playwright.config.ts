@@ -1,4 +1,4 @@
-// One worker: each test starts a host of its own, and two of them at once would only make each other slow.
+// One worker, because each test starts a host, and two hosts at once would slow each other down.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
@@ -7,7 +7,7 @@ export default defineConfig({
   workers: 1,
   forbidOnly: true,
   reporter: "list",
-  // Only what hangs reaches these.
+  // Only a test that hangs reaches these.
   timeout: 60_000,
   globalTimeout: 600_000,
   expect: { timeout: 20_000 },

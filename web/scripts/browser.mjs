@@ -1,4 +1,4 @@
-// Chromium as the console's scripts use it.
+// Runs Chromium for the console's scripts.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { chromium } from "playwright-core";
@@ -16,13 +16,13 @@ const ARGUMENTS = [
 export const THEMES = ["light", "dark"];
 export const SIZES = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 
-/** A browser; the path of another Chromium can stand in the variable CHROMIUM. */
+/** A browser. The variable CHROMIUM can name another binary. */
 export function launch() {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   return chromium.launch({ executablePath, args: ARGUMENTS });
 }
 
-/** A page of its own, logged in with the token, that fails the script where the page complains. */
+/** A new page, logged in with the token. Errors of the page fail the script. */
 export async function loggedIn(browser, { url, token, theme, size }) {
   const context = await browser.newContext({
     baseURL: url,
@@ -36,7 +36,7 @@ export async function loggedIn(browser, { url, token, theme, size }) {
   page.complaints = [];
   page.on("pageerror", (error) => page.complaints.push(`${page.url()}: ${error.message}`));
   page.on("console", (message) => {
-    // Chromium reports every answer of 401 as an error; that nobody is logged in yet is none.
+    // Chromium reports each 401 as an error. Before the login, a 401 is expected.
     if (message.type() === "error" && !message.text().includes("401"))
       page.complaints.push(`${page.url()}: ${message.text()}`);
   });
@@ -47,13 +47,12 @@ export async function loggedIn(browser, { url, token, theme, size }) {
   return page;
 }
 
-/** After so many milliseconds a page that still loads something hangs. */
+/** Milliseconds after which a page that is still loading counts as hung. */
 const LONGEST = 30_000;
 
 /**
- * Waits until a page shows what it has: no outline of what is on its way, no list or form that still loads, no card in the
- * moment in which it takes no answer yet. `shows` is what has to be there besides. What is waited for is on the page; streams
- * keep the network busy for ever.
+ * Waits until a page has loaded: no placeholder, no loading list or form, and no card that takes no answer yet. `shows` must be
+ * visible as well. The wait looks at the page, because streams keep the network busy forever.
  */
 export async function settled(page, shows = "h1") {
   await page.locator(shows).first().waitFor();

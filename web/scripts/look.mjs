@@ -1,5 +1,5 @@
-// Opens every page of a running console in both themes and both sizes, takes a picture of each, and asks axe-core what is
-// wrong with it. `node scripts/look.mjs URL TOKEN [FOLDER]`; ends with 1 where something serious was found.
+// Opens every page of a running console in both themes and sizes, takes a picture, and runs axe-core.
+// `node scripts/look.mjs URL TOKEN [FOLDER]`; exits with 1 after a serious finding.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -23,14 +23,14 @@ const PAGES = {
   none: "/nowhere",
 };
 
-/** What has to be on a page beside its title. */
+/** Must be visible on a page beside its title. */
 const SHOWS = { inbox: "toolgate-inbox", timeline: ".turn" };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let bad = 0;
 
 async function examine(page, name) {
-  // Evaluated by the browser's own tools: the page's policy refuses a script from elsewhere, as it should.
+  // Evaluated by the browser's debugger, because the page's policy refuses scripts from other sites.
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(() =>
     globalThis.axe.run(document, { resultTypes: ["violations"] }),
@@ -73,5 +73,5 @@ for (const theme of THEMES) {
   }
 }
 await browser.close();
-console.log(bad === 0 ? "nothing serious" : `${bad} things to mend`);
+console.log(bad === 0 ? "nothing serious" : `${bad} findings`);
 process.exitCode = bad === 0 ? 0 : 1;

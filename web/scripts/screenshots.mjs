@@ -1,6 +1,5 @@
-// Makes the pictures of docs/console.md anew, from a host of its own with the example plugins:
-// `npm run screenshots -w web`, after `cargo xtask build` or `cargo xtask demo`. BINARY and PLUGINS name others than the debug
-// build and its plugins, CHROMIUM another browser.
+// Makes the pictures of docs/console.md from a new host with the example plugins: `npm run screenshots -w web`, after
+// `cargo xtask build` or `cargo xtask demo`. The variables BINARY, PLUGINS and CHROMIUM replace the defaults.
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -107,7 +106,7 @@ async function ask(url, bearer, path, body) {
 async function started(url, admin) {
   const wanted = ["cluster", "ledger_transfer", "text_stats", "ask_user"];
   for (let attempt = 0; attempt < 600; attempt += 1) {
-    // Until it is up there is no token, and nobody who answers.
+    // Before the host is up, there is no token and no response.
     const live = await Promise.resolve()
       .then(() => ask(url, admin(), "/v1/tools"))
       .then(({ tools }) => tools.map(({ name }) => name))
@@ -127,7 +126,7 @@ function fill() {
   }
 }
 
-/** What the pictures show: three calls that ended, one vote of two with an edit, a question. */
+/** The pictures show three calls that ended, one vote of two with an edit, and a question. */
 async function prepare(url) {
   const admin = readFileSync(join(FOLDER, "data/admin-token"), "utf8").trim();
   const agent = await token("agent", "--role", "caller");
@@ -136,7 +135,7 @@ async function prepare(url) {
   const turns = `/v1/conversations/${CONVERSATION}/turns`;
   await ask(url, agent, `${turns}?wait_ms=20000`, { calls: FIRST });
   await ask(url, agent, turns, { calls: SECOND, context: { ticket: "HOME-12", environment: "production" } });
-  // The two calls that need nobody end first.
+  // The two calls without an approval end first.
   let waiting = [];
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const { suspensions } = await ask(url, admin, "/v1/pending");

@@ -1,4 +1,4 @@
-// What is shown to whom: the login, the one question of a one-time link, or the console.
+// Chooses between the login, the one question of a one-time link, and the console.
 
 import { useEffect } from "react";
 import { I18nProvider, RouterProvider } from "react-aria-components";
@@ -50,7 +50,7 @@ function Entry({ gate }: { gate: Gate }) {
     case "in": {
       const { principal, only } = known.session;
       return (
-        // Nothing of what one name was shown stays where another takes its place.
+        // A new principal gets a new tree, so that nothing of the previous one stays.
         <Entered key={`${only ?? ""} ${principal}`} gate={gate} session={known.session}>
           <Inboxed>
             <Frame>
@@ -63,7 +63,7 @@ function Entry({ gate }: { gate: Gate }) {
   }
 }
 
-/** Remembers where the reader was. */
+/** Remembers the path for after the login. */
 function ToLogin() {
   useEffect(() => {
     const here = location.pathname + location.search;

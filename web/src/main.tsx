@@ -8,8 +8,8 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app";
 
-// React Aria puts its one rule for buttons into a <style> of its own, which the page's policy refuses. It does not where an
-// element with this id is there; the rule stands in base.css.
+// React Aria adds a <style> with one rule for buttons, which the page's policy refuses. It does not if an element with this
+// id exists. base.css has the rule.
 const styled = document.createElement("meta");
 styled.id = "react-aria-pressable-style";
 document.head.append(styled);

@@ -1,11 +1,10 @@
-// Where the reader is: the path and query of the page, and the way to another one. The host answers every path of the
-// console with the same page, so that a link can be kept and sent.
+// The router. The host answers every path of the console with the same page, so that links can be bookmarked and shared.
 
 import { useSyncExternalStore } from "react";
 
 const MOVED = "toolgate-moved";
 
-/** Goes to a path of the console. With `replace`, the way back does not lead here. */
+/** Goes to a path of the console. `replace` removes the current page from the history. */
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   const now = location.pathname + location.search;
   if (options.replace || to === now) history.replaceState(null, "", to);
@@ -22,12 +21,12 @@ function subscribe(changed: () => void): () => void {
   };
 }
 
-/** The path, `/audit` for instance. */
+/** The path, such as `/audit`. */
 export function usePath(): string {
   return useSyncExternalStore(subscribe, () => location.pathname);
 }
 
-/** The query, and a way to change some of its parameters; an empty value takes one out. */
+/** The query, and a function that changes parameters. An empty value removes one. */
 export function useQuery(): [URLSearchParams, (changes: Record<string, string>) => void] {
   const search = useSyncExternalStore(subscribe, () => location.search);
   const change = (changes: Record<string, string>) => {
@@ -44,7 +43,7 @@ export function useQuery(): [URLSearchParams, (changes: Record<string, string>) 
 
 /**
  * The parts of a path that a pattern names: `/conversations/:c` and `/conversations/a%20b` give `{ c: "a b" }`.
- * Nothing where they do not fit.
+ * Undefined if the path does not match.
  */
 export function match(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = pattern.split("/");
@@ -67,7 +66,7 @@ export function match(pattern: string, path: string): Record<string, string> | u
   return parts;
 }
 
-/** A path within this console, or the inbox: where to go after the login must not lead to somebody else's page. */
+/** A path within this console, otherwise the inbox. After the login, the page must not redirect to another site. */
 export function ownPath(to: string | null): string {
   if (to === null || !to.startsWith("/")) return "/";
   const url = new URL(to, location.origin);

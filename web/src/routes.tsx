@@ -1,4 +1,4 @@
-// Which path shows which page, and who may see it.
+// The pages, their paths, and the roles that may see them.
 
 import type { ReactNode } from "react";
 import type { Role, Session } from "./host/wire";
@@ -16,11 +16,11 @@ import { hasRole, useSession } from "./session";
 
 export interface Place {
   path: string;
-  /** In the navigation; a page without a name is reached by a link. */
+  /** The name in the navigation. A page without a name is only linked. */
   name?: string;
-  /** The key that leads there, behind `g`. */
+  /** The key that opens the page, after `g`. */
   key?: string;
-  /** One of these is needed; everybody may, where there are none. */
+  /** One of these roles is required. Empty: everybody may see the page. */
   roles: Role[];
   page: (parts: Record<string, string>) => ReactNode;
 }
@@ -42,7 +42,7 @@ export const PLACES: Place[] = [
   { path: "/audit", name: "Audit", key: "a", roles: ["admin"], page: () => <Audit /> },
 ];
 
-/** The places of the navigation that a session may see. A one-time link opens one suspension and nothing else. */
+/** The pages of the navigation for a session. A one-time link opens only one suspension. */
 export function placesFor(session: Session): Place[] {
   if (session.only != null) return [];
   return PLACES.filter(

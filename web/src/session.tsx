@@ -1,4 +1,4 @@
-// Who is logged in, for everything below it.
+// The session, for all components below it.
 
 import {
   createContext,
@@ -26,7 +26,7 @@ type Known =
   | { state: "out" }
   | { state: "unreachable"; why: string }
   | { state: "in"; session: Session }
-  /** What a link opened has ended. `other` goes on in this browser, and nothing is read in its name until somebody wants that. */
+  /** The link's session has ended. `other` is the log-in of this browser, which is used only after the user continues as it. */
   | { state: "over"; link: Session; other: Session | undefined };
 
 export interface Gate {
@@ -34,34 +34,34 @@ export interface Gate {
   known: Known;
   enter: (session: Session) => void;
   leave: () => void;
-  /** Asks who is here; who was here stays until the host has answered. */
+  /** Asks for the session. The previous one stays until the host answers. */
   ask: () => void;
-  /** The same, for whoever is here now. */
+  /** The same, and continues with the other session. */
   goOn: () => void;
 }
 
 const Current = createContext<SessionState | undefined>(undefined);
 
-/** The session and the way to the host. Only below `Entered`. */
+/** The session and the host. Only below `Entered`. */
 export function useSession(): SessionState {
   const session = useContext(Current);
   if (session === undefined) throw new Error("there is no session here");
   return session;
 }
 
-/** Whether the session may do what needs one of these roles. */
+/** Whether the session has one of these roles. */
 export function hasRole(session: Session, ...roles: Role[]): boolean {
   return roles.some((role) => session.roles.includes(role));
 }
 
-/** Asks the host who is there, and again where that depends on the page. */
+/** Asks the host for the session, and again when the page changes it. */
 export function useGate(): Gate {
   const [host] = useState(() => new Host());
   const [known, setKnown] = useState<Known>({ state: "asking" });
   const was = useRef<Known>(known);
   const about = match("/suspensions/:s", usePath())?.s;
   const asking = useRef(new AbortController());
-  /** What was asked before says nothing any more. */
+  /** Ignores the answers of earlier requests. */
   const become = useCallback((now: Known) => {
     asking.current.abort();
     was.current = now;
@@ -77,12 +77,12 @@ export function useGate(): Gate {
       (session) => {
         if (signal.aborted) return;
         const now = after(was.current, session, about);
-        // The word of what is over stays: whatever still asks for something is refused by it.
+        // The old CSRF token stays, so that the host refuses requests that are still under way.
         if (now.state !== "over") host.act(session);
         become(now);
       },
       (error: Error) => {
-        // Who was here stays: each page says by itself what the host does not answer.
+        // The session stays. Each page shows by itself that the host does not answer.
         const stays = was.current.state === "in" || was.current.state === "over";
         if (!signal.aborted && !stays) become({ state: "unreachable", why: error.message });
       },
@@ -93,7 +93,7 @@ export function useGate(): Gate {
     ask();
   }, [become, ask]);
   useEffect(() => {
-    // What has ended may have been a link's, beside which a log-in goes on.
+    // A link's session may have ended while a log-in continues.
     host.onSignedOut = ask;
     ask();
     return () => asking.current.abort();
@@ -101,7 +101,7 @@ export function useGate(): Gate {
   return useMemo(() => ({ host, known, enter, leave, ask, goOn }), [host, known, enter, leave, ask, goOn]);
 }
 
-/** What follows from who is here now. On the page of a link's question nobody takes the link's place by themselves. */
+/** The next state. On the page of a link's question, the log-in replaces the link's session only after the user agrees. */
 function after(was: Known, session: Session | undefined, about: string | undefined): Known {
   const link = was.state === "in" ? was.session : was.state === "over" ? was.link : undefined;
   if (link?.only != null && link.only === about) {
@@ -111,7 +111,7 @@ function after(was: Known, session: Session | undefined, about: string | undefin
   return session ? { state: "in", session } : { state: "out" };
 }
 
-/** What is below has a session. */
+/** Provides the session to its children. */
 export function Entered({ gate, session, children }: { gate: Gate; session: Session; children: ReactNode }) {
   const { host, leave } = gate;
   const logOut = useCallback(async () => {

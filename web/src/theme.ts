@@ -1,21 +1,21 @@
-// Light, dark, or as the system says. Loaded first, so that nothing is painted in the wrong colours.
+// The theme: light, dark, or as the system. Loaded first, so that nothing flashes in the wrong colours.
 
 export type Theme = "system" | "light" | "dark";
 
 const KEY = "toolgate-theme";
 
-/** What was chosen on this machine. */
+/** The choice that this browser keeps. */
 export function theme(): Theme {
   const kept = remembered();
   return kept === "light" || kept === "dark" ? kept : "system";
 }
 
-/** Chooses, now and for the next visit. */
+/** Sets the theme, and keeps it for the next visit. */
 export function chooseTheme(choice: Theme): void {
   try {
     localStorage.setItem(KEY, choice);
   } catch {
-    // A browser that keeps nothing still shows the choice until the page is left.
+    // Without storage, the choice lasts until the page is closed.
   }
   apply(choice);
 }

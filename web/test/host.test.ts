@@ -13,7 +13,7 @@ function answering(status: number, body: unknown) {
 const REFUSED = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };
 
 describe("the host", () => {
-  it("notices wherever a session has ended", async () => {
+  it("notices the end of a session in any response", async () => {
     const host = new Host();
     host.onSignedOut = vi.fn();
     answering(401, REFUSED);
@@ -21,7 +21,7 @@ describe("the host", () => {
     expect(host.onSignedOut).toHaveBeenCalledOnce();
   });
 
-  it("takes a missing session for an answer where it asks for one", async () => {
+  it("treats a missing session as an answer", async () => {
     const host = new Host();
     host.onSignedOut = vi.fn();
     answering(401, REFUSED);
@@ -29,13 +29,13 @@ describe("the host", () => {
     expect(host.onSignedOut).not.toHaveBeenCalled();
   });
 
-  it("does not send filters that are empty", async () => {
+  it("does not send empty filters", async () => {
     const asked = answering(200, { entries: [] });
     await new Host().get("/v1/audit", { query: { plugin: "", event: "deny", after: undefined } });
     expect(new URL(asked[0]?.url ?? "").search).toBe("?event=deny");
   });
 
-  it("sends the session's word with whatever changes something", async () => {
+  it("sends the CSRF token with every change", async () => {
     const host = new Host();
     answering(200, { principal: "admin", roles: [], groups: [], csrf: "word" });
     host.act(await host.session());
@@ -49,7 +49,7 @@ describe("the host", () => {
     const link = { principal: "bob", only: "s1", csrf: "links", expires_at: "" };
     const alice = { principal: "alice", roles: [], groups: [], csrf: "alices", link };
 
-    /** Answers as a host does, and to who asks in the link's name as told. Returns in whose name a change is asked for next. */
+    /** A host whose response to the link's session is given. Returns the session of the next change. */
     function beside(byLink: () => Response) {
       vi.stubGlobal("fetch", async ({ headers }: Request) =>
         headers.get("x-toolgate-csrf") === "links" ? byLink() : new Response(JSON.stringify(alice)),
@@ -61,7 +61,7 @@ describe("the host", () => {
       };
     }
 
-    it("is who the link is for on the page about its suspension, and nowhere else", async () => {
+    it("uses the link's session on its page only", async () => {
       const host = new Host();
       const bob = { ...link, roles: [], groups: [] };
       const names = beside(() => new Response(JSON.stringify(bob)));
@@ -77,7 +77,7 @@ describe("the host", () => {
       expect(await names(host)).toEqual(["alices"]);
     });
 
-    it("stays who it was where the host does not say who the link is for", async () => {
+    it("keeps its session if the host does not name the link's", async () => {
       const host = new Host();
       const names = beside(() => {
         throw new TypeError("the network is away");
@@ -87,7 +87,7 @@ describe("the host", () => {
       expect(await names(host)).toEqual(["alices"]);
     });
 
-    it("is who logged in where the link's session has just ended", async () => {
+    it("uses the log-in if the link's session has just ended", async () => {
       const host = new Host();
       const names = beside(() => new Response(JSON.stringify(REFUSED), { status: 401 }));
       const session = await host.session("s1");

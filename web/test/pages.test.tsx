@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202E';
 
-describe("text of strangers", () => {
+describe("untrusted text", () => {
   it("is text in a tree, keys included", async () => {
     await act(() => root.render(<JsonTree value={{ [HOSTILE]: HOSTILE, list: [HOSTILE] }} label="Result" />));
     expect(place.querySelector("img")).toBeNull();
@@ -51,6 +51,7 @@ describe("text of strangers", () => {
               suspension: "s",
               kind: "approval",
               prompt: HOSTILE,
+              asked: { a: HOSTILE },
               openedAt: "",
               expiresAt: "",
               steps: [{ what: "voted", by: HOSTILE, via: HOSTILE, comment: HOSTILE, arguments: [HOSTILE] }],
@@ -69,7 +70,7 @@ describe("text of strangers", () => {
 });
 
 describe("a timeline", () => {
-  it("says that an approver edited, who came by a link, and what the edit changes", async () => {
+  it("shows edits, their changes, and votes by link", async () => {
     const call: TimelineCall = {
       id: "c",
       tool: "pay",
@@ -83,6 +84,7 @@ describe("a timeline", () => {
         {
           suspension: "s",
           kind: "approval",
+          asked: { to: "bob", amount: 5 },
           openedAt: "",
           expiresAt: "",
           steps: [{ what: "voted", by: "ann", via: "link", arguments: { to: "bob", amount: 4 } }],
@@ -107,12 +109,12 @@ describe("a timeline", () => {
   });
 });
 
-describe("a page that breaks", () => {
+describe("a page that fails", () => {
   function Broken(): never {
     throw new Error("no such member");
   }
 
-  it("says so, and another page works", async () => {
+  it("says so, and other pages work", async () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     const at = (path: string, child: React.ReactNode) =>
       root.render(<Boundary place={path}>{child}</Boundary>);

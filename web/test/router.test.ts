@@ -32,7 +32,7 @@ describe("ownPath", () => {
 });
 
 describe("navigate", () => {
-  it("adds to the history once, however often the same place is chosen", () => {
+  it("adds one history entry for repeated choices", () => {
     const before = history.length;
     navigate("/audit");
     navigate("/audit");

@@ -1,4 +1,4 @@
-// The way in and out, and what may not happen twice on the way.
+// Log-in and log-out, without repeated requests.
 import { act } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -24,7 +24,7 @@ const SESSION = { principal: "ann", roles: ["approver"], groups: [], csrf: "word
 const OUT = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };
 const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
 
-/** A host; what is asked of it, in order. Streams stay silent. */
+/** A host that records its requests. Its streams are silent. */
 function host(answer: (asked: string, request: Request) => Response | Promise<Response> | undefined) {
   const asked: string[] = [];
   vi.stubGlobal("fetch", async (request: Request) => {
@@ -48,7 +48,7 @@ function write(input: HTMLInputElement, value: string): void {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-it("logs in once, however often Enter is pressed, and says so meanwhile", async () => {
+it("logs in once for repeated Enter, and says so meanwhile", async () => {
   let enter = (_: Response) => {};
   const asked = host((what) => {
     if (what === "GET /v1/session") return json(OUT, 401);
@@ -71,12 +71,12 @@ it("logs in once, however often Enter is pressed, and says so meanwhile", async 
   expect(named("Logging in …")?.getAttribute("aria-disabled")).toBe("true");
   await act(async () => enter(json(OUT, 401)));
   await shown("log in first");
-  // It can be tried again.
+  // The user can try again.
   await act(async () => submit());
   expect(asked.filter((one) => one === "POST /v1/session")).toHaveLength(2);
 });
 
-it("opens a one-time link once, however often its button is pressed", async () => {
+it("opens a one-time link once for repeated presses", async () => {
   let enter = (_: Response) => {};
   const asked = host((what) => {
     if (what === "GET /v1/session") return json(OUT, 401);
@@ -97,7 +97,7 @@ it("opens a one-time link once, however often its button is pressed", async () =
   expect(named("Show the question")).toBeUndefined();
 });
 
-it("goes to the login where a session ends that had ended already", async () => {
+it("goes to the login if the session had already ended", async () => {
   host((what) => {
     if (what === "GET /v1/session") return json(SESSION);
     if (what === "DELETE /v1/session") return json(OUT, 401);
@@ -113,7 +113,7 @@ it("goes to the login where a session ends that had ended already", async () => 
   expect(location.pathname).toBe("/login");
 });
 
-it("shows every page of the standing approvals, and what became of one that was taken back", async () => {
+it("shows all standing approvals, and the state of a revoked one", async () => {
   const standing = (id: string, state = "active") => ({
     id,
     tool: `tool_${id}`,
@@ -171,7 +171,7 @@ describe("beside a log-in, the session of a one-time link", () => {
   const me = (name: string) =>
     vi.waitFor(() => expect(place.querySelector(".me")?.textContent).toContain(name));
 
-  it("counts on the page of its question, after a reload as well, and nowhere else", async () => {
+  it("applies on its question's page only, also after a reload", async () => {
     const said: string[] = [];
     host((what, request) => {
       if (what === "GET /v1/session")
@@ -195,7 +195,7 @@ describe("beside a log-in, the session of a one-time link", () => {
     await me("ann");
   });
 
-  /** A host with the sessions of a link and of `log`, until the question is read for the first time: that is too late. */
+  /** A host with the sessions of a link and of `log`. The link's session ends at the first read of the question. */
   function until(log: object | undefined) {
     const read: string[] = [];
     let isOver = false;
@@ -212,26 +212,26 @@ describe("beside a log-in, the session of a one-time link", () => {
     return read;
   }
 
-  it("is over when it ends, and nothing is read in the log-in's name until somebody wants that", async () => {
+  it("ends visibly, and the log-in is used only on request", async () => {
     const read = until(SESSION);
     navigate("/suspensions/susp_1");
     const left = vi.spyOn(history, "replaceState");
     await act(async () => root.render(<App />));
-    await shown("The link is over");
-    expect(document.activeElement?.textContent).toBe("The link is over");
+    await shown("This link has ended");
+    expect(document.activeElement?.textContent).toBe("This link has ended");
     expect(place.querySelector(".me, .frame")).toBeNull();
     expect(read).toEqual(["GET /v1/suspensions/susp_1 in links"]);
     expect(left).not.toHaveBeenCalled();
-    await act(async () => named("Go on as ann")?.click());
+    await act(async () => named("Continue as ann")?.click());
     await me("ann");
     await vi.waitFor(() => expect(read.at(-1)).toBe("GET /v1/suspensions/susp_1 in word"));
   });
 
-  it("is over where nobody is logged in, and the login is a step away", async () => {
+  it("ends visibly without a log-in, and links to the login", async () => {
     until(undefined);
     navigate("/suspensions/susp_1");
     await act(async () => root.render(<App />));
-    await shown("The link is over");
+    await shown("This link has ended");
     await act(async () => place.querySelector<HTMLElement>("a[href='/login']")?.click());
     await shown("Token");
   });

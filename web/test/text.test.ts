@@ -21,23 +21,23 @@ describe("shown", () => {
     expect(shown(text)).toBe(expected);
   });
 
-  it("keeps lines where there may be several", () => {
+  it("keeps line breaks in multi-line text", () => {
     expect(shownLines("one\r\ntwo\rthree")).toBe("one\ntwo\\rthree");
   });
 });
 
 describe("parseExact", () => {
-  it("reads JSON as anybody does", () => {
+  it("reads JSON", () => {
     expect(parseExact('{"a":[1,"2",null,true,-0.5]}')).toEqual({ a: [1, "2", null, true, -0.5] });
   });
 
-  it.each(["12345678901234567890", "1.10", "1e400", "-0"])("keeps %s as it is written", (text) => {
+  it.each(["12345678901234567890", "1.10", "1e400", "-0"])("keeps %s as it was written", (text) => {
     const number = parseExact(text);
     expect(number).toBeInstanceOf(ExactNumber);
     expect(String(number)).toBe(text);
   });
 
-  it("leaves strings alone, whatever is in them", () => {
+  it("does not change strings", () => {
     const text = '{"1.10":"1.10","a":"\\"1.10","b":["x\\\\",1.10]}';
     const { b, ...rest } = parseExact(text) as Record<string, unknown>;
     expect(rest).toEqual({ "1.10": "1.10", a: '"1.10' });
@@ -57,7 +57,7 @@ describe("words", () => {
     [3_661_000, "1 h 1 min"],
     [3_600_000, "1 h"],
     [90_061_000, "1 d 1 h"],
-  ])("a span of %i ms is %s", (ms, words) => {
+  ])("%i ms is %s", (ms, words) => {
     expect(span(ms)).toBe(words);
   });
 
@@ -66,7 +66,7 @@ describe("words", () => {
     expect([bytes(1023), bytes(1536), bytes(5 * 1024 ** 3)]).toEqual(["1023 B", "1.5 KiB", "5.0 GiB"]);
   });
 
-  it("leaves a moment that is none as it is", () => {
+  it("keeps an invalid time as it is", () => {
     expect(shortMoment("soon")).toBe("soon");
   });
 });

@@ -49,7 +49,7 @@ describe("a call", () => {
     expect(onlyCall(after(...events)).state).toBe(state);
   });
 
-  it("shows progress while it runs and no longer", () => {
+  it("shows progress only while it runs", () => {
     const running = [
       ...BEGUN,
       of("call.started", { attempt: 1 }),
@@ -59,7 +59,7 @@ describe("a call", () => {
     expect(onlyCall(after(...running, SETTLED)).progress).toBeUndefined();
   });
 
-  it("keeps what was submitted where an approver changed it", () => {
+  it("keeps the submitted arguments after an edit", () => {
     const answer = of("call.resolved", {
       suspension: "s",
       by: "bob",
@@ -70,6 +70,18 @@ describe("a call", () => {
     const call = onlyCall(after(...BEGUN, ASKED, answer));
     expect([call.arguments, call.submitted]).toEqual([{ amount: 4 }, { amount: 5 }]);
     expect(call.waits[0]?.end).toMatchObject({ by: "bob", via: "link", arguments: { amount: 4 } });
+  });
+
+  it("compares each edit with the arguments at the moment of asking", () => {
+    const answer = (suspension: string, amount: number) =>
+      of("call.resolved", { suspension, by: "bob", decision: "approve", arguments: { amount } });
+    const again = { ...ASKED, suspension: "s2" };
+    const call = onlyCall(after(...BEGUN, ASKED, answer("s", 4), again, answer("s2", 3)));
+    expect(call.waits.map(({ asked, end }) => [asked, end?.arguments])).toEqual([
+      [{ amount: 5 }, { amount: 4 }],
+      [{ amount: 4 }, { amount: 3 }],
+    ]);
+    expect([call.submitted, call.arguments]).toEqual([{ amount: 5 }, { amount: 3 }]);
   });
 
   it("keeps the last lines of a log", () => {
@@ -84,7 +96,7 @@ describe("a call", () => {
 describe("a question", () => {
   const wait = (...events: FeedEvent[]) => onlyCall(after(...BEGUN, ASKED, ...events)).waits[0];
 
-  it("tells who did what before it ended", () => {
+  it("lists the actions before it ended", () => {
     const told = wait(
       of("call.voted", {
         suspension: "s",
@@ -114,7 +126,7 @@ describe("a question", () => {
     expect(wait(event)?.end).toMatchObject({ state, by });
   });
 
-  it("ends once: what comes later does not change who ended it", () => {
+  it("ends once, and later events do not change by whom", () => {
     const told = wait(
       of("call.resolved", { suspension: "s", by: "bob", decision: "deny" }),
       of("suspension.expired", { suspension: "s" }),
@@ -125,17 +137,17 @@ describe("a question", () => {
 });
 
 describe("a stream", () => {
-  it("may tell the same again", () => {
+  it("may repeat events", () => {
     const events = [...BEGUN, ASKED];
     expect(after(...events, ...events)).toEqual(after(...events));
   });
 
-  it("passes over turns whose beginning it has not seen, and events that it does not know", () => {
+  it("ignores turns without a start, and unknown events", () => {
     expect(after(SETTLED, of("turn.settled", { state: "settled" }))).toEqual([]);
     expect(after(...BEGUN, of("call.something-new"))).toEqual(after(...BEGUN));
   });
 
-  it("changes nothing of what was told before", () => {
+  it("does not modify earlier states", () => {
     const before = after(...BEGUN);
     const kept = structuredClone(before);
     told(told(before, ASKED), SETTLED);

@@ -1,6 +1,7 @@
-// Writes `src/generated/api.ts` from `openapi.json`. With a URL, the document is fetched from that host first:
+// Writes `src/generated/api.ts`, which git ignores, from `openapi.json`. Builds, type checks and tests run this first.
+// With a URL, `openapi.json` is fetched from that host before:
 //   npm run generate -w sdk/web -- http://127.0.0.1:7420
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
 const snapshot = new URL("../openapi.json", import.meta.url);
@@ -14,6 +15,7 @@ if (host !== undefined) {
 }
 const document = JSON.parse(await readFile(snapshot, "utf8"));
 const types = astToString(await openapiTS(document, { alphabetize: false }));
+await mkdir(new URL(".", generated), { recursive: true });
 await writeFile(
   generated,
   `// Generated from openapi.json by scripts/generate.mjs. Do not edit.\n\n${types}`,

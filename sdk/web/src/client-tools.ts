@@ -1,25 +1,32 @@
 /**
  * Tools that this page carries out: where the user is, which file they pick. The page attaches to a conversation as the
- * client of these tools; each call is carried out once, however often the host tells of it, and answered with its result.
+ * client of these tools. It carries out each call once, even if the host reports it again, and answers with the result.
  */
-import type { Toolgate } from "./client.js";
-import { pause } from "./clock.js";
-import { path } from "./connection.js";
+import { type Clock, pause } from "./clock.js";
+import { type Connection, path } from "./connection.js";
 import { ToolgateError } from "./problem.js";
 import { follow, type StreamStatus } from "./stream.js";
-import type { Answer, FeedEvent, Suspension } from "./wire.js";
+import type { Answer, Answered, FeedEvent, Suspension } from "./wire.js";
 
-/** What a function is told beside its arguments. */
+/** The part of the client that the tools use. */
+interface Host {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  suspension(id: string, signal: AbortSignal): Promise<Suspension>;
+  resolve(suspension: string, answer: Answer): Promise<Answered>;
+}
+
+/** The context of a call. */
 export interface ClientCall {
-  /** Ends when nobody waits for the result any more: cancelled, expired, or answered elsewhere. */
+  /** Aborts once the result is no longer needed: the call was cancelled, expired or answered elsewhere. */
   signal: AbortSignal;
   /** The call in full: its tool, conversation, context and expiry. */
   suspension: Suspension;
 }
 
 /**
- * Carries out one call. Its result must fit the tool's schema. If it throws, the call fails with the error's message, which
- * the model reads: let it hold nothing that is not for the model.
+ * Carries out one call. The result must match the tool's schema. If the function throws, the call fails with the error's message.
+ * The model reads that message, so it must hold no secrets.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against the schema of the tool, which TypeScript does not know
 export type ClientTool = (args: any, call: ClientCall) => unknown;
@@ -28,54 +35,54 @@ export interface ClientToolsOptions {
   conversation: string;
   /** A function for each tool, by its name. */
   tools: Record<string, ClientTool>;
-  /** Ends it, as `stop()` does. */
+  /** Stops the tools, as `stop()` does. */
   signal?: AbortSignal;
   onStatus?: (status: StreamStatus) => void;
-  /** What failed beside the calls themselves: an answer that was not taken, for instance. */
+  /** Receives failures outside of the calls, such as a rejected answer. */
   onError?: (error: unknown, suspension: Suspension | undefined) => void;
 }
 
 export interface ClientTools {
-  /** Detaches, and ends what is being carried out. */
+  /** Detaches from the conversation and aborts the running calls. */
   stop(): void;
-  /** Settles when it has stopped. Rejects if the host does not let this page attach. */
+  /** Settles after the stop. Rejects if the host does not let this page attach. */
   readonly done: Promise<void>;
 }
 
-/** The longest comment that is sent as the reason of a failure, in characters. */
+/** Characters of the longest reason of a failure. */
 const LONGEST_REASON = 1000;
 
-/** After so many milliseconds it is asked again whether a call still waits, where the host did not say. */
+/** Milliseconds before the page asks again whether a call is still open, where the host does not say when to. */
 const LOOK = 1000;
 
-export function clientTools(toolgate: Toolgate, options: ClientToolsOptions): ClientTools {
+export function clientTools(toolgate: Host, options: ClientToolsOptions): ClientTools {
   const stopping = new AbortController();
   options.signal?.addEventListener("abort", () => stopping.abort(), { once: true });
   if (options.signal?.aborted) stopping.abort();
   const done = new Attached(toolgate, options, stopping.signal).run();
-  // Whoever does not look at `done` has `onError`.
+  // A page that ignores `done` has `onError`.
   done.catch((error: unknown) => options.onError?.(error, undefined));
   return { stop: () => stopping.abort(), done };
 }
 
 class Attached {
-  /** Every suspension that was taken on, so that it is not taken on again when the host tells of it again. */
+  /** Suspensions that were started, so that a repeated event does not start them again. */
   readonly #taken = new Set<string>();
   readonly #running = new Map<string, { controller: AbortController; suspension: Suspension }>();
 
   constructor(
-    readonly toolgate: Toolgate,
+    readonly toolgate: Host,
     readonly options: ClientToolsOptions,
     readonly signal: AbortSignal,
   ) {}
 
   async run(): Promise<void> {
     const { conversation, tools, onStatus } = this.options;
-    // Not resumed: a client that comes back is told what still waits, and what is over is of no use to it.
+    // Not resumed: the host reports every open call to a client that attaches again.
     const stream = follow(this.toolgate.connection, path`/v1/conversations/${conversation}/events`, {
       signal: this.signal,
       query: { client: Object.keys(tools).join(",") },
-      // A page that is not seen is the client all the same.
+      // A hidden page is still the client.
       whileHidden: true,
       onStatus: (status) => {
         if (status.state === "open") for (const id of this.#running.keys()) void this.#look(id);
@@ -107,7 +114,7 @@ class Attached {
     }
   }
 
-  /** Ends what is carried out for nobody: no stream tells of an end that came before it was opened. */
+  /** Aborts calls that ended before the stream was opened, because no event reports them. */
   async #look(id: string): Promise<void> {
     const { clock } = this.toolgate;
     const stopped = this.#running.get(id)?.controller.signal;
@@ -118,7 +125,7 @@ class Attached {
         return;
       } catch (error) {
         if (!(error instanceof ToolgateError)) return;
-        // There is no such thing any more, or it is not for this page.
+        // The suspension no longer exists, or this page may not see it.
         if (!error.isTransient) this.#running.get(id)?.controller.abort();
         if (!(await pause(clock, Math.max(LOOK, error.retryAfter ?? 0), stopped))) return;
       }
@@ -154,13 +161,13 @@ class Attached {
       const unfit =
         error instanceof ToolgateError && (error.code === "invalid" || error.code === "too-large");
       if (!unfit || answer.decision === "error") throw error;
-      // Nobody else knows better, and without an answer the call would wait until it expires.
+      // Without an answer the call would wait until it expires.
       await this.#answer(suspension, failure(`the page's result was refused: ${error.detail}`), signal);
       throw error;
     }
   }
 
-  /** Sends an answer until the host has taken or refused it. The same answer twice is one answer. */
+  /** Sends an answer until the host accepts or refuses it. Sending the same answer twice has no further effect. */
   async #answer(suspension: Suspension, answer: Answer, signal: AbortSignal): Promise<void> {
     const { clock } = this.toolgate;
     const body = { ...answer, expect_digest: suspension.digest };
@@ -170,7 +177,7 @@ class Attached {
         return;
       } catch (error) {
         if (!(error instanceof ToolgateError)) throw error;
-        // Answered by another client, expired or cancelled: nobody waits for this one.
+        // Another client answered, or the call expired or was cancelled.
         if (error.code === "stale") return;
         if (!error.isTransient) throw error;
         const most = Math.min(500 * 2 ** attempt, 10_000);

@@ -1,4 +1,4 @@
-/** The face of the package: one object for one host, with a method for what pages and programs do most. */
+/** The client: one object for each host, with a method for each common task. */
 import createClient, { type Client } from "openapi-fetch";
 import { type ClientTools, type ClientToolsOptions, clientTools } from "./client-tools.js";
 import type { Clock } from "./clock.js";
@@ -28,19 +28,19 @@ export type ToolgateOptions = ConnectionOptions;
 export interface FollowOptions
   extends Pick<StreamOptions, "lastEventId" | "onStatus" | "silenceMs" | "whileHidden"> {
   signal: AbortSignal;
-  /** `now`: nothing of what happened before. */
+  /** `now` skips all earlier events. */
   after?: string;
-  /** Instead of `JSON.parse`: for whoever shows numbers exactly as they were written. */
+  /** Replaces `JSON.parse`, for pages that show numbers exactly as they were written. */
   parse?: (text: string) => unknown;
 }
 
 export class Toolgate {
   /**
-   * Every door of the host, typed by its OpenAPI document. As is usual for openapi-fetch, it returns `{data, error}`;
-   * `ToolgateError.from(error)` makes the one of the other.
+   * Every endpoint of the host, typed by its OpenAPI document. Methods return `{data, error}`, as in openapi-fetch.
+   * `ToolgateError.from(error)` makes an exception from `error`.
    */
   readonly api: Client<paths>;
-  /** The time that everything made from this client goes by. */
+  /** The clock of everything that this client makes. */
   readonly clock: Clock;
   readonly connection: Connection;
 
@@ -53,24 +53,24 @@ export class Toolgate {
     });
   }
 
-  /** Signs in with a token: the host answers with a cookie that no script can read. For pages of the host's own origin. */
+  /** Logs in with a token. The host sets a cookie that scripts cannot read. For pages of the host's own origin. */
   async signIn(token: string): Promise<Session> {
     return this.#signedIn(await this.connection.json<Session>("POST", "/v1/session", { body: { token } }));
   }
 
-  /** Signs in with a one-time link, for the one suspension that it is good for. The link is used up. */
+  /** Logs in with a one-time link, which is valid once and for one suspension. */
   async signInWithLink(link: string): Promise<Session> {
     return this.#signedIn(
       await this.connection.json<Session>("POST", "/v1/session/link", { body: { link } }),
     );
   }
 
-  /** Who is signed in. */
+  /** The current session. */
   async session(signal?: AbortSignal): Promise<Session> {
     return this.#signedIn(await this.connection.json<Session>("GET", "/v1/session", signal && { signal }));
   }
 
-  /** Ends the session. One that has ended already, here or by its time, is no error. */
+  /** Ends the session. It is no error if the session has already ended. */
   async signOut(): Promise<void> {
     try {
       await this.connection.json("DELETE", "/v1/session");
@@ -80,7 +80,7 @@ export class Toolgate {
     this.connection.remember(undefined);
   }
 
-  /** One page of what waits, oldest first. */
+  /** One page of the open suspensions, oldest first. */
   pending(
     filter: PendingFilter & { after?: string; limit?: number } = {},
     signal?: AbortSignal,
@@ -88,7 +88,7 @@ export class Toolgate {
     return this.connection.json("GET", "/v1/pending", { query: { ...filter }, ...(signal && { signal }) });
   }
 
-  /** How many wait. */
+  /** The number of open suspensions. */
   counts(filter: PendingFilter = {}, signal?: AbortSignal): Promise<PendingCounts> {
     return this.connection.json("GET", "/v1/pending/counts", {
       query: { ...filter },
@@ -96,7 +96,7 @@ export class Toolgate {
     });
   }
 
-  /** What waits, kept up to date; see `PendingStore`. */
+  /** The open suspensions, kept up to date; see `PendingStore`. */
   pendingStore(options: PendingStoreOptions = {}): PendingStore {
     return new PendingStore(this, options);
   }
@@ -105,13 +105,13 @@ export class Toolgate {
     return this.connection.json("GET", path`/v1/suspensions/${id}`, signal && { signal });
   }
 
-  /** Answers. When this returns, the answer is on disk. The same answer again is `replayed` and changes nothing. */
+  /** Answers a suspension. The answer is on disk when this returns. A repeated answer is `replayed` and changes nothing. */
   resolve(suspension: string, answer: Answer, signal?: AbortSignal): Promise<Answered> {
     const call = { body: answer, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/resolve`, call);
   }
 
-  /** Answers up to 100 suspensions, each by itself and in this order. */
+  /** Answers up to 100 suspensions in this order. Each answer succeeds or fails on its own. */
   async resolveAll(answers: readonly (Answer & { suspension: string })[]): Promise<BatchAnswered[]> {
     const body = { answers };
     const answered = await this.connection.json<{ answers: BatchAnswered[] }>("POST", "/v1/pending/resolve", {
@@ -120,13 +120,13 @@ export class Toolgate {
     return answered.answers;
   }
 
-  /** Hands one's say on a suspension to somebody who has none yet. */
+  /** Delegates the decision to a principal who may not decide yet. */
   async delegate(suspension: string, to: string, comment?: string): Promise<void> {
     const body = { to, comment };
     await this.connection.json("POST", path`/v1/suspensions/${suspension}/delegate`, { body });
   }
 
-  /** Every standing approval that this principal may see, those that no longer count included. */
+  /** Every standing approval that this principal may see, including used, expired and revoked ones. */
   async standingApprovals(signal?: AbortSignal): Promise<StandingApproval[]> {
     const found: StandingApproval[] = [];
     let after: string | undefined;
@@ -141,7 +141,7 @@ export class Toolgate {
     return found;
   }
 
-  /** Takes a standing approval back; returns it as it is then. */
+  /** Revokes a standing approval and returns its new state. */
   revokeStandingApproval(id: string): Promise<StandingApproval> {
     return this.connection.json("DELETE", path`/v1/standing-approvals/${id}`);
   }
@@ -174,12 +174,12 @@ export class Toolgate {
     return this.connection.json("POST", path`/v1/conversations/${conversation}/turns/${turn}/cancel`);
   }
 
-  /** What happens in a conversation, from its first event or after a given one, without gap or duplicate. */
+  /** The events of a conversation, from the first or after a given one, without gaps or duplicates. */
   events(conversation: string, options: FollowOptions): AsyncGenerator<FeedEvent, void, undefined> {
     return this.#feed(path`/v1/conversations/${conversation}/events`, options);
   }
 
-  /** What becomes of the host's plugins. */
+  /** The events of the host's plugins. */
   hostEvents(options: FollowOptions): AsyncGenerator<FeedEvent, void, undefined> {
     return this.#feed("/v1/events", options);
   }

@@ -1,11 +1,11 @@
-/** Time and chance behind one interface, so that tests own both. */
+/** Time and randomness behind one interface, so that tests control both. */
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls back once after so many milliseconds; the returned function takes that back. */
+  /** Calls back once after this many milliseconds. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void;
-  /** A number from 0 up to, and without, 1. */
+  /** A random number, at least 0 and less than 1. */
   random(): number;
 }
 
@@ -13,14 +13,14 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   after: (ms, callback) => {
-    // Browsers take a longer delay for none at all.
+    // Browsers treat a longer delay as 0.
     const timer = setTimeout(callback, Math.min(ms, 0x7fffffff));
     return () => clearTimeout(timer);
   },
   random: () => Math.random(),
 };
 
-/** Waits, unless the signal ends it first; says whether the time has passed. */
+/** Waits. Returns false if the signal ended the wait. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {

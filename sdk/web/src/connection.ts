@@ -1,24 +1,24 @@
-/** One host: where it is, who asks, and how a request gets there. */
+/** The connection to one host: its address, the credentials, and the requests. */
 import { type Clock, systemClock } from "./clock.js";
 import { serialize } from "./json-text.js";
 import { ToolgateError } from "./problem.js";
 import type { Session } from "./wire.js";
 
 export interface ConnectionOptions {
-  /** Where the host is, `https://toolgate.example.com`. The page's own origin if absent. */
+  /** The host's address, such as `https://toolgate.example.com`. Default: the page's own origin. */
   url?: string;
   /**
-   * A bearer token, or what gives one for each request. Without it, the session cookie of the page's own origin says who
-   * asks, and requests that change something carry the session's CSRF word.
+   * A bearer token, or a function that returns one for each request. Without it, requests carry the session cookie of the
+   * page's own origin, and requests that change something also carry the session's CSRF token.
    */
   token?: string | (() => string | Promise<string>);
-  /** Instead of the global one. */
+  /** Default: the global `fetch`. */
   fetch?: typeof fetch;
-  /** Instead of the machine's. */
+  /** Default: the clock of the machine. */
   clock?: Clock;
 }
 
-/** What a request says beside its path. */
+/** The parts of a request beside its path. */
 export interface Call {
   query?: Record<string, string | number | boolean | undefined>;
   /** Sent as JSON; a `RawJson` in it is sent as it is written. */
@@ -30,7 +30,7 @@ export interface Call {
 const SAFE = new Set(["GET", "HEAD"]);
 
 export class Connection {
-  /** The host's address without a slash at its end. */
+  /** The host's address without a trailing slash. */
   readonly url: string;
   readonly clock: Clock;
   readonly #token: ConnectionOptions["token"];
@@ -49,34 +49,34 @@ export class Connection {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** Whether a cookie says who asks. */
+  /** Whether requests are authenticated by a cookie. */
   get hasSession(): boolean {
     return this.#token === undefined;
   }
 
-  /** Remembers the word that goes with requests that change something, or forgets it. */
+  /** Keeps or drops the session's CSRF token. */
   remember(session: Session | undefined): void {
     this.#csrf = session?.csrf ?? undefined;
     this.#whose = session === undefined ? undefined : whose(session);
   }
 
-  /** A request with the marks of who asks. Not sent to any other place: redirects are errors. */
+  /** Sends an authenticated request. Redirects are errors, so that credentials reach no other host. */
   readonly send = async (input: Request | string, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
-    // A session that another tab has renewed has a new word; the request is made again with it, once. Nothing is read with a
-    // word that counts no more (401), and nothing changed (403).
+    // Another tab may have renewed the session, which changes the CSRF token. The host refuses the old one with 401 or 403.
+    // The request is then sent once more with the new token.
     const isSafe = SAFE.has(request.method);
     const [word, whose] = [this.#csrf, this.#whose];
     const again = this.hasSession && !(isSafe && word === undefined) ? request.clone() : undefined;
     const response = await this.#sendOnce(request);
     if (again === undefined || response.status !== (isSafe ? 401 : 403)) return response;
     if (this.#whose === whose) await this.#renew();
-    // Whoever is meant by now, it was in this name that it was begun.
+    // The request belongs to the session that began it.
     const isMeant = this.#whose === whose && word !== this.#csrf;
     return isMeant ? this.#sendOnce(again) : response;
   };
 
-  /** Makes a request and reads its JSON. Throws a `ToolgateError` where the host refuses. */
+  /** Sends a request and reads the JSON of the response. Throws `ToolgateError` if the host refuses. */
   async json<T>(method: string, path: string, call: Call = {}): Promise<T> {
     const response = await this.open(method, path, call);
     if (response.status === 204) return undefined as T;
@@ -87,7 +87,7 @@ export class Connection {
     }
   }
 
-  /** Makes a request and hands over the response, if it is a success. */
+  /** Sends a request and returns a successful response. */
   async open(method: string, path: string, call: Call = {}): Promise<Response> {
     const headers = new Headers(call.headers);
     if (call.body !== undefined) headers.set("content-type", "application/json");
@@ -105,8 +105,8 @@ export class Connection {
       const token = typeof this.#token === "function" ? await this.#token() : this.#token;
       headers.set("authorization", `Bearer ${token}`);
     } else if (isWhose) {
-      // Only what changes something needs the word. In a browser with a log-in and a link's session it also says which of
-      // the two is meant, when reading as well.
+      // Requests that change something need the CSRF token. A browser can hold a log-in session and a link's session: there
+      // the token also selects the session, for reads too.
       const isSafe = SAFE.has(request.method);
       if (!isSafe && this.#csrf === undefined && !isSignIn(request)) await this.#renew();
       if (this.#csrf !== undefined) headers.set("x-toolgate-csrf", this.#csrf);
@@ -125,15 +125,15 @@ export class Connection {
     }
   }
 
-  /** Whether this is a page, and one of another origin than the host's. */
+  /** Whether this is a page of another origin than the host's. */
   get #isElsewhere(): boolean {
     const { location } = globalThis;
     return location !== undefined && new URL(this.url).origin !== location.origin;
   }
 
   /**
-   * Asks for the session's word, without the one that counts no more. Without a session there is none, and the request itself
-   * says so.
+   * Asks the host for a new CSRF token, without sending the old one. Without a session there is none, and the request
+   * itself fails.
    */
   async #renew(): Promise<void> {
     const response = await this.#sendOnce(new Request(`${this.url}/v1/session`), false);
@@ -143,12 +143,12 @@ export class Connection {
     const { link } = session;
     if (isSame(session)) this.remember(session);
     else if (link != null && isSame({ ...session, ...link })) this.remember({ ...session, ...link });
-    // Else somebody else has logged in with this browser meanwhile, or what a link opened is over. What was begun in one name
-    // is neither sent nor read in another's.
+    // Otherwise another principal has logged in, or the link's session has ended. A request of one principal is never sent
+    // as another.
   }
 }
 
-/** Whom a session stands for, and for what. */
+/** The principal of a session and its scope. */
 function whose({ principal, only }: Session): string {
   return JSON.stringify([principal, only ?? null]);
 }

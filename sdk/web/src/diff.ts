@@ -1,4 +1,4 @@
-/** What changed between two texts, line by line. */
+/** The difference between two texts, line by line. */
 import { pretty } from "./json-text.js";
 import { json } from "./text.js";
 
@@ -7,10 +7,10 @@ export interface DiffLine {
   text: string;
 }
 
-/** Beyond so many comparisons, what differs is told as one block instead of line by line. */
+/** Above this many comparisons, the difference is one block instead of single lines. */
 const MOST = 1_000_000;
 
-/** What changed between two values of JSON as people are shown them. Where nothing did, every line is the same. */
+/** The difference between two JSON values as people see them. Without a difference, every line is `same`. */
 export function shownChanges(before: unknown, after: unknown): DiffLine[] {
   return diff(pretty(json(before)), pretty(json(after)));
 }
@@ -26,7 +26,7 @@ export function diff(before: string, after: string): DiffLine[] {
   return [...a.slice(0, start).map(same), ...middle, ...a.slice(a.length - end).map(same)];
 }
 
-/** The longest common subsequence of lines, by the usual table. */
+/** Finds the longest common subsequence of lines with dynamic programming. */
 function changed(a: string[], b: string[]): DiffLine[] {
   const removed = (text: string): DiffLine => ({ kind: "removed", text });
   const added = (text: string): DiffLine => ({ kind: "added", text });

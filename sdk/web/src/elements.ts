@@ -1,4 +1,4 @@
-/** The custom elements. To import this file is to define them. */
+/** The custom elements. Importing this file defines them. */
 import { ToolgateApproval } from "./elements/approval.js";
 import { ToolgateClientCall } from "./elements/client-call.js";
 import { ToolgateElicitation } from "./elements/elicitation.js";
@@ -16,7 +16,7 @@ const ELEMENTS = {
 } as const;
 
 for (const [name, element] of Object.entries(ELEMENTS)) {
-  // A page may hold this package twice; the first one stays.
+  // A page may load this package twice. The first definition stays.
   if (customElements.get(name) === undefined) customElements.define(name, element);
 }
 

@@ -1,20 +1,20 @@
 /**
- * JSON as text. A value that goes through `JSON.parse` can change: 12345678901234567890 becomes another number, and of two
- * members with one name the first is lost. What people approve must be what runs, so it is shown and sent as it is written.
+ * JSON as text. `JSON.parse` can change a value: 12345678901234567890 becomes another number, and the first of two members with
+ * the same name is lost. People must approve exactly the value that runs, so it is shown and sent as it was written.
  */
 
-/** JSON that is sent as it is written. Its text is not checked: whoever makes one has parsed it. */
+/** JSON that is sent as it was written. The caller has checked the text. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
 
-/** Whether a number that is written like this is the same once it was read: 12345678901234567890 and 1e400 are not. */
+/** Whether a number keeps its value as a JavaScript number: 12345678901234567890 and 1e400 do not. */
 export function isExact(text: string): boolean {
   const written = decimal(text);
   return written !== undefined && written === decimal(String(Number(text)));
 }
 
-/** A number as its significant digits and the power of ten that they are multiplied by, however it is written. */
+/** A normal form of a number: its significant digits and the exponent. */
 function decimal(text: string): string | undefined {
   const found = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text.trim());
   if (found === null) return undefined;
@@ -26,23 +26,23 @@ function decimal(text: string): string | undefined {
   return `${sign === "-" ? "-" : ""}${significant}e${exponent}`;
 }
 
-/** The JSON text of an object some of whose members are `RawJson`. Members that are undefined are left out. */
+/** Serialises a value that may contain `RawJson`. Undefined members are left out. */
 export function serialize(body: unknown): string {
   if (body instanceof RawJson) return body.text;
   if (Array.isArray(body)) return `[${body.map(serialize).join(",")}]`;
   if (typeof body !== "object" || body === null) return JSON.stringify(body) ?? "null";
-  // A method, as of a `Date`: data can have a member of that name.
+  // Only a method counts, as a `Date` has it: data can have a member of that name.
   if ("toJSON" in body && typeof body.toJSON === "function") return JSON.stringify(body) ?? "null";
   const members = Object.entries(body).filter(([, value]) => value !== undefined);
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${serialize(value)}`).join(",")}}`;
 }
 
-/** The tokens of a JSON text: punctuation, strings with their quotation marks, numbers and words, all as they are written. */
+/** The tokens of a JSON text, exactly as they were written. */
 function tokens(text: string): string[] {
   return text.match(/"(?:[^"\\]|\\[\s\S])*"?|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
 }
 
-/** The same JSON text with one member or element a line. Every token stays as it is; a text that is no JSON does, too. */
+/** Formats a JSON text with one member or element on each line. Tokens do not change, and neither does a text that is not JSON. */
 export function pretty(text: string): string {
   try {
     JSON.parse(text);
@@ -79,13 +79,13 @@ export function pretty(text: string): string {
   return written.join("");
 }
 
-/** A member of an object: its name, and the text of its value as it is written. */
+/** A member of an object: its name, and its value as it was written. */
 export interface Member {
   name: string;
   text: string;
 }
 
-/** The members of the object that a JSON text is, or undefined where it is no object. */
+/** The members of a JSON object, or undefined for any other text. */
 export function members(text: string): Member[] | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Letters that pass for others, by the rules of the host (docs/hostile-text.md, host/text/src/words.rs): for the texts that come
- * without a `display`. Which letters those are is generated from what the host goes by.
+ * Letters that look like other letters, by the rules of the host (docs/hostile-text.md, host/text/src/words.rs): for texts that come
+ * without a `display`. The tables of letters are generated from the host's own.
  */
 import { ALIKE, LATIN_ALIKE } from "./generated/alike.js";
 
@@ -8,34 +8,34 @@ import { ALIKE, LATIN_ALIKE } from "./generated/alike.js";
 interface Part {
   at: number;
   text: string;
-  /** Of which script the first of its letters is that is of one in which some look like ASCII. Marks say nothing. */
+  /** The script of the first letter whose script has letters that look like ASCII. Marks are ignored. */
   script: string | undefined;
   isMixed: boolean;
-  /** Whether no letter or digit of it is anything but like ASCII, and at least one is foreign. */
+  /** Whether every letter and digit is ASCII or looks like ASCII, and at least one is not ASCII. */
   isAlike: boolean;
   hasAscii: boolean;
 }
 
-/** How many letters of each script there are in words that can be of no other. */
+/** The number of letters of each script, in words that belong to one script only. */
 type Around = Map<string, number>;
 
 const PART = /[\p{Alphabetic}\p{N}\p{M}]+/gu;
-/** What stands between the parts of an address, a path or a name. */
+/** Separators of the parts of an address, a path or a name. */
 const JOINT = /^(?:[._\-@/:+~]|:\/\/)$/;
 const EAST_ASIAN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}ー々]/u;
 const STYLED = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/u;
 const FULL_WIDTH = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/;
 const OF_ALL = /[\p{Script_Extensions=Common}\p{Script_Extensions=Inherited}\p{M}]/u;
-/** A digit of the writing of some languages. */
+/** A digit of a script other than Latin. */
 const LOCAL_DIGIT =
   /(?![\0-\x7f\p{Alphabetic}\p{Script_Extensions=Common}\p{Script_Extensions=Inherited}])\p{N}/u;
 
 const { Latin = "", Common = "", ...FOREIGN } = ALIKE;
-/** Letters of Latin that no language writes its words with, and symbols like letters. */
+/** Latin letters that no language uses in words, and symbols that look like letters. */
 const ODD = new Set(Array.from(Latin + Common).filter((c) => !LOCAL_DIGIT.test(c)));
 const LIKE_ASCII = new Set(Array.from(Object.values(ALIKE).join("") + LATIN_ALIKE));
-/** Scripts that a browser does not know yet are missing: their letters are always foreign. */
+/** Scripts that the browser does not know are left out. Their letters always count as foreign. */
 const SCRIPTS = Object.keys(FOREIGN).flatMap((name) => {
   try {
     return [{ name, of: new RegExp(`\\p{Script=${name}}`, "u"), fits: new RegExp(`\\p{scx=${name}}`, "u") }];
@@ -44,7 +44,7 @@ const SCRIPTS = Object.keys(FOREIGN).flatMap((name) => {
   }
 });
 const LATIN = /\p{Script=Latin}/u;
-/** What the letters of one word may be of together: Latin goes with each of the writings of East Asia. */
+/** Scripts that one word may mix: Latin with each East Asian script. */
 const TOGETHER = [
   /[\p{scx=Latin}\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]/u,
   /[\p{scx=Latin}\p{scx=Han}\p{scx=Hangul}]/u,
@@ -52,7 +52,7 @@ const TOGETHER = [
   ...SCRIPTS.map(({ fits }) => fits),
 ];
 
-/** Where the characters are that pass for others. */
+/** The positions of characters that look like others. */
 export function lookalikes(text: string): Set<number> {
   const loud = new Set<number>();
   if (/^[\0-\x7f]*$/.test(text)) return loud;
@@ -61,7 +61,7 @@ export function lookalikes(text: string): Set<number> {
   for (const part of parts) count(part, around);
   for (const word of words(text, parts)) {
     const isAddress = word.some((part, index) => joins(text, part, word[index + 1]));
-    // Once for each word: a text can be one word of very many parts.
+    // Computed once for each word, because one word can have very many parts.
     const scripts = new Set(
       word.filter(({ isAlike, isMixed }) => !isAlike && !isMixed).map(({ script }) => script),
     );
@@ -93,7 +93,7 @@ function partOf(text: string, at: number): Part {
   };
 }
 
-/** Of which script a letter is, where some letters of that script look like ASCII. */
+/** The script of a letter, if some letters of that script look like ASCII. */
 function scriptOf(c: string): string | undefined {
   return SCRIPTS.find(({ of }) => of.test(c))?.name;
 }
@@ -109,7 +109,7 @@ function count({ text, isMixed, isAlike }: Part, around: Around): void {
   }
 }
 
-/** Whether most of the text is of a script, so that a word of it is what it is. */
+/** Whether most of the text uses a script, so that a word in it is no surprise. */
 function isOf(script: string | undefined, around: Around): boolean {
   const letters = around.get(script ?? "") ?? 0;
   return letters > 0 && letters >= (around.get("Latin") ?? 0);
@@ -139,7 +139,7 @@ function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, l
   }
 }
 
-/** The parts that are looked at together. */
+/** The parts that are checked together. */
 function words(text: string, parts: Part[]): Part[][] {
   const made: Part[][] = [];
   for (const part of parts) {
@@ -151,7 +151,7 @@ function words(text: string, parts: Part[]): Part[][] {
   return made;
 }
 
-/** Whether two parts are joined as those of an address, a path or a name of a file are. Initials, letters and points, are not. */
+/** Whether two parts are joined as in an address, a path or a file name. Initials, such as `A. B.`, are not. */
 function joins(text: string, left: Part, right: Part | undefined): boolean {
   if (right === undefined) return false;
   const sign = text.charAt(left.at + left.text.length);
@@ -159,13 +159,13 @@ function joins(text: string, left: Part, right: Part | undefined): boolean {
   return sign === "." ? areLong : /[@:_]/.test(sign);
 }
 
-/** Signs that pass for those of an address, a path or an option, where they do: beside ASCII. */
+/** Punctuation beside ASCII that looks like the punctuation of an address, a path or an option. */
 const FALSE_SIGNS = [
-  // Between digits these are a fraction and a ratio.
+  // Between digits these mean a fraction and a ratio.
   /(?!(?<=\d).\d)(?:(?<=[\w/.:\-@~])[\u2044\u2215\u29f8\u2571\u27cb\u1735\u2236]|[\u2044\u2215\u29f8\u2571\u27cb\u1735\u2236](?=[\w/.:\-@~]))/gu,
   /(?<=[\w/.:\-@~])[\u2024\ufe52\ua4f8\ua789\ufe55\ufe6b\u037e\u02d0]|[\u2024\ufe52\ua4f8\ua789\ufe55\ufe6b\u037e\u02d0](?=[\w/.:\-@~])/gu,
   /(?:(?<=[A-Za-z])|(?<![\p{Alphabetic}\p{N}]))[\u2010\u2011\u2212\u02d7\u2043\ufe63](?=[A-Za-z])/gu,
 ];
-/** The same of full width, which are at home in the text of East Asia. */
+/** The full-width forms, which are normal in East Asian text. */
 const WIDE_SIGN =
   /(?<=[\w/.:\-@~])[\uff0f\uff0e\uff1a\uff20\uff3f\uff0d\uff5e\uff3c]|[\uff0f\uff0e\uff1a\uff20\uff3f\uff0d\uff5e\uff3c](?=[\w/.:\-@~])/gu;

@@ -1,51 +1,60 @@
 /**
- * What waits, kept up to date: subscribed first, then listed, so that nothing falls between the two. Whatever a stream
- * missed is found by listing again, and what had ended meanwhile is told as ended.
+ * The open suspensions, kept up to date. The store subscribes before it lists, so that it misses nothing. After a gap in the
+ * stream it lists again, and reports the suspensions that ended meanwhile.
  */
-import type { Toolgate } from "./client.js";
+import type { Clock } from "./clock.js";
+import type { Connection } from "./connection.js";
 import { ToolgateError } from "./problem.js";
 import { follow, type StreamStatus } from "./stream.js";
-import type { PendingClosed, PendingFilter, Suspension } from "./wire.js";
+import type { PendingClosed, PendingFilter, PendingPage, Suspension } from "./wire.js";
+
+/** The part of the client that the store uses. */
+interface Source {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  pending(filter: PendingFilter & { after?: string }, signal: AbortSignal): Promise<PendingPage>;
+  suspension(id: string, signal: AbortSignal): Promise<Suspension>;
+}
 
 export interface PendingStoreOptions {
-  /** Only these. */
+  /** Selects suspensions. */
   filter?: PendingFilter;
-  /** Whether it goes on while nobody sees the page: for whoever counts in the title, for instance. It costs a connection. */
+  /** Whether to follow the host while the page is hidden, for example to count in the title. This keeps a connection open. */
   whileHidden?: boolean;
 }
 
-/** How current the store is. After `failed`, nothing changes any more until it is started again. */
+/** Whether the store is current. After `failed` it does nothing until it is restarted. */
 export type PendingStatus =
   | { state: "idle" | "loading" | "live" }
   | { state: "away"; error: ToolgateError | undefined }
   | { state: "failed"; error: ToolgateError };
 
 export type PendingChange =
-  /** Everything may have changed. */
+  /** The whole list was read again. */
   | { type: "listed" }
   | { type: "opened" | "changed"; suspension: Suspension }
-  /** It ended, known before (`last`) or not; or it is no longer among those asked for, and then `closed` is absent. */
+  /** The suspension ended, or no longer matches the filter: then `closed` is absent. `last` is its last known state. */
   | { type: "closed"; id: string; last: Suspension | undefined; closed: PendingClosed | undefined }
   | { type: "status"; status: PendingStatus };
 
-/** How many of those that ended while nobody listened are asked for one by one. */
+/** The most suspensions that are read one by one after a gap, to learn how they ended. */
 const ASKED_FOR = 50;
 
 export class PendingStore {
   readonly filter: PendingFilter;
-  readonly #toolgate: Toolgate;
+  readonly #toolgate: Source;
   readonly #whileHidden: boolean;
   readonly #listeners = new Set<(change: PendingChange) => void>();
   #open = new Map<string, Suspension>();
   #status: PendingStatus = { state: "idle" };
   #running: AbortController | undefined;
-  /** What the stream said while a list was under way: that counts for more than the list. */
+  /** Events that arrived while a list was read. They are newer than the list. */
   #told: Map<string, Suspension | PendingClosed> | undefined;
   #listing: AbortController | undefined;
-  /** Of what is gone, that of which nobody was told yet how it ended. */
+  /** Suspensions that left the list and whose end was not reported yet. */
   readonly #gone = new Map<string, Suspension>();
 
-  constructor(toolgate: Toolgate, options: PendingStoreOptions = {}) {
+  constructor(toolgate: Source, options: PendingStoreOptions = {}) {
     this.#toolgate = toolgate;
     this.filter = options.filter ?? {};
     this.#whileHidden = options.whileHidden ?? false;
@@ -55,7 +64,7 @@ export class PendingStore {
     return this.#status;
   }
 
-  /** Those that wait, oldest first. */
+  /** The open suspensions, oldest first. */
   get all(): Suspension[] {
     return [...this.#open.values()];
   }
@@ -65,10 +74,11 @@ export class PendingStore {
   }
 
   /**
-   * Is told of every change from now on. The store follows the host while anybody listens; the returned function ends it.
+   * Calls the listener with every change from now on. The store follows the host while it has listeners. The returned function
+   * unsubscribes.
    */
   subscribe(listener: (change: PendingChange) => void): () => void {
-    // Each call is its own subscription, even of the same function.
+    // Each call is a separate subscription, even with the same function.
     const own = (change: PendingChange) => listener(change);
     this.#listeners.add(own);
     if (this.#running === undefined) this.#start();
@@ -78,7 +88,7 @@ export class PendingStore {
     };
   }
 
-  /** Follows again after a failure: with another token, for instance. */
+  /** Follows the host again after a failure, for example with another token. */
   restart(): void {
     this.#stop();
     if (this.#listeners.size > 0) this.#start();
@@ -105,7 +115,7 @@ export class PendingStore {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const onStatus = (status: StreamStatus) => {
-      // What is known grows old, and is listed again when somebody sees the page.
+      // The list goes stale, and is read again when the page is visible.
       if (status.state === "hidden") this.#setStatus({ state: "loading" });
       if (status.state === "waiting") this.#setStatus({ state: "away", error: status.error });
     };
@@ -128,7 +138,7 @@ export class PendingStore {
     }
   }
 
-  /** Lists everything anew, in the background: the stream is read on meanwhile. */
+  /** Reads the whole list in the background, while the stream continues. */
   #list(signal: AbortSignal): void {
     this.#listing?.abort();
     const listing = new AbortController();
@@ -167,7 +177,7 @@ export class PendingStore {
     return listed;
   }
 
-  /** Puts a list in the place of what was known, corrected by what the stream said since it was asked for. */
+  /** Replaces the known suspensions with a list, updated by the events since the request. */
   #take(
     listed: Map<string, Suspension>,
     told: Map<string, Suspension | PendingClosed>,
@@ -194,10 +204,10 @@ export class PendingStore {
     });
   }
 
-  /** Asks how something ended that ended while nobody listened. */
+  /** Asks how a suspension ended during a gap. */
   async #howEnded(last: Suspension, signal: AbortSignal): Promise<void> {
     const now = await this.#toolgate.suspension(last.suspension, signal).catch(() => undefined);
-    // Who follows anew asks again, and what was told meanwhile is not told twice.
+    // A restarted store asks again, and nothing is reported twice.
     if (signal.aborted || !this.#gone.has(last.suspension)) return;
     this.#ended(last, now && endOf(now));
   }
@@ -220,7 +230,7 @@ export class PendingStore {
     const last = this.#open.get(closed.suspension);
     this.#open.delete(closed.suspension);
     this.#gone.delete(closed.suspension);
-    // Told even if it was not known here: a card may have it from elsewhere.
+    // Reported even if unknown here: a card may show it.
     this.#emit({ type: "closed", id: closed.suspension, last, closed });
   }
 
@@ -250,14 +260,14 @@ export class PendingStore {
       try {
         listener(change);
       } catch (error) {
-        // One listener's mistake is not to keep the others from the news; the page's console has it.
+        // An error in one listener must not stop the others. The page's console shows it.
         globalThis.reportError?.(error);
       }
     }
   }
 }
 
-/** How a suspension ended, as the stream would have told it. */
+/** How a suspension ended, in the form of the stream's event. */
 export function endOf(suspension: Suspension): PendingClosed | undefined {
   const { closed, conversation } = suspension;
   if (closed === null || closed === undefined) return undefined;
@@ -268,6 +278,7 @@ export function endOf(suspension: Suspension): PendingClosed | undefined {
     by: closed.by,
     via: closed.via ?? null,
     at: closed.at,
+    edited: closed.arguments != null,
   };
 }
 

@@ -1,40 +1,40 @@
-/** What goes wrong, in one type: what the host refused, and what never reached it. */
+/** One error type for requests that the host refused and requests that never reached it. */
 import type { Pointed, Problem } from "./wire.js";
 
 /**
- * A request that was not carried out. `code` is the host's own stable word (`stale`, `not-allowed`, `invalid`, …), or one of
- * ours: `unreachable` where no answer came, `not-toolgate` where what answered is no toolgate host.
+ * A failed request. `code` is the host's stable error code (`stale`, `not-allowed`, `invalid`, …), or one of this package:
+ * `unreachable` if no response came, `not-toolgate` if the response came from another program.
  */
 export class ToolgateError extends Error {
   override readonly name = "ToolgateError";
 
   constructor(
     readonly code: string,
-    /** The HTTP status; 0 where no answer came. */
+    /** The HTTP status; 0 without a response. */
     readonly status: number,
-    /** What was wrong this time. The host has escaped what it quotes. */
+    /** Explains the failure. The host has escaped quoted text. */
     readonly detail: string,
-    /** Where in the body something is wrong, as JSON Pointers (`invalid`). */
+    /** The invalid parts of the body, as JSON Pointers (`invalid`). */
     readonly errors: readonly Pointed[] = [],
-    /** Everything that the host said, if it did. */
+    /** The host's complete problem document, if there is one. */
     readonly problem?: Problem,
     options?: ErrorOptions,
   ) {
     super(detail, options);
   }
 
-  /** Whether the same request may succeed later without anybody changing anything. */
+  /** Whether the same request may succeed later without any change. */
   get isTransient(): boolean {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
   }
 
-  /** After how many milliseconds it is worth while to try again, if the host said so. */
+  /** The milliseconds to wait before a retry, if the host says so. */
   get retryAfter(): number | undefined {
     const seconds = this.problem?.retry_after;
     return typeof seconds === "number" ? seconds * 1000 : undefined;
   }
 
-  /** What a response that is no success says. */
+  /** Makes an error from an unsuccessful response. */
   static async of(response: Response): Promise<ToolgateError> {
     const text = await response.text().catch(() => "");
     const problem = parsed(text);
@@ -50,7 +50,7 @@ export class ToolgateError extends Error {
     return new ToolgateError(problem.code, problem.status, problem.detail, errors, problem);
   }
 
-  /** What a `fetch` that failed says; `isElsewhere` is whether the page is another origin's. An abort stays an abort. */
+  /** Makes an error from a failed `fetch`. `isElsewhere` says whether the page has another origin. An abort stays an abort. */
   static unreachable(cause: unknown, isElsewhere = false): unknown {
     if (cause instanceof Error && cause.name === "AbortError") return cause;
     if (cause instanceof ToolgateError) return cause;

@@ -1,6 +1,6 @@
 /**
- * Server-sent events over `fetch`, which unlike `EventSource` can carry a bearer token and says why it was refused. A stream
- * that breaks is opened again, after a pause that doubles and is spread by chance, with the id of the last event.
+ * Server-sent events over `fetch`. Unlike `EventSource`, it can send a bearer token and reports why the host refused. A broken
+ * stream is opened again with the id of the last event, after a pause that doubles and has random jitter.
  */
 import { createParser } from "eventsource-parser";
 import { pause } from "./clock.js";
@@ -11,12 +11,12 @@ import { isSeen, onSeen, seen } from "./visibility.js";
 /** One event as it was sent. */
 export interface StreamMessage {
   event: string;
-  /** Where a stream that breaks now would go on; absent for what is live only. */
+  /** The position to resume from; absent for live-only streams. */
   id: string | undefined;
   data: string;
 }
 
-/** How a stream stands. `waiting` is between two attempts; `hidden` is until somebody sees the page again. */
+/** The state of a stream. `waiting` is between two attempts; `hidden` lasts until the page is visible. */
 export type StreamStatus =
   | { state: "connecting" }
   | { state: "open" }
@@ -26,29 +26,29 @@ export type StreamStatus =
 export interface StreamOptions {
   signal: AbortSignal;
   query?: Record<string, string | undefined>;
-  /** Whether a stream that is opened again goes on behind the last event. Without it, each begins anew. */
+  /** Whether a reopened stream resumes after the last event. Otherwise it starts from the beginning. */
   resume?: boolean;
-  /** The id of the event after which to begin. */
+  /** The stream starts after the event with this id. */
   lastEventId?: string;
   onStatus?: (status: StreamStatus) => void;
   /**
-   * Whether the stream goes on while nobody sees the page. Without it, the connection is closed then, since a browser has few, and
-   * opened again when somebody does.
+   * Whether the stream continues while the page is hidden. Otherwise the connection is closed until the page is visible,
+   * because a browser has few connections.
    */
   whileHidden?: boolean;
-  /** After so many milliseconds in which nothing came, not even a sign of life, the connection is given up. */
+  /** Milliseconds of silence, without even a heartbeat, after which the connection is closed. */
   silenceMs?: number;
 }
 
-/** The first pause, and the longest. */
+/** The first and the longest pause. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 30_000;
-/** The host gives a sign of life every 15 seconds unless it is told otherwise. */
+/** The host sends a heartbeat every 15 seconds by default. */
 const SILENCE = 60_000;
 
 /**
- * Follows a stream until the signal ends it. What does not pass by itself (no right, no such thing) is thrown; everything
- * else is tried again without end.
+ * Follows a stream until the signal ends it. Permanent errors (not allowed, not found) are thrown. Transient errors are retried
+ * without limit.
  */
 export async function* follow(
   connection: Connection,
@@ -85,14 +85,14 @@ export async function* follow(
     if (signal.aborted) return;
     const most = Math.min(FIRST_PAUSE * 2 ** failures, LONGEST_PAUSE);
     failures += 1;
-    // At least half of it, so that a host that restarts is not met by everybody at once, nor at once by anybody.
+    // At least half of the pause, so that the clients do not all return to a restarted host at the same time.
     const retryIn = Math.max(most * (0.5 + clock.random() / 2), failed?.retryAfter ?? 0);
     options.onStatus?.({ state: "waiting", error: failed, retryIn });
     if (!(await pause(clock, retryIn, signal))) return;
   }
 }
 
-/** One connection, until it ends. If that is because nobody sees the page any more, `hidden` is called first. */
+/** One connection, until it ends. If it ends because the page is hidden, `hidden` is called first. */
 async function* once(
   connection: Connection,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Text of strangers as people are shown it. The host's `display` members are escaped already; this is for the rest: events,
- * titles, comments, names. What could hide, turn around, forge a line or pass for other letters is written out as `\u{…}`.
+ * Escapes untrusted text for people. The host's `display` members are already escaped; this is for the rest: events, titles,
+ * comments, names. Characters that hide, reverse text, forge a line or look like other letters are written as `\u{…}`.
  */
 import { VIRAMAS } from "./generated/alike.js";
 import { serialize } from "./json-text.js";
@@ -9,7 +9,7 @@ import { lookalikes } from "./lookalikes.js";
 const EMOJI = "[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\p{Regional_Indicator}]";
 const EAST_ASIAN =
   "[\\u3001-\\u303f\\uff00-\\uffef\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}]";
-/** What shows nothing of itself where a language or an emoji needs it. */
+/** Invisible characters in places where a language or an emoji needs them. */
 const NEEDED = [
   " ",
   `(?<=${EMOJI}\\ufe0f?)\\u200d(?=${EMOJI})`,
@@ -20,21 +20,21 @@ const NEEDED = [
   "(?:[\\u00a0\\u202f](?=[!?:;»%€£–—])|(?<=«)[\\u00a0\\u202f]|(?<=[0-9])[\\u00a0\\u202f](?=[\\p{Alphabetic}\\p{N}]))",
   `(?:(?<=${EAST_ASIAN})\\u3000|\\u3000(?=${EAST_ASIAN}))`,
 ];
-/** Controls, formats, what is invisible, private or not assigned, and spaces that are none. */
+/** Controls, format characters, invisible, private and unassigned characters, and unusual spaces. */
 const UNSEEN = new RegExp(
   `(?!${NEEDED.join("|")})[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\u{1d159}\\u{16fe4}]`,
   "gu",
 );
-/** Marks that lie over their letter or around it. */
+/** Marks that cover or enclose their letter. */
 const COVERS =
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each of these marks is meant by itself.
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each mark is matched on its own.
   /[\u0334-\u0338\u0488\u0489\u20d2\u20d3\u20d8-\u20da\u20dd-\u20e0\u20e2-\u20e6\u20ea\u20eb\ua670-\ua672\u1abe\ufe20-\ufe2f]/;
-/** What cannot have a mark. */
+/** Characters that cannot carry a mark. */
 const BARE = /^$|^[\s!-/:-@[-`{-~\p{Cc}]/u;
 const MOST_MARKS = 4;
 const PLAIN = /^[ -~\n]*$/;
 
-/** Where the characters are that deceive, by the rules of the host (docs/hostile-text.md). */
+/** The positions of deceptive characters, by the rules of the host (docs/hostile-text.md). */
 function deceiving(text: string): Set<number> {
   const loud = lookalikes(text);
   for (const { index } of text.matchAll(UNSEEN)) loud.add(index);
@@ -48,7 +48,7 @@ function deceiving(text: string): Set<number> {
       if (isBare || marks > MOST_MARKS || c === before || COVERS.test(c)) loud.add(at);
     }
     isBare = BARE.test(c) || loud.has(at);
-    // Selectors stand between the base of a keycap and its mark.
+    // Variation selectors come between the base of a keycap and its mark.
     if (c !== "\ufe0f") isKeycap = /[0-9#*]/.test(c);
     before = c;
     at += c.length;
@@ -56,7 +56,7 @@ function deceiving(text: string): Set<number> {
   return loud;
 }
 
-/** The text with what deceives as `written` has it. What deceives is looked for in `seen`, which is as long. */
+/** Replaces deceptive characters with `written`. Their positions are found in `seen`, a text of the same length. */
 function shown(text: string, written: (c: string) => string, seen = text): string {
   if (PLAIN.test(seen)) return text.replaceAll("\n", written);
   const loud = deceiving(seen);
@@ -73,19 +73,19 @@ const written = (c: string) => BREAKS[c] ?? `\\u{${(c.codePointAt(0) ?? 0).toStr
 const units = (c: string) =>
   Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, "0")}`).join("");
 
-/** A text for one line. */
+/** Escapes a text for one line. */
 export function line(text: string): string {
   return shown(text, written);
 }
 
-/** A text of several lines. */
+/** Escapes a text of several lines. */
 export function lines(text: string): string {
   return shown(text.replaceAll("\r\n", "\n"), (c) => (c === "\n" ? c : written(c)));
 }
 
 /**
- * A value as JSON in which what deceives is written as `\uXXXX`: for what comes without a `display`. A `RawJson` in it stays as
- * it is written. Each string is judged by itself, and what is escaped already ends a word as a space does.
+ * A value as JSON with deceptive characters as `\uXXXX`, for values that come without a `display`. The text of a `RawJson` is
+ * kept. Each string is checked on its own, and an existing escape ends a word as a space does.
  */
 export function json(value: unknown): string {
   return serialize(value).replace(/"(?:[^"\\]|\\.)*"/g, (string) =>
@@ -115,7 +115,7 @@ export function span(ms: number): string {
   return m > 0 ? `${m} min ${String(s).padStart(2, "0")} s` : `${s} s`;
 }
 
-/** A moment as the reader's place writes it. */
+/** A time in the reader's locale. */
 export function clockTime(at: string): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return line(at);

@@ -1,13 +1,13 @@
 /**
- * Whether anybody can see the page. Browsers allow six connections at once to one host over all their tabs: a page that nobody
- * sees is not to hold any of them. Outside of pages, somebody always sees.
+ * Whether the page is visible. Browsers allow six connections to one host over all tabs, so a hidden page must hold none. A
+ * program without a page is always visible.
  */
 
 export function isSeen(): boolean {
   return globalThis.document?.visibilityState !== "hidden";
 }
 
-/** Calls back whenever that changes; the returned function ends it. */
+/** Calls back on every change. The returned function unsubscribes. */
 export function onSeen(changed: (isSeen: boolean) => void): () => void {
   const { document } = globalThis;
   const listener = () => changed(isSeen());
@@ -15,7 +15,7 @@ export function onSeen(changed: (isSeen: boolean) => void): () => void {
   return () => document?.removeEventListener("visibilitychange", listener);
 }
 
-/** Waits until somebody sees the page, unless the signal ends it first; says whether somebody does. */
+/** Waits until the page is visible. Returns false if the signal ended the wait. */
 export function seen(signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const look = () => {

@@ -1,27 +1,27 @@
 /**
- * The public JSON under the names that this package uses. Most of it is generated from the host's OpenAPI document;
- * what stands here by hand is what that document does not say in a form that TypeScript can use.
+ * The public JSON under the names that this package uses. Most types are generated from the host's OpenAPI document. The types
+ * written here are missing there, or are there in a form that TypeScript cannot use.
  */
 import type { components } from "./generated/api.js";
 
 type Schemas = components["schemas"];
 
-/** How much could go wrong, as the rule that asked says. */
+/** The risk of the call, as the rule or the plugin states it. */
 export type Risk = "low" | "medium" | "high" | "critical";
 
-/** Who has to approve, and how many of them have. */
+/** A group of approvers and the number of their approvals. */
 export interface Need {
-  /** `principal:…`, `group:…` or `role:…`; empty: whoever has the role approver. */
+  /** `principal:…`, `group:…` or `role:…`; empty: any principal with the role approver. */
   who: string[];
-  /** How many different principals have to approve. */
+  /** The number of different principals who must approve. */
   quorum: number;
-  /** How many have. */
+  /** The number of approvals. */
   votes: number;
-  /** When others may approve as well. */
+  /** The time from which others may approve as well. */
   escalates_at?: string | null;
-  /** Whether that has happened. */
+  /** Whether that time has passed. */
   escalated: boolean;
-  /** Who may then. */
+  /** The additional approvers. */
   escalates_to?: string[] | null;
 }
 
@@ -34,13 +34,13 @@ export interface Vote {
   comment?: string | null;
   /** The arguments that were approved, if they were edited. */
   arguments?: unknown;
-  /** Those arguments as an escaped JSON text, equal to the exact ones: what is shown, and what a vote for the same sends. */
+  /** Those arguments as escaped JSON text, equal to the exact ones. A vote for the same edit sends this text. */
   display?: string | null;
-  /** What was approved: only votes with the same binding count together. */
+  /** A digest of the approved call. Only votes with the same binding count together. */
   binding: string;
 }
 
-/** That somebody handed their say to somebody else. */
+/** The delegation of one principal's decision to another. */
 export interface Delegation {
   from: string;
   to: string;
@@ -50,24 +50,24 @@ export interface Delegation {
   comment?: string | null;
 }
 
-/** What the principal that asks may do. */
+/** The rights of the principal who reads the suspension. */
 export interface You {
   may_answer: boolean;
   why_not?: string | null;
   voted: boolean;
-  /** The `binding` of that vote. A vote for another one takes its place. */
+  /** The `binding` of that vote. A vote with another binding replaces it. */
   binding?: string | null;
-  /** Whether the same approval would count for more than that vote does. Older hosts do not say. */
+  /** Whether a repeated vote would count for more. Absent from older hosts. */
   counts_again?: boolean;
 }
 
-/** How far a standing approval may go, where one may be given. */
+/** The limits of a standing approval. */
 export interface StandingLimits {
   max_ttl_ms: number;
   max_uses: number;
 }
 
-/** What became of one notification. */
+/** The delivery of one webhook message. */
 export interface Delivery {
   webhook: string;
   event: string;
@@ -79,18 +79,18 @@ export interface Delivery {
 }
 
 interface People {
-  /** Why a person is asked, in the words of the rule or the policy that asks. */
+  /** Why the rule or policy asks. */
   reason?: string | null;
   risk?: Risk | null;
-  /** The rule or policy that asks; absent where the tool itself declares it. */
+  /** The rule or policy that asks; absent if the tool declares it. */
   asked_by?: string | null;
-  /** Whose words the prompt is. */
+  /** The author of the prompt. */
   prompt_by?: "plugin" | "host";
   /** SHA-256 over the exact text of the arguments. */
   arguments_digest?: string;
-  /** A name of the tool for people. */
+  /** The tool's name for people. */
   title?: string | null;
-  /** Everybody who has to approve; empty: one approver. */
+  /** All groups that must approve; empty: one approver. */
   needs?: Need[];
   votes?: Vote[];
   delegations?: Delegation[];
@@ -99,17 +99,23 @@ interface People {
   deliveries?: Delivery[] | null;
 }
 
-/** One thing that a call waits for, or waited for. */
-export type Suspension = Omit<Schemas["Suspension"], keyof People> & People;
-/** What is waited for. */
-export type Kind = Schemas["Kind"];
 /** How a suspension ended. */
-export type Closed = Schemas["Closed"];
+export type Closed = Schemas["Closed"] & { arguments_digest?: string | null };
+
+interface Approved {
+  closed?: Closed | null;
+  display?: (Schemas["Display"] & { approved_arguments?: string | null }) | null;
+}
+
+/** A suspension: an approval, a question or a client call, open or closed. */
+export type Suspension = Omit<Schemas["Suspension"], keyof People | keyof Approved> & People & Approved;
+/** The kind of a suspension. */
+export type Kind = Schemas["Kind"];
 /** Which arguments an answer may change. */
 export type Editable = Schemas["Editable"];
-/** Something that is wrong at one place of a body. */
+/** An error at one place of a request body. */
 export type Pointed = Schemas["Pointed"];
-/** Why a request was not carried out (RFC 9457). */
+/** Why a request failed (RFC 9457). */
 export type Problem = Schemas["Problem"];
 /** A turn with its calls. */
 export type Turn = Schemas["Turn"];
@@ -124,7 +130,7 @@ export interface PendingPage {
   next?: string | null;
 }
 
-/** Which suspensions. */
+/** A filter for suspensions. */
 export interface PendingFilter {
   conversation?: string;
   caller?: string;
@@ -134,7 +140,7 @@ export interface PendingFilter {
   mine?: boolean;
 }
 
-/** How many suspensions there are. `complete` is false where the host stopped counting. */
+/** The number of suspensions. `complete` is false if the host stopped counting. */
 export interface PendingCounts {
   open: number;
   by_kind: Record<Kind, number>;
@@ -145,23 +151,23 @@ export interface PendingCounts {
 export interface StandingRequest {
   ttl_ms: number;
   uses: number;
-  /** Which arguments have to be the same: all of them, or those at these JSON Pointers. */
+  /** The arguments that must be the same: all, or those at these JSON Pointers. */
   pin: "all" | string[];
 }
 
-/** An answer. Who gives it is known from the connection alone. */
+/** An answer. The host takes the principal from the connection. */
 export interface Answer {
   decision: string;
   data?: unknown;
-  /** Arguments to take the place of the submitted ones; a `RawJson` is sent as it is written. */
+  /** Edited arguments to approve instead of the submitted ones. A `RawJson` is sent as it was written. */
   arguments?: unknown;
   comment?: string;
-  /** The `digest` of what was shown. With it, an answer to anything else is refused. */
+  /** The `digest` of the suspension that was shown. The host refuses the answer if it differs. */
   expect_digest?: string;
   standing?: StandingRequest;
 }
 
-/** That an answer was taken. `state` is `open` where more people have to approve. */
+/** An accepted answer. `state` is `open` if more approvals are needed. */
 export interface Answered {
   ok: boolean;
   replayed: boolean;
@@ -170,7 +176,7 @@ export interface Answered {
   votes_missing?: number;
 }
 
-/** What became of one of several answers: `ok` where it was taken, and `problem` where it was not. */
+/** The result of one answer of a batch: `ok` or `problem`. */
 export interface BatchAnswered {
   suspension: string;
   status: number;
@@ -178,7 +184,7 @@ export interface BatchAnswered {
   problem?: Problem | null;
 }
 
-/** A standing approval, as it is listed. */
+/** A standing approval in the list. */
 export interface StandingApproval {
   id: string;
   tool: string;
@@ -199,36 +205,36 @@ export interface StandingApproval {
   state: "active" | "used_up" | "expired" | "revoked";
 }
 
-/** Who is signed in. */
+/** A session. */
 export interface Session {
   principal: string;
   roles: string[];
   groups: string[];
-  /** Goes with every request that changes something; absent where a bearer token says who asks. */
+  /** The CSRF token, sent with every request that changes something. Absent with a bearer token. */
   csrf?: string | null;
-  /** The one suspension that a one-time link is good for, and its conversation. */
+  /** The only suspension that a one-time link opens, and its conversation. */
   only?: string | null;
   conversation?: string | null;
-  /** When the session ends by itself. */
+  /** When the session expires. */
   expires_at?: string | null;
-  /** What a link opened beside it in the same browser. */
+  /** The session of a one-time link in the same browser. */
   link?: LinkSession | null;
 }
 
-/** The session of a one-time link beside that of a log-in: for one suspension, and in a name of its own. */
+/** The session of a one-time link beside a log-in: for one suspension, with its own principal. */
 export interface LinkSession {
   principal: string;
   only: string;
-  /** Goes with every request that is to be made in that name. */
+  /** The CSRF token, sent with every request of this principal. */
   csrf: string;
   expires_at: string;
 }
 
-/** An event of a conversation or of the host. What is beside `event` depends on it. */
+/** An event of a conversation or of the host. `event` determines the other members. */
 export interface FeedEvent {
   event: string;
   at?: string | null;
-  /** True where it is told again because a client has just attached. */
+  /** True if the event is repeated for a client that has just attached. */
   snapshot?: boolean | null;
   turn?: string;
   call?: string;
@@ -236,7 +242,7 @@ export interface FeedEvent {
   [member: string]: unknown;
 }
 
-/** That a suspension ended. */
+/** The end of a suspension. */
 export interface PendingClosed {
   suspension: string;
   conversation: string;
@@ -245,4 +251,6 @@ export interface PendingClosed {
   /** `link`, where a one-time link was used. */
   via?: string | null;
   at: string;
+  /** Whether an approver edited the arguments. Absent where the host does not say. */
+  edited?: boolean;
 }

@@ -50,18 +50,18 @@ const tick = (card: HTMLElement) => standing(card)?.querySelector<HTMLInputEleme
 const comment = (card: HTMLElement) => root(card).querySelector<HTMLInputElement>('[part="comment"] input');
 
 describe("a standing approval", () => {
-  it("is not given while its controls are hidden by the editor, which says so", async () => {
+  it("is not given while the editor hides its controls", async () => {
     const card = approval(STANDING);
     tick(card);
     button(card, "edit")?.click();
     const [controls, note] = [...(standing(card)?.children ?? [])] as HTMLElement[];
     expect([standing(card)?.hidden, controls?.hidden, note?.hidden]).toEqual([false, true, false]);
-    expect(note?.textContent).toContain("Later calls are not approved");
+    expect(note?.textContent).toContain("cannot also approve later calls");
     expect(await card.approve()).toBe(true);
     expect(sent()).toEqual([{ decision: "approve", expect_digest: "sha256:aa" }]);
   });
 
-  it("is given again when the editor is left, and not spoken of where nobody wants one", async () => {
+  it("is given again after editing stops, and not shown if unused", async () => {
     const card = approval(STANDING);
     button(card, "edit")?.click();
     expect(standing(card)?.hidden).toBe(true);
@@ -72,13 +72,13 @@ describe("a standing approval", () => {
     expect(sent()).toMatchObject([{ standing: { uses: 5, pin: "all" } }]);
   });
 
-  it("keeps an edit of somebody else from being approved without it", async () => {
+  it("blocks the approval of another approver's edit", async () => {
     const edit = '{"to":"bob","amount":1}';
     const votes = [{ by: "ann", at: "x", binding: "sha256:ee", arguments: JSON.parse(edit), display: edit }];
     const card = approval({ ...STANDING, votes });
     tick(card);
     expect(await card.approveEditOf("sha256:ee")).toBe(false);
-    expect(text(card, "error")).toContain("later calls are not approved");
+    expect(text(card, "error")).toContain("cannot also approve later calls");
     tick(card);
     expect(await card.approveEditOf("sha256:ee")).toBe(true);
     expect(sent()).toHaveLength(1);
@@ -95,33 +95,35 @@ describe("answers to several cards at once", () => {
     expect(answers().map(({ comment }: { comment?: string }) => comment)).toEqual(["as agreed", undefined]);
   });
 
-  it("leave out a card that is to approve later calls as well, and say so", async () => {
+  it("skip a card with a standing approval, and say so", async () => {
     const { element, cards } = await inbox(suspension(STANDING), suspension());
     tick(cards[0] as ToolgateApproval);
     root(element).querySelector<HTMLInputElement>("#all")?.click();
     await element.answerSelected("approve");
     expect(answers()).toMatchObject([{ suspension: cards[1]?.suspension?.suspension }]);
-    expect(text(cards[0] as ToolgateApproval, "error")).toContain("it is to approve later calls as well");
+    expect(text(cards[0] as ToolgateApproval, "error")).toContain("it would also approve later calls");
     await element.answerSelected("deny");
     expect(answers()[1]).toMatchObject({ suspension: cards[0]?.suspension?.suspension, decision: "deny" });
   });
 });
 
-describe("one who has voted", () => {
+describe("an approver who has voted", () => {
   const you = (given: Partial<You> = {}): { you: You } => ({
     you: { may_answer: true, voted: true, binding: "sha256:aa", ...given },
   });
   const isOffered = (card: HTMLElement) => button(card, "approve")?.getAttribute("aria-disabled") === "false";
 
-  it("is not asked again, unless their approval would count for more by now", async () => {
+  it("is not asked again unless the approval would count for more", async () => {
     expect(isOffered(approval(you()))).toBe(false);
     const card = approval(you({ counts_again: true }));
     expect(isOffered(card)).toBe(true);
-    expect(text(card, "status")).toBe("You have approved. By now you are asked for more: approve once more.");
+    expect(text(card, "status")).toBe(
+      "You have approved. Your approval would now count for more: approve again.",
+    );
     expect(await card.approve()).toBe(true);
   });
 
-  it("can answer several at once then, but not take back an edit by the way", async () => {
+  it("can answer a batch, which does not replace a vote for an edit", async () => {
     const { element, cards } = await inbox(
       suspension(you({ counts_again: true })),
       suspension(you({ counts_again: true, binding: "sha256:ee" })),

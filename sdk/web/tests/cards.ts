@@ -1,4 +1,4 @@
-/** What tests see of a card and do to it. */
+/** Helpers to read and operate a card. */
 
 export const root = (card: HTMLElement) => card.shadowRoot as ShadowRoot;
 export const text = (card: HTMLElement, part: string) =>

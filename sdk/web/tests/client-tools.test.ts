@@ -39,7 +39,7 @@ const answers = () =>
   host.at("POST", /resolve/).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
 describe("tools of this page", () => {
-  it("are announced, carried out and answered, bound to what was asked", async () => {
+  it("are announced, run and answered with the call's digest", async () => {
     await attach({ locate: (args) => ({ at: args.place }), pick: () => undefined });
     expect([...host.streams][0]?.query.get("client")).toBe("locate,pick");
     call("locate", { place: "here" });
@@ -52,7 +52,7 @@ describe("tools of this page", () => {
     ]);
   });
 
-  it("run once for each suspension, however often it is told", async () => {
+  it("run once for each suspension, however often it is reported", async () => {
     let runs = 0;
     let finish = () => {};
     await attach({
@@ -69,7 +69,7 @@ describe("tools of this page", () => {
     host.cut();
     await until(() => clock.waits.includes(375));
     clock.advance(375);
-    // After a break the host tells again of what still waits.
+    // After a break the host reports the open suspensions again.
     await until(() => host.streams.size === 1);
     const other = call("slow");
     await until(() => runs === 2);
@@ -80,7 +80,7 @@ describe("tools of this page", () => {
     expect(runs).toBe(2);
   });
 
-  it("are left alone where they are somebody else's, or no client's", async () => {
+  it("ignore suspensions of other clients and other kinds", async () => {
     const ran: string[] = [];
     await attach({ ours: () => ran.push("ours") });
     call("theirs");
@@ -91,7 +91,7 @@ describe("tools of this page", () => {
     expect(ran).toEqual(["ours"]);
   });
 
-  it("fail with their own words", async () => {
+  it("fail with their own message", async () => {
     await attach({
       refuse: () => {
         throw new Error("the user said no");
@@ -102,7 +102,7 @@ describe("tools of this page", () => {
     expect(answers()).toMatchObject([{ decision: "error", comment: "the user said no" }]);
   });
 
-  it("fail where the host does not take their result", async () => {
+  it("fail if the host rejects their result", async () => {
     host.instead = ({ method, body }) =>
       method === "POST" && body.includes('"result"')
         ? problem(422, "invalid", "/data: no number")
@@ -117,7 +117,7 @@ describe("tools of this page", () => {
     await until(() => errors.length === 1);
   });
 
-  it("answer again until the host has heard it", async () => {
+  it("repeat the answer until the host responds", async () => {
     let failures = 2;
     host.instead = ({ method }) => {
       if (method !== "POST" || failures === 0) return undefined;
@@ -139,7 +139,7 @@ describe("tools of this page", () => {
     expect([runs, answers().length]).toEqual([1, 3]);
   });
 
-  it("are told when nobody waits any more, and answer nothing then", async () => {
+  it("are aborted when the call ends, and do not answer", async () => {
     const signals: AbortSignal[] = [];
     await attach({
       wait: (_args, { signal }) => {
@@ -159,7 +159,7 @@ describe("tools of this page", () => {
     expect([answers(), c.kind]).toEqual([[], "client_exec"]);
   });
 
-  it("are told after a break what ended meanwhile, and only that", async () => {
+  it("are aborted after a break only if their call has ended", async () => {
     const signals: AbortSignal[] = [];
     await attach({
       pick: (_args, { signal }) => {
@@ -188,7 +188,7 @@ describe("tools of this page", () => {
     expect(answers()).toEqual([]);
   });
 
-  it("say so where the page may not attach", async () => {
+  it("report that the page may not attach", async () => {
     host.instead = () => problem(403, "not-allowed", "no client");
     const toolgate = new Toolgate({ url: host.url, token: "t", clock });
     attached = toolgate.clientTools({ conversation: "c", tools: {}, onError: (error) => errors.push(error) });

@@ -9,7 +9,7 @@ beforeEach(async () => {
 afterEach(() => host.stop());
 
 describe("requests", () => {
-  it("carry the bearer token and never a cookie or a CSRF word", async () => {
+  it("carry the bearer token and never a cookie or a CSRF token", async () => {
     const toolgate = new Toolgate({ url: `${host.url}/`, token: async () => "tg_x" });
     await toolgate.pending({ conversation: "a b", mine: true });
     const [seen] = host.at("GET", /pending/);
@@ -18,17 +18,17 @@ describe("requests", () => {
     expect(`${seen?.path}?${seen?.query}`).toBe("/v1/pending?conversation=a+b&mine=true");
   });
 
-  it("say what is wrong with an address", () => {
+  it("name the error in an address", () => {
     expect(() => new Toolgate({ url: "javascript:alert(1)" })).toThrow(/http/);
   });
 
-  it("encode what is in a path", async () => {
+  it("encode the parts of a path", async () => {
     const toolgate = new Toolgate({ url: host.url, token: "t" });
     await expect(toolgate.suspension("../x?y")).rejects.toMatchObject({ code: "not-found" });
     expect(host.seen[0]?.path).toBe("/v1/suspensions/..%2Fx%3Fy");
   });
 
-  it("send edited arguments as they are written", async () => {
+  it("send edited arguments as they were written", async () => {
     const toolgate = new Toolgate({ url: host.url, token: "t" });
     const waiting = suspension();
     host.add(waiting);
@@ -37,7 +37,7 @@ describe("requests", () => {
     expect(host.at("POST", /resolve/)[0]?.body).toBe(`{"decision":"approve","arguments":${text}}`);
   });
 
-  it("turn every page of what is listed", async () => {
+  it("read every page of a list", async () => {
     const page = (id: string, next: string | null) => ({
       status: 200,
       body: { standing_approvals: [{ id }], next },
@@ -47,7 +47,7 @@ describe("requests", () => {
     expect((await toolgate.standingApprovals()).map(({ id }) => id)).toEqual(["a", "b"]);
   });
 
-  it("do not follow redirects with a token in hand", async () => {
+  it("do not follow redirects with a token", async () => {
     host.instead = () => ({ status: 302 });
     const toolgate = new Toolgate({ url: host.url, token: "t" });
     await expect(toolgate.pending()).rejects.toMatchObject({ code: "unreachable" });
@@ -55,7 +55,7 @@ describe("requests", () => {
 });
 
 describe("problems", () => {
-  it("are errors with the host's code, sentence and places", async () => {
+  it("are errors with the host's code, detail and pointers", async () => {
     const errors = [{ pointer: "/data/age", message: "too young" }];
     host.instead = () => problem(422, "invalid", "it does not fit", { errors });
     const toolgate = new Toolgate({ url: host.url, token: "t" });
@@ -70,7 +70,7 @@ describe("problems", () => {
     });
   });
 
-  it("tell a host that is away from one that is no host", async () => {
+  it("tell an unreachable host from a server that is not toolgate", async () => {
     const away = new Toolgate({ url: "http://127.0.0.1:1", token: "t" });
     const detail = "the host does not answer; it may be down";
     await expect(away.pending()).rejects.toMatchObject({ code: "unreachable", detail, isTransient: true });
@@ -86,7 +86,7 @@ describe("problems", () => {
     await expect(other.pending()).rejects.toMatchObject({ code: "not-toolgate", status: 404 });
   });
 
-  it("leave an abort an abort", async () => {
+  it("pass an abort on unchanged", async () => {
     const toolgate = new Toolgate({ url: host.url, token: "t" });
     await expect(toolgate.pending({}, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
   });
@@ -98,7 +98,7 @@ describe("a session", () => {
     body: { principal: "alice", roles: [], groups: [], csrf },
   });
 
-  it("sends its word with everything once it knows it, and no token", async () => {
+  it("sends its CSRF token with every request, and no bearer token", async () => {
     host.instead = ({ path }) => (path === "/v1/session" ? session("w1") : undefined);
     const toolgate = new Toolgate({ url: host.url });
     await toolgate.signIn("tg_x");
@@ -106,13 +106,13 @@ describe("a session", () => {
     await toolgate.pending();
     await toolgate.resolve("s1", { decision: "approve" });
     expect(host.at("POST", /session/)[0]?.body).toBe('{"token":"tg_x"}');
-    // With a log-in and a link's session in one browser, it is the word that says which of the two reads.
+    // A browser can hold a log-in and a link's session. The CSRF token selects the one that reads.
     expect(host.at("GET", /pending/)[0]?.headers["x-toolgate-csrf"]).toBe("w1");
     expect(host.at("POST", /resolve/)[0]?.headers["x-toolgate-csrf"]).toBe("w1");
     expect(host.seen.every(({ headers }) => headers.authorization === undefined)).toBe(true);
   });
 
-  it("asks for its word after a reload of the page", async () => {
+  it("asks for its CSRF token after a reload", async () => {
     host.instead = ({ path }) => (path === "/v1/session" ? session("w2") : undefined);
     const toolgate = new Toolgate({ url: host.url });
     host.add(suspension({ suspension: "s2" }));
@@ -120,7 +120,7 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/)[0]?.headers["x-toolgate-csrf"]).toBe("w2");
   });
 
-  it("makes a request again, once, where another tab has renewed it", async () => {
+  it("repeats a request once if another tab has renewed it", async () => {
     let word = "old";
     host.instead = ({ path, headers }) => {
       if (path === "/v1/session") return session(word);
@@ -136,7 +136,7 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/).map(({ body }) => body)).toEqual(
       Array(2).fill('{"decision":"approve"}'),
     );
-    // Another person has logged in with this browser: what was begun in one name is not sent in another's.
+    // Another principal has logged in. A request of one principal is never sent as another.
     host.add(suspension({ suspension: "s4" }));
     host.instead = ({ path }) =>
       path === "/v1/session"
@@ -153,7 +153,7 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/)).toHaveLength(4);
   });
 
-  it("reads again, once, with the word that another tab has renewed, and nothing in another name", async () => {
+  it("repeats a read once after a renewal, never as another principal", async () => {
     let word = "old";
     let who = "alice";
     host.instead = ({ path, headers }) => {
@@ -170,7 +170,7 @@ describe("a session", () => {
       "old",
       "new",
     ]);
-    // Bob has logged in, or the page was a link's and Bob's log-in is what goes on.
+    // Bob has logged in, or the link's session has ended and Bob's log-in continues.
     [word, who] = ["bobs", "bob"];
     await expect(toolgate.pending()).rejects.toMatchObject({ status: 401 });
     await expect(toolgate.pending()).rejects.toMatchObject({ status: 401 });
@@ -182,7 +182,7 @@ describe("a session", () => {
     ).toEqual(["new", "new"]);
   });
 
-  it("finds the new word of a link's session beside a log-in", async () => {
+  it("finds the new CSRF token of a link's session beside a log-in", async () => {
     const link = { principal: "oncall", only: "s6", csrf: "links", expires_at: "" };
     host.instead = ({ path, headers }) => {
       const sent = headers["x-toolgate-csrf"];
@@ -200,14 +200,14 @@ describe("a session", () => {
     ]);
   });
 
-  it("sends nothing again in the name that the page has taken on meanwhile", async () => {
+  it("repeats nothing as the principal that the page switched to", async () => {
     host.instead = ({ path }) => (path === "/v1/session" ? session("w5") : undefined);
     const toolgate = new Toolgate({ url: host.url });
     await toolgate.session();
     host.add(suspension({ suspension: "s5" }));
     host.instead = ({ path }) => {
       if (path === "/v1/session") return undefined;
-      // While the request is under way, the page opens a link.
+      // The page opens a link during the request.
       toolgate.connection.remember({
         principal: "oncall",
         roles: [],

@@ -1,4 +1,4 @@
-/** A document for elements to be in, beside Node's own `fetch`, streams and signals. To be imported first. */
+/** A document for the elements, with Node's own `fetch`, streams and signals. Import this file first. */
 import { Window } from "happy-dom";
 
 const window = new Window({ url: "http://127.0.0.1/" });

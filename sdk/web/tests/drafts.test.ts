@@ -36,8 +36,8 @@ const question = (element: ToolgateInbox) =>
 const day = (element: ToolgateInbox) =>
   root(question(element)).querySelector<HTMLInputElement>("input[id$=day]");
 
-describe("an answer that was begun", () => {
-  it("is there again when the filter or the page comes back", async () => {
+describe("unsent input", () => {
+  it("comes back with the filter or the page", async () => {
     host.add(suspension());
     host.add(suspension({ kind: "elicitation", allowed: ["answer"], response_schema: SCHEMA }));
     const drafts: ToolgateInbox["drafts"] = new Map();
@@ -52,18 +52,18 @@ describe("an answer that was begun", () => {
     expect(comment(first).value).toBe("half a sentence");
 
     first.remove();
-    // React is told of a form that went for good, after a moment.
+    // React unmounts a removed form after a moment.
     await Promise.resolve();
     expect(drafts.size).toBe(2);
     const second = await inbox(drafts);
     expect(comment(second).value).toBe("half a sentence");
     expect(day(second)?.value).toBe("Tues");
-    // It is new here, and takes no answer at once.
+    // The card has just appeared, so it takes no answer yet.
     expect(approval(second).isReady).toBe(false);
     expect(drafts.size).toBe(0);
   });
 
-  it("is for who began it, and gone where nothing was begun or it has ended", async () => {
+  it("belongs to one principal, and is dropped when the card ends", async () => {
     const waiting = suspension();
     host.add(waiting);
     const drafts: ToolgateInbox["drafts"] = new Map();
@@ -78,17 +78,17 @@ describe("an answer that was begun", () => {
     other.remove();
     host.end(waiting.suspension, "deny", "bob");
     const third = await inbox(drafts);
-    expect(text(third, "empty")).toBe("Nothing waits for you.");
+    expect(text(third, "empty")).toBe("Nothing is waiting for you.");
   });
 });
 
-it("says how much is meant by all, and what went well in the colours of that", async () => {
+it("names the scope of the select-all, and shows success in green", async () => {
   for (let count = 0; count < 52; count += 1) host.add(suspension());
   const element = await inbox();
   const all = () => root(element).querySelector("label[for=all]")?.textContent;
-  expect(all()).toBe("Select all that are shown, but those of high risk");
+  expect(all()).toBe("Select all shown except high risk");
   root(element).querySelector<HTMLElement>('[part="more"]')?.click();
-  expect(all()).toBe("Select all but those of high risk");
+  expect(all()).toBe("Select all except high risk");
   root(element).querySelector<HTMLInputElement>("#all")?.click();
   await element.answerSelected("deny");
   expect(text(element, "notice")).toBe("52 denied.");

@@ -5,7 +5,7 @@ import { Toolgate } from "../src/index.js";
 import type { Suspension, Vote } from "../src/wire.js";
 import { button, root, text, type } from "./cards.js";
 import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, suspension } from "./fake-host.js";
+import { FakeHost, problem, suspension } from "./fake-host.js";
 
 let host: FakeHost;
 let clock: FakeClock;
@@ -18,7 +18,7 @@ afterEach(async () => {
   await host.stop();
 });
 
-/** Shows a card, and waits until it follows the host. */
+/** Shows a card that follows the host. */
 async function approval(given: Partial<Suspension>): Promise<ToolgateApproval> {
   const waiting = suspension(given);
   host.add(waiting);
@@ -56,7 +56,7 @@ describe("an approval that another approver has edited", () => {
     });
   const joins = (card: HTMLElement) => [...root(card).querySelectorAll<HTMLButtonElement>('[part~="join"]')];
 
-  it("shows what the edit changes, and approves exactly that", async () => {
+  it("shows the changes of the edit, and approves exactly that", async () => {
     const card = await edited();
     const lines = [...root(card).querySelectorAll('[part~="people"] [part~="diff"] li')];
     expect(lines.map(({ textContent }) => textContent).slice(-3)).toEqual([
@@ -75,7 +75,7 @@ describe("an approval that another approver has edited", () => {
     expect(joins(card)[0]?.hidden).toBe(true);
   });
 
-  it("says why somebody may not join it", async () => {
+  it("says why the principal may not approve it", async () => {
     const why = async (given: Partial<Suspension>) => {
       const card = await edited(given);
       const [join] = joins(card);
@@ -94,9 +94,9 @@ describe("an approval that another approver has edited", () => {
     expect(bodies()).toEqual([]);
   });
 
-  it("lets who voted otherwise change their vote, and who voted the same not vote again", async () => {
+  it("lets an approver change their vote, but not repeat it", async () => {
     const asEdited = await edited({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
-    expect(button(asEdited, "approve")?.textContent).toBe("Approve as asked insteada");
+    expect(button(asEdited, "approve")?.textContent).toBe("Approve as submitted insteada");
     expect(button(asEdited, "approve")?.getAttribute("aria-disabled")).toBe("false");
     expect(text(asEdited, "status")).toBe(
       "You have approved with edited arguments. More approvals are needed.",
@@ -106,7 +106,7 @@ describe("an approval that another approver has edited", () => {
     expect(joins(asAsked)[0]?.getAttribute("aria-disabled")).toBe("false");
   });
 
-  it("takes no answer in the moment in which an edit appears, and keeps its button until the votes change", async () => {
+  it("takes no answer when an edit appears, and keeps its button", async () => {
     const card = await edited({ votes: [] });
     const waiting = card.suspension as Suspension;
     host.change({ ...waiting, votes: [vote("ann")] });
@@ -124,7 +124,7 @@ describe("an approval that another approver has edited", () => {
     expect(card.isReady).toBe(true);
   });
 
-  it("does not take the second press of a double click for another vote", async () => {
+  it("counts a double click as one vote", async () => {
     const card = await edited({ votes: [] });
     host.instead = ({ method }) =>
       method === "POST"
@@ -140,7 +140,132 @@ describe("an approval that another approver has edited", () => {
   });
 });
 
-describe("what became of it while nobody listened", () => {
+describe("the arguments of an approval, submitted and approved", () => {
+  const SUBMITTED = '{"to":"bob","n":12345678901234567890,"amount":5000}';
+  const EDIT = '{"to":"b\\u043eb","n":12345678901234567890,"amount":50.0}';
+  const editable = (given: Partial<Suspension> = {}) =>
+    approval({
+      editable: "all",
+      arguments: JSON.parse(SUBMITTED),
+      arguments_digest: "sha256:su",
+      display: { arguments: SUBMITTED },
+      prompt_by: "plugin",
+      prompt: "Pay bob?",
+      ...given,
+    });
+  const shown = (card: HTMLElement) => [...(root(card).querySelector('[part~="arguments"]')?.children ?? [])];
+  const labels = (card: HTMLElement) =>
+    [...root(card).querySelectorAll('[part~="arguments"] .label')].map(({ textContent }) => textContent);
+  const edited = async (card: HTMLElement) => {
+    await until(() => text(card, "approved") !== "");
+    expect(labels(card)).toEqual([
+      "Approved arguments",
+      "What the approver changed",
+      "Arguments as submitted",
+    ]);
+    expect(text(card, "approved")).toBe(
+      'Approved arguments{\n  "to": "b\\u043eb",\n  "n": 12345678901234567890,\n  "amount": 50.0\n}' +
+        "Digest of the arguments: sha256:ed",
+    );
+    expect(text(card, "submitted")).toContain('"amount": 5000\n}Digest of the arguments: sha256:su');
+    const lines = [...root(card).querySelectorAll('[part~="arguments"] [part~="diff"] li')];
+    expect(lines.map(({ textContent }) => textContent)).toContain('− removed:   "amount": 5000');
+    expect(lines.map(({ textContent }) => textContent)).toContain('+ added:   "amount": 50.0');
+    expect(root(card).querySelector("figcaption")?.textContent).toBe(
+      "In the plugin’s words, about the arguments as submitted",
+    );
+  };
+
+  it("shows both after somebody else approved an edit", async () => {
+    const card = await editable();
+    expect(labels(card)).toEqual(["Arguments, complete"]);
+    host.end(card.suspension?.suspension ?? "", "approve", "bob", undefined, EDIT);
+    await edited(card);
+    expect(text(card, "status")).toBe("Approved by bob, with edited arguments.");
+  });
+
+  it("shows both after an edit of its own", async () => {
+    const card = await editable();
+    button(card, "edit")?.click();
+    type(root(card).querySelector("textarea"), EDIT);
+    button(card, "approve")?.click();
+    await edited(card);
+    await until(() => text(card, "status") === "Approved by me, with edited arguments.");
+  });
+
+  it("shows both after its own answer came too late", async () => {
+    const card = await editable();
+    host.instead = ({ method }) => {
+      if (method !== "POST") return undefined;
+      host.instead = undefined;
+      host.ended.set(card.suspension?.suspension ?? "", {
+        ...(card.suspension as Suspension),
+        state: "approve",
+        closed: {
+          state: "approve",
+          by: "bob",
+          at: "x",
+          arguments: JSON.parse(EDIT),
+          arguments_digest: "sha256:ed",
+        },
+        display: { arguments: SUBMITTED, approved_arguments: EDIT },
+      });
+      host.open.clear();
+      return problem(409, "stale", "no longer open", { state: "approve", by: "bob" });
+    };
+    await card.approve();
+    await edited(card);
+    await until(() => text(card, "status") === "Approved by bob, with edited arguments.");
+  });
+
+  it("never shows the submitted arguments as approved before it knows", async () => {
+    const card = await editable();
+    host.instead = ({ method, path }) =>
+      method === "GET" && path.startsWith("/v1/suspensions/") ? { status: 503 } : undefined;
+    host.end(card.suspension?.suspension ?? "", "approve", "bob", undefined, EDIT);
+    await until(() => card.hasAttribute("closed"));
+    expect(labels(card)).toEqual(["Arguments as submitted"]);
+    expect(text(card, "arguments")).toContain("Loading the approved arguments …");
+    await until(() => host.at("GET", /suspensions/).length === 1);
+    host.instead = undefined;
+    await until(() => {
+      clock.advance(3000);
+      return text(card, "approved") !== "";
+    });
+    await edited(card);
+  });
+
+  it("says so where the approver changed nothing", async () => {
+    const card = await editable();
+    host.end(card.suspension?.suspension ?? "", "approve", "bob");
+    await until(() => card.hasAttribute("closed"));
+    expect(labels(card)).toEqual(["Approved arguments, as submitted"]);
+    expect(host.at("GET", /suspensions/)).toEqual([]);
+  });
+
+  it("says so where the edit is the same text", async () => {
+    const card = await editable();
+    host.end(card.suspension?.suspension ?? "", "approve", "bob", undefined, SUBMITTED);
+    await until(() => labels(card)[0] === "Approved arguments, as submitted");
+  });
+
+  it.each(["deny", "expired", "withdrawn"])("calls them submitted after %s", async (state) => {
+    const card = await editable();
+    host.end(card.suspension?.suspension ?? "", state, "bob");
+    await until(() => card.hasAttribute("closed"));
+    expect(labels(card)).toEqual(["Arguments as submitted"]);
+    expect(shown(card)).toHaveLength(3);
+  });
+
+  it("calls them submitted while a vote is for an edit", async () => {
+    const vote = { by: "ann", at: "x", binding: "sha256:ee", arguments: JSON.parse(EDIT), display: EDIT };
+    const card = await editable({ votes: [vote] });
+    expect(labels(card)).toEqual(["Arguments as submitted"]);
+    expect(text(card, "people")).toContain("ann approved, with edited arguments");
+  });
+});
+
+describe("a change during a gap of the stream", () => {
   const VOTED: Partial<Suspension> = {
     votes: [{ by: "ann", at: "x", binding: "sha256:aa" }],
     you: { may_answer: true, voted: true, binding: "sha256:aa" },
@@ -150,14 +275,14 @@ describe("what became of it while nobody listened", () => {
     host.tell("/v1/pending/events", "pending.reset", {});
   };
 
-  it("is on its card", async () => {
+  it("is shown on the card", async () => {
     const card = await approval({});
     changeUnheard(card.suspension as Suspension);
     await until(() => text(card, "people").includes("ann approved"));
     expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
   });
 
-  it("is nothing to select in the inbox where it took the say away", async () => {
+  it("cannot be selected in the inbox after a delegation", async () => {
     const waiting = [suspension(), suspension()];
     for (const one of waiting) host.add(one);
     const inbox = new ToolgateInbox();
@@ -175,7 +300,7 @@ describe("what became of it while nobody listened", () => {
     expect(batch()?.hidden).toBe(true);
   });
 
-  it("is known to the inbox when several are answered", async () => {
+  it("is known to the inbox for a batch", async () => {
     const waiting = suspension();
     host.add(waiting);
     const inbox = new ToolgateInbox();
@@ -187,7 +312,7 @@ describe("what became of it while nobody listened", () => {
     root(inbox).querySelector<HTMLElement>("li input[type=checkbox]")?.click();
     await inbox.answerSelected("approve");
     const card = root(inbox).querySelector("toolgate-approval") as ToolgateApproval;
-    expect(text(card, "error")).toBe("Left out: you have approved it already.");
+    expect(text(card, "error")).toBe("Skipped: you have approved it already.");
     expect(bodies()).toEqual([]);
   });
 });

@@ -21,7 +21,7 @@ afterEach(async () => {
   await host.stop();
 });
 
-/** Shows a card, and waits until it follows the host. */
+/** Shows a card that follows the host. */
 async function shown<C extends ToolgateApproval | ToolgateElicitation>(
   card: C,
   waiting: Suspension,
@@ -41,7 +41,7 @@ const article = (card: HTMLElement) => root(card).querySelector("article");
 const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
 
 describe("an approval", () => {
-  it("shows what will run in full, and whose words are whose", async () => {
+  it("shows the complete arguments and the author of each text", async () => {
     const amounts = Array.from({ length: 200 }, (_, i) => i);
     const card = await approval({
       arguments: { amounts } as never,
@@ -67,7 +67,7 @@ describe("an approval", () => {
     );
   });
 
-  it("is answered once, bound to what is shown", async () => {
+  it("is answered once, with the digest of the shown call", async () => {
     const card = await approval();
     const told: AnsweredDetail[] = [];
     card.addEventListener("toolgate-answered", (event) =>
@@ -81,7 +81,7 @@ describe("an approval", () => {
     await until(() => text(card, "status") === "Approved by me.");
   });
 
-  it("takes no answer in the moment in which it appears", async () => {
+  it("takes no answer when it has just appeared", async () => {
     const waiting = suspension();
     const card = new ToolgateApproval();
     card.toolgate = toolgate;
@@ -95,7 +95,7 @@ describe("an approval", () => {
     expect(bodies()).toEqual([]);
   });
 
-  it("is over the moment that somebody else has answered, and says who", async () => {
+  it("closes when somebody else has answered, and says who", async () => {
     const card = await approval();
     const told: ClosedDetail[] = [];
     card.addEventListener("toolgate-closed", (event) =>
@@ -111,7 +111,7 @@ describe("an approval", () => {
     expect(told).toMatchObject([{ closed: { state: "deny" } }]);
   });
 
-  it("says who won where two answer at once", async () => {
+  it("names the winner when two answer at once", async () => {
     const card = await approval();
     host.instead = ({ method }) =>
       method === "POST"
@@ -122,12 +122,12 @@ describe("an approval", () => {
     expect(text(card, "status")).toBe("Approved by eve.");
   });
 
-  it("says where it was a link that answered, however it hears that it is over", async () => {
+  it("says that a link answered, however it learns of the end", async () => {
     const [heard, gone] = [await approval(), await approval()];
     host.end(heard.suspension?.suspension ?? "", "approve", "oncall", "link\u202e");
     await until(() => heard.hasAttribute("closed"));
     expect(text(heard, "status")).toBe("Approved by oncall (by a link\\u{202e}).");
-    // A refusal does not say so; the suspension does.
+    // The suspension says it, and the refusal does not.
     const id = gone.suspension?.suspension ?? "";
     host.ended.set(id, {
       ...gone.suspension,
@@ -138,7 +138,7 @@ describe("an approval", () => {
     await until(() => text(gone, "status") === "Denied by eve (by a link).");
   });
 
-  it("says who won where that was heard before the answer was refused", async () => {
+  it("names the winner if the event precedes the refusal", async () => {
     const card = await approval();
     const resolve = toolgate.resolve.bind(toolgate);
     let isRefused = false;
@@ -155,7 +155,7 @@ describe("an approval", () => {
     expect(text(card, "error")).toBe("");
   });
 
-  it("stays open and says so where more approvals are needed", async () => {
+  it("stays open if more approvals are needed", async () => {
     const card = await approval();
     host.instead = ({ method }) =>
       method === "POST"
@@ -167,7 +167,7 @@ describe("an approval", () => {
     expect(card.hasAttribute("closed")).toBe(false);
   });
 
-  it("offers nothing to those who may not answer", async () => {
+  it("offers nothing to principals who may not answer", async () => {
     const card = await approval({ you: { may_answer: false, why_not: "it is your own call", voted: false } });
     expect(text(card, "status")).toBe("it is your own call");
     button(card, "approve")?.click();
@@ -175,7 +175,7 @@ describe("an approval", () => {
     expect(bodies()).toEqual([]);
   });
 
-  it("goes by keys, but not by those that write, repeat or belong to the browser", async () => {
+  it("takes keys, except in text fields, repeats and shortcuts", async () => {
     const card = await approval();
     press(root(card).querySelector("input"), "a");
     press(article(card), "a", { repeat: true });
@@ -186,16 +186,16 @@ describe("an approval", () => {
     expect(bodies()[0]).toContain('"deny"');
   });
 
-  it("asks twice for a key where the risk is high", async () => {
+  it("takes two presses of a key if the risk is high", async () => {
     const card = await approval({ risk: "critical" });
     press(article(card), "a");
     expect(bodies()).toEqual([]);
-    expect(text(card, "status")).toContain("press a once more");
+    expect(text(card, "status")).toContain("Press a again");
     press(article(card), "a");
     await until(() => bodies().length === 1);
   });
 
-  it("edits arguments as they are written, and shows what changes", async () => {
+  it("edits arguments as they were written, and shows the changes", async () => {
     const args = '{"to":"bob","n":12345678901234567890,"amount":5000}';
     const card = await approval({
       editable: ["amount"],
@@ -231,7 +231,7 @@ describe("an approval", () => {
     expect(bodies()[1]).not.toContain("arguments");
   });
 
-  it("gives a standing approval within the bounds of the host", async () => {
+  it("gives a standing approval within the host's limits", async () => {
     const card = await approval({ standing: { max_ttl_ms: 3_600_000, max_uses: 10 } });
     const boxes = [
       ...root(card).querySelectorAll<HTMLInputElement>('[part="standing"] input[type=checkbox]'),
@@ -248,18 +248,18 @@ describe("an approval", () => {
     });
   });
 
-  it("hands one's say to somebody else", async () => {
+  it("delegates the decision", async () => {
     const card = await approval();
     host.instead = ({ path }) =>
       path.endsWith("/delegate") ? { status: 200, body: { ok: true } } : undefined;
     expect(await card.delegate(" ")).toBe(false);
-    expect(text(card, "error")).toBe("Say who is to decide instead of you.");
+    expect(text(card, "error")).toBe("Enter the principal who decides instead of you.");
     const handed = card.delegate("bob");
     expect(button(card, "hand")?.getAttribute("aria-disabled")).toBe("true");
     expect(button(card, "approve")?.getAttribute("aria-disabled")).toBe("true");
     expect(await card.delegate("bob")).toBe(false);
     expect(await handed).toBe(true);
-    expect(text(card, "status")).toBe("Your say is now bob’s.");
+    expect(text(card, "status")).toBe("You delegated this decision to bob.");
     expect(text(card, "error")).toBe("");
     expect(host.at("POST", /delegate/).map(({ body }) => body)).toEqual(['{"to":"bob"}']);
     clock.advance(500);
@@ -270,7 +270,7 @@ describe("an approval", () => {
     expect(button(card, "hand")?.getAttribute("aria-disabled")).toBe("false");
   });
 
-  it("finds its suspension by its id, and follows it by itself where streams are refused", async () => {
+  it("finds its suspension by id, and polls if streams are refused", async () => {
     const waiting = suspension();
     host.add(waiting);
     host.instead = ({ path }) =>
@@ -312,7 +312,7 @@ describe("a question", () => {
   const field = (card: HTMLElement, name: string) =>
     root(card).querySelector<HTMLInputElement>(`input[id$="_${name}"]`);
 
-  it("has a form from its schema, in which nothing is HTML", async () => {
+  it("has a form from its schema, without any HTML", async () => {
     const card = await question();
     await form(card);
     expect(field(card, "age")?.type).toBe("number");
@@ -321,7 +321,7 @@ describe("a question", () => {
     expect(text(card, "form")).toContain("<img src=x>");
   });
 
-  it("keeps what does not fit, and says so at the field", async () => {
+  it("keeps invalid input, and shows the error at the field", async () => {
     const card = await question();
     await form(card);
     expect(await card.answer("answer")).toBe(false);
@@ -331,7 +331,7 @@ describe("a question", () => {
     expect(bodies()).toEqual([]);
   });
 
-  it("puts the host's findings at the fields", async () => {
+  it("shows the host's errors at the fields", async () => {
     const card = await question({
       response_schema: { type: "object", properties: { house: schema.properties.house } } as never,
     });
@@ -357,14 +357,14 @@ describe("a question", () => {
     expect(JSON.parse(bodies()[0] ?? "")).toEqual({ decision: "decline", expect_digest: "sha256:aa" });
   });
 
-  it("takes any text where there is no schema", async () => {
+  it("takes any text without a schema", async () => {
     const card = await question({ response_schema: null as never });
     type(await until(() => root(card).querySelector("textarea")), "hello");
     await card.answer("answer");
     expect(JSON.parse(bodies()[0] ?? "")).toMatchObject({ data: "hello" });
   });
 
-  it("takes JSON where its form cannot be shown", async () => {
+  it("takes JSON if the form cannot be shown", async () => {
     const strange = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
     const card = await question({ response_schema: strange });
     const input = await until(() => root(card).querySelector("textarea"));
@@ -390,17 +390,17 @@ describe("an inbox", () => {
     ...root(element).querySelectorAll<ToolgateApproval>("toolgate-approval"),
   ];
 
-  it("shows what waits, and says so where nothing does", async () => {
+  it("shows open suspensions, or that there are none", async () => {
     const element = await inbox();
-    expect(text(element, "empty")).toBe("Nothing waits for you.");
+    expect(text(element, "empty")).toBe("Nothing is waiting for you.");
     host.add(suspension());
     host.add(suspension({ kind: "elicitation", allowed: ["yes", "no"] }));
     host.add(suspension({ kind: "client_exec", allowed: ["result"] }));
-    await until(() => text(element, "counts") === "Waiting: 1 approval, 1 question, 1 call of a client");
+    await until(() => text(element, "counts") === "Waiting: 1 approval, 1 question, 1 client call");
     expect(root(element).querySelectorAll('[part="item"]')).toHaveLength(3);
   });
 
-  it("keeps a card that is over for a moment, and not while a pointer is on the list", async () => {
+  it("keeps a closed card for a moment, longer under the pointer", async () => {
     const [a, b] = [suspension(), suspension()];
     const element = await inbox(a, b);
     const list = root(element).querySelector('[part="list"]');
@@ -412,13 +412,13 @@ describe("an inbox", () => {
     list?.dispatchEvent(new window.Event("pointerleave"));
     clock.advance(4000);
     expect(cards(element).map(({ suspension }) => suspension?.suspension)).toEqual([b.suspension]);
-    // It has moved: what was meant for the other one is not meant for it.
+    // The card has moved, so it takes no answer.
     expect(cards(element)[0]?.isReady).toBe(false);
     clock.advance(500);
     expect(cards(element)[0]?.isReady).toBe(true);
   });
 
-  it("moves the focus with j and k, and on to the next card when one goes", async () => {
+  it("moves the focus with j and k, and when a card disappears", async () => {
     const waiting = [suspension(), suspension(), suspension()] as const;
     const element = await inbox(...waiting);
     const focused = () => cards(element).indexOf(root(element).activeElement as ToolgateApproval);
@@ -435,7 +435,7 @@ describe("an inbox", () => {
     expect(focused()).toBe(0);
   });
 
-  it("answers what is selected, each by itself, and not what is being edited", async () => {
+  it("answers each selected card, except cards in the editor", async () => {
     const [a, b, c, d] = [
       suspension(),
       suspension(),
@@ -465,7 +465,7 @@ describe("an inbox", () => {
     expect(text(cards(element)[2] as ToolgateApproval, "error")).toContain("being edited");
   });
 
-  it("leaves out of a batch what somebody has approved already", async () => {
+  it("skips cards in a batch that are already approved", async () => {
     const voted = suspension({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
     const element = await inbox(voted, suspension());
     root(element).querySelector<HTMLInputElement>("#all")?.click();
@@ -477,7 +477,7 @@ describe("an inbox", () => {
     expect(text(cards(element)[0] as ToolgateApproval, "error")).toContain("approved it already");
   });
 
-  it("says that what it shows may be old, and why it cannot show anything", async () => {
+  it("says that it may be out of date, or why it shows nothing", async () => {
     const element = await inbox(suspension());
     host.cut();
     await until(() => text(element, "notice").includes("out of date"));
@@ -486,7 +486,7 @@ describe("an inbox", () => {
     await until(() => text(element, "notice").includes("the token was revoked"));
   });
 
-  it("shows what its attributes say", async () => {
+  it("filters by its attributes", async () => {
     const element = await inbox();
     element.setAttribute("tool", "pay");
     await until(() => host.at("GET", /^\/v1\/pending$/).length === 2);

@@ -1,4 +1,4 @@
-/** A clock that a test moves, and a way to wait for what others do without waiting for time. */
+/** A clock that tests control, and a way to wait for a condition without waiting for time. */
 import type { Clock } from "../src/clock.js";
 
 export class FakeClock implements Clock {
@@ -22,12 +22,12 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** How long until each timer, soonest first. */
+  /** The delays of the timers, soonest first. */
   get waits(): number[] {
     return this.#timers.map(({ at }) => at - this.#now).sort((a, b) => a - b);
   }
 
-  /** Lets time pass; timers go off in their order. */
+  /** Advances the time and runs the timers in order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything else run until a condition holds. The test's own limit of time ends it if it never does. */
+/** Runs other tasks until a condition holds. The test's timeout ends the wait. */
 export async function until<T>(condition: () => T | undefined | null | false): Promise<T> {
   for (;;) {
     const value = condition();

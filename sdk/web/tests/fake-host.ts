@@ -1,6 +1,7 @@
-/** A host in a few lines: what waits, its events, and the answers, over real HTTP. Tests move it by its methods. */
+/** A small host over real HTTP: suspensions, events and answers. Tests control it by its methods. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { members } from "../src/json-text.js";
 import type { PendingClosed, Problem, Suspension } from "../src/wire.js";
 
 export interface Seen {
@@ -21,7 +22,7 @@ export class FakeHost {
   /** The committed events of conversations, each with its id. */
   readonly log: { id: string; event: string; data: unknown }[] = [];
   readonly streams = new Set<Stream>();
-  /** What answers instead of the usual, by method and path, until it returns nothing. */
+  /** Replaces the response of a request, if it returns one. */
   instead: ((seen: Seen) => Reply | undefined) | undefined;
   #server: Server;
 
@@ -53,7 +54,7 @@ export class FakeHost {
     this.streams.clear();
   }
 
-  /** Something begins to wait. */
+  /** Opens a suspension. */
   add(suspension: Suspension): void {
     this.open.set(suspension.suspension, suspension);
     this.tell("/v1/pending/events", "pending.opened", suspension);
@@ -64,15 +65,21 @@ export class FakeHost {
     this.tell("/v1/pending/events", "pending.changed", suspension);
   }
 
-  /** Somebody else answers, or time does. */
-  end(id: string, state: string, by: string, via?: string): void {
+  /** Closes a suspension. `edit` is the JSON text of the approved arguments, if they were edited. */
+  end(id: string, state: string, by: string, via?: string, edit?: string): void {
     const suspension = this.open.get(id);
     if (suspension === undefined) return;
     const at = "2026-01-01T00:00:00Z";
     this.open.delete(id);
-    this.ended.set(id, { ...suspension, state, closed: { state, by, at, ...(via && { via }) } });
-    const { conversation } = suspension;
-    const closed: PendingClosed = { suspension: id, conversation, state, by, at, ...(via && { via }) };
+    const told = { state, by, at, ...(via && { via }) };
+    const { conversation, display } = suspension;
+    this.ended.set(id, {
+      ...suspension,
+      state,
+      closed: { ...told, ...(edit && { arguments: JSON.parse(edit), arguments_digest: "sha256:ed" }) },
+      ...(edit && display && { display: { ...display, approved_arguments: edit } }),
+    });
+    const closed: PendingClosed = { suspension: id, conversation, ...told, edited: edit !== undefined };
     this.tell("/v1/pending/events", "pending.closed", closed);
   }
 
@@ -89,7 +96,7 @@ export class FakeHost {
     for (const stream of this.streams) if (stream.path === path) stream.response.write(frame(event, data));
   }
 
-  /** The requests to a place. */
+  /** The requests to a path. */
   at(method: string, path: RegExp): Seen[] {
     return this.seen.filter((seen) => seen.method === method && path.test(seen.path));
   }
@@ -136,14 +143,14 @@ export class FakeHost {
     }
     const [, id = "", resolves] = /^\/v1\/suspensions\/([^/]+)(\/resolve)?$/.exec(path) ?? [];
     if (resolves !== undefined)
-      return this.#resolve(id, (JSON.parse(seen.body) as { decision: string }).decision);
+      return this.#resolve(id, (JSON.parse(seen.body) as { decision: string }).decision, editIn(seen.body));
     const found = this.open.get(id) ?? this.ended.get(id);
     return found === undefined
       ? problem(404, "not-found", "there is no such thing")
       : { status: 200, body: found };
   }
 
-  #resolve(id: string, decision: string): Reply {
+  #resolve(id: string, decision: string, edit?: string): Reply {
     const ended = this.ended.get(id)?.closed;
     if (!this.open.has(id)) {
       return problem(409, "stale", "no longer open", {
@@ -151,7 +158,7 @@ export class FakeHost {
         by: ended?.by ?? null,
       });
     }
-    this.end(id, decision, "me");
+    this.end(id, decision, "me", undefined, edit);
     return {
       status: 200,
       body: { ok: true, replayed: false, suspension: id, state: decision, votes_missing: 0 },
@@ -183,13 +190,18 @@ export function problem(status: number, code: string, detail: string, more: Part
   return { status, body: { type: `/problems/${code}`, title: code, status, code, detail, ...more } };
 }
 
+/** The text of the arguments in the body of an answer. */
+function editIn(body: string): string | undefined {
+  return members(body)?.find(({ name }) => name === "arguments")?.text;
+}
+
 function frame(event: string, data: unknown, id?: string): string {
   return `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 let minted = 0;
 
-/** An approval that waits; what a test is about is given. */
+/** An open approval with the given members. */
 export function suspension(given: Partial<Suspension> = {}): Suspension {
   minted += 1;
   const args = given.arguments ?? { to: "bob@example.com", amount: 5000 };

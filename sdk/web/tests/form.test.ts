@@ -18,7 +18,7 @@ afterEach(async () => {
   await host.stop();
 });
 
-/** Shows a question with this schema, and waits for its form. */
+/** Shows a question with this schema and its form. */
 async function question(properties: object, given: Partial<Suspension> = {}, required: string[] = []) {
   const waiting = suspension({
     kind: "elicitation",
@@ -39,7 +39,7 @@ async function question(properties: object, given: Partial<Suspension> = {}, req
 
 const field = (card: HTMLElement, name: string) =>
   root(card).querySelector<HTMLInputElement>(`input[id$="_${name}"]`);
-/** As a person does: React takes no notice of a value that a script has set on the element itself. */
+/** Types as a person does. React ignores a value that a script sets on the element. */
 function enter(input: HTMLInputElement | null, value: string): void {
   if (input === null) throw new Error("there is no such field");
   Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(input, value);
@@ -50,7 +50,7 @@ const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
 const sent = () => bodies().map((body) => JSON.parse(body) as Record<string, unknown>);
 
 describe("a question with a form and several responses", () => {
-  it("sends the defaults that were shown, though nobody touched them", async () => {
+  it("sends the shown defaults of an untouched form", async () => {
     const card = await question({ amount: { type: "integer", default: 50 } });
     expect(field(card, "amount")?.value).toBe("50");
     expect(await card.answer("approved")).toBe(true);
@@ -63,29 +63,29 @@ describe("a question with a form and several responses", () => {
     expect(sent()).toMatchObject([{ decision: "later", data: { amount: 50 } }]);
   });
 
-  it("is not approved without what it requires", async () => {
+  it("is not approved without its required fields", async () => {
     const card = await question({ amount: { type: "integer" } }, {}, ["amount"]);
     expect(await card.answer("approved")).toBe(false);
     await until(() => field(card, "amount")?.getAttribute("aria-invalid") === "true");
     expect(bodies()).toEqual([]);
   });
 
-  it("can be rejected in spite of it, and said so beforehand", async () => {
+  it("can be rejected without them, and says so before", async () => {
     const card = await question({ amount: { type: "integer", default: 50 } }, {}, ["amount"]);
-    expect(text(card, "note")).toBe("Sent without what is entered here: “rejected”.");
+    expect(text(card, "note")).toBe("These answers are sent without the form: “rejected”.");
     enter(field(card, "amount"), "7");
     await card.answer("rejected");
     expect(sent()).toEqual([{ decision: "rejected", expect_digest: "sha256:aa" }]);
   });
 
-  it("needs no form for a response beside the first where there is nothing in it", async () => {
+  it("sends other responses without an empty form", async () => {
     const house = { type: "object", properties: { city: { type: "string" } } };
     const card = await question({ house, amount: { type: "integer" } }, {}, ["amount"]);
     await card.answer("later");
     expect(sent()).toEqual([{ decision: "later", expect_digest: "sha256:aa" }]);
   });
 
-  it("is not answered while its form is still to come", async () => {
+  it("is not answered while its form is loading", async () => {
     const card = await question({ amount: { type: "integer", default: 50 } });
     const other = suspension({ ...card.suspension, suspension: "susp_other" });
     host.add(other);
@@ -95,7 +95,7 @@ describe("a question with a form and several responses", () => {
     expect(bodies()).toEqual([]);
   });
 
-  it("is answered with a comment, which the next question does not inherit", async () => {
+  it("is answered with a comment that the next card does not keep", async () => {
     const card = await question({ amount: { type: "integer" } });
     const comment = () => root(card).querySelector<HTMLInputElement>('[part="comment"] input');
     type(comment(), " too much ");
@@ -106,7 +106,7 @@ describe("a question with a form and several responses", () => {
   });
 });
 
-describe("numbers that a person types", () => {
+describe("typed numbers", () => {
   const numbers = { n: { type: "integer" }, x: { type: "number" } };
 
   it.each(["12345678901234567890", "0.12345678901234567890", "1e400", "5e-400"])(
@@ -116,7 +116,7 @@ describe("numbers that a person types", () => {
       enter(field(card, "x"), long);
       expect(field(card, "x")?.value).toBe(long);
       expect(await card.answer("answer")).toBe(false);
-      expect(text(card, "form")).toContain("This number has too many digits to arrive as it is.");
+      expect(text(card, "form")).toContain("This number has more digits than can be sent exactly.");
       expect(field(card, "x")?.getAttribute("aria-invalid")).toBe("true");
       expect(bodies()).toEqual([]);
       enter(field(card, "x"), "1.50");
@@ -126,7 +126,7 @@ describe("numbers that a person types", () => {
     },
   );
 
-  it("are sent as they are written where they are written as JSON", async () => {
+  it("are sent as they were written as JSON", async () => {
     const card = await question({ constructor: { type: "integer" } }, { allowed: ["answer"] });
     type(root(card).querySelector("textarea"), '{"n":12345678901234567890}');
     await card.answer("answer");

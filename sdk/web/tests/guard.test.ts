@@ -33,11 +33,11 @@ async function appeared<C extends ToolgateApproval | ToolgateElicitation>(
   return card;
 }
 
-const APPEARED = "This has just appeared or changed. Look at it again, and then answer.";
+const APPEARED = "This card has just appeared or changed. Read it again before you answer.";
 const isDisabled = (card: HTMLElement, part: string) => button(card, part)?.getAttribute("aria-disabled");
 const asked = () => host.seen.filter(({ method }) => method === "POST");
 
-describe("in the moment in which it appears", () => {
+describe("a card that has just appeared", () => {
   it.each(["approve", "deny", "edit", "hand"])("%s does nothing, and says why", async (part) => {
     const card = await appeared(new ToolgateApproval(), { editable: "all" });
     expect(isDisabled(card, part)).toBe("true");
@@ -59,7 +59,7 @@ describe("in the moment in which it appears", () => {
     expect(asked()).toEqual([]);
   });
 
-  it("a question takes no answer, and says why", async () => {
+  it("gives a question no answer, and says why", async () => {
     const card = await appeared(new ToolgateElicitation(), {
       kind: "elicitation",
       allowed: ["answer", "decline"],
@@ -75,7 +75,7 @@ describe("in the moment in which it appears", () => {
 });
 
 describe("a card takes answers again", () => {
-  it("after it was taken out and put back", async () => {
+  it("after it was removed and added again", async () => {
     const card = await appeared(new ToolgateApproval());
     clock.advance(499);
     card.remove();
@@ -86,7 +86,7 @@ describe("a card takes answers again", () => {
     expect(card.isReady).toBe(true);
   });
 
-  it("where the moment passes while it is nowhere", async () => {
+  it("after the pause passes while it is removed", async () => {
     const card = await appeared(new ToolgateApproval());
     card.remove();
     clock.advance(500);
@@ -97,7 +97,7 @@ describe("a card takes answers again", () => {
     expect(card.isReady).toBe(true);
   });
 
-  it("after it came to show something else, and says why not before", async () => {
+  it("after it shows another suspension, and says why not before", async () => {
     const card = await appeared(new ToolgateApproval());
     clock.advance(500);
     button(card, "approve")?.click();
@@ -112,7 +112,7 @@ describe("a card takes answers again", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("while somebody writes an edit, whatever others have done since it appeared", async () => {
+  it("during an edit, whatever others did meanwhile", async () => {
     const card = await appeared(new ToolgateApproval(), { editable: "all" });
     clock.advance(500);
     button(card, "edit")?.click();
@@ -126,7 +126,7 @@ describe("a card takes answers again", () => {
   });
 });
 
-it("tells nobody twice who presses twice", async () => {
+it("shows the message once after two presses", async () => {
   const card = await appeared(new ToolgateApproval());
   clock.advance(500);
   host.instead = ({ method }) =>

@@ -33,7 +33,7 @@ describe("JSON as text", () => {
     expect(object(members(text) ?? [])).toBe('{"a":{"b":[1,2]},"n":12345678901234567890,"s":"x,}","e":{}}');
   });
 
-  it("sends raw JSON as it is written, and leaves out what is undefined", () => {
+  it("sends raw JSON unchanged, and leaves out undefined members", () => {
     const body = {
       decision: "approve",
       arguments: new RawJson('{"n":12345678901234567890}'),
@@ -47,11 +47,11 @@ describe("JSON as text", () => {
 });
 
 describe("diff", () => {
-  it("tells lines that went, came and stayed", () => {
+  it("finds removed, added and unchanged lines", () => {
     const told = diff("a\nb\nc\nd", "a\nx\nc\nd").map(({ kind, text }) => `${kind[0]}${text}`);
     expect(told).toEqual(["sa", "rb", "ax", "sc", "sd"]);
   });
-  it("tells the rest as a block where it would be too much work", () => {
+  it("returns one block if the comparison is too large", () => {
     const [a, b] = [0, 1].map((n) => Array.from({ length: 1100 }, (_, i) => `${n}-${i}`).join("\n")) as [
       string,
       string,
@@ -71,7 +71,7 @@ describe("pointers", () => {
   });
 });
 
-describe("text of strangers", () => {
+describe("untrusted text", () => {
   it.each([
     ["honest ünïcödé 漢字", "honest ünïcödé 漢字"],
     ["evil\u202egnp", "evil\\u{202e}gnp"],
@@ -83,7 +83,7 @@ describe("text of strangers", () => {
   ])("%j", (text, shown) => {
     expect(line(text)).toBe(shown);
   });
-  it("keeps lines only where there may be some", () => {
+  it("keeps line breaks only in multi-line text", () => {
     expect([line("a\nb"), lines("a\r\nb")]).toEqual(["a\\nb", "a\nb"]);
   });
   it("stays JSON", () => {
@@ -102,7 +102,7 @@ describe("text of strangers", () => {
   });
 });
 
-describe("a number as it is written", () => {
+describe("a written number", () => {
   it.each([
     "0",
     "-0",
@@ -117,7 +117,7 @@ describe("a number as it is written", () => {
     "3.",
     "9007199254740992",
     "1.7976931348623157e308",
-  ])("is the same once it was read: %s", (text) => expect(isExact(text)).toBe(true));
+  ])("is exact: %s", (text) => expect(isExact(text)).toBe(true));
   it.each([
     "12345678901234567890",
     "9007199254740993",
@@ -127,5 +127,5 @@ describe("a number as it is written", () => {
     "abc",
     "1,5",
     "0x10",
-  ])("is another one, or none: %s", (text) => expect(isExact(text)).toBe(false));
+  ])("is not exact, or no number: %s", (text) => expect(isExact(text)).toBe(false));
 });

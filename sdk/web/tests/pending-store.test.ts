@@ -29,8 +29,8 @@ async function started(filter?: PendingFilter) {
 
 const lists = () => host.at("GET", /^\/v1\/pending$/).length;
 
-describe("what waits", () => {
-  it("is subscribed to first, then listed, then kept up to date", async () => {
+describe("the pending store", () => {
+  it("subscribes, then lists, then stays up to date", async () => {
     const [a, b] = [suspension(), suspension()];
     host.add(a);
     const { store, ids, closed } = await started();
@@ -46,7 +46,7 @@ describe("what waits", () => {
     expect(closed()).toMatchObject([{ id: a.suspension, closed: { state: "approve", by: "bob" } }]);
   });
 
-  it("takes the word of the stream over that of a list that was under way", async () => {
+  it("prefers the stream over an older list", async () => {
     const [a, b] = [suspension(), suspension()];
     host.add(a);
     let release: (() => void) | undefined;
@@ -79,7 +79,7 @@ describe("what waits", () => {
     expect(store.all.map(({ suspension }) => suspension)).toEqual([b.suspension]);
   });
 
-  it("lists again after a break, and tells how what ended meanwhile ended", async () => {
+  it("lists again after a break, and reports how others ended", async () => {
     const [a, b, c] = [suspension(), suspension(), suspension()];
     for (const one of [a, b]) host.add(one);
     const { store, ids, closed } = await started();
@@ -94,7 +94,7 @@ describe("what waits", () => {
     expect(closed()[0]).toMatchObject({ id: a.suspension, closed: { state: "approve", by: "carol" } });
   });
 
-  it("tells how something ended though it was started anew while it asked", async () => {
+  it("reports an end after a restart during the request", async () => {
     const a = suspension();
     host.add(a);
     const { store, closed } = await started();
@@ -121,7 +121,7 @@ describe("what waits", () => {
     expect(asked).toBe(2);
   });
 
-  it("lists again when the host says that it lost count", async () => {
+  it("lists again after a reset event", async () => {
     const a = suspension();
     const { ids } = await started();
     host.open.set(a.suspension, a);
@@ -130,7 +130,7 @@ describe("what waits", () => {
     expect(lists()).toBe(2);
   });
 
-  it("keeps to its filter when the stream tells of everything", async () => {
+  it("applies its filter to the events of the stream", async () => {
     const { ids, closed } = await started({ conversation: "mine", mine: true });
     host.add(suspension({ conversation: "other" }));
     const a = suspension({ conversation: "mine" });
@@ -142,7 +142,7 @@ describe("what waits", () => {
     expect(closed()).toMatchObject([{ id: a.suspension, closed: undefined }]);
   });
 
-  it("says why it cannot, and starts again when it is asked to", async () => {
+  it("reports a failure, and restarts on request", async () => {
     host.instead = () => problem(401, "unauthorized", "who are you?");
     const toolgate = new Toolgate({ url: host.url, token: "t", clock });
     const store = new PendingStore(toolgate);
@@ -154,7 +154,7 @@ describe("what waits", () => {
     await until(() => store.status.state === "live");
   });
 
-  it("follows for as long as somebody listens", async () => {
+  it("follows the host while it has listeners", async () => {
     const { store } = await started();
     const other = store.subscribe(() => {});
     expect(host.at("GET", /events/)).toHaveLength(1);

@@ -28,7 +28,7 @@ function follow(onStatus?: (status: StreamStatus) => void) {
 }
 
 describe("a stream of events", () => {
-  it("goes on behind the last event when it breaks, without gap or duplicate", async () => {
+  it("resumes after the last event without gap or duplicate", async () => {
     const { told, done } = follow();
     host.commit("turn.started", { n: 1 });
     host.commit("call.requested", { n: 2 });
@@ -50,7 +50,7 @@ describe("a stream of events", () => {
     await done;
   });
 
-  it("waits longer after each failure, up to a bound, and as long as the host says", async () => {
+  it("waits longer after each failure, or as long as the host says", async () => {
     host.instead = () => problem(500, "fault", "down");
     const waits: number[] = [];
     follow((status) => {
@@ -68,13 +68,13 @@ describe("a stream of events", () => {
     expect(waits.at(-1)).toBe(60_000);
   });
 
-  it("ends with what does not pass by itself", async () => {
+  it("ends after a permanent error", async () => {
     host.instead = () => problem(404, "not-found", "somebody else's");
     await expect(follow().done).rejects.toMatchObject({ code: "not-found" });
     expect(host.seen).toHaveLength(1);
   });
 
-  it("gives up a connection in which nothing comes, not even a sign of life", async () => {
+  it("closes a connection without even a heartbeat", async () => {
     const states: string[] = [];
     follow(({ state }) => states.push(state));
     await until(() => host.streams.size === 1 && states.includes("open"));
@@ -85,7 +85,7 @@ describe("a stream of events", () => {
     await until(() => host.at("GET", /events/).length === 2);
   });
 
-  it("ends when it is told to, and leaves nothing behind", async () => {
+  it("ends when it is aborted, and leaves nothing behind", async () => {
     const { done } = follow();
     await until(() => host.streams.size === 1);
     stop.abort();

@@ -4,7 +4,7 @@ import { shownChanges } from "../src/diff.js";
 import { RawJson } from "../src/json-text.js";
 import { json, line, lines } from "../src/text.js";
 
-/** What the host shows of texts, as its own tests have it. */
+/** The expected texts of the host's own tests. */
 interface Rows {
   hostile: Record<string, [string, string][]>;
   honest: Record<string, string[]>;
@@ -14,7 +14,7 @@ const rows = JSON.parse(
   readFileSync(new URL("../../../host/text/tests/shown/rows.json", import.meta.url), "utf8"),
 ) as Rows;
 
-describe("what the host shows of a text a page shows", () => {
+describe("a page shows a text as the host does", () => {
   it.each([...Object.values(rows.hostile).flat(), ...rows.meant_well])("%j", (text, expected) => {
     expect(line(text)).toBe(expected);
     expect(JSON.parse(json([text]))).toEqual([text]);
@@ -26,12 +26,12 @@ describe("what the host shows of a text a page shows", () => {
   });
 });
 
-describe("what deceives is written out", () => {
-  it("keeps lines where there may be several", () => {
+describe("deceptive characters are escaped", () => {
+  it("keeps line breaks in multi-line text", () => {
     expect(lines("one\r\ntwо\rthree")).toBe("one\ntw\\u{43e}\\rthree");
   });
 
-  // As much as arguments may be: to look at all of it for each character of it would take very long.
+  // The largest size of arguments. A quadratic algorithm would be very slow.
   it.each([
     ["а.", "\\u{430}."],
     ["\u20e3", "\\u{20e3}"],
@@ -51,7 +51,7 @@ describe("what deceives is written out", () => {
   });
 });
 
-it("says what changed between two values, with numbers as they are written", () => {
+it("compares two values, with numbers as they were written", () => {
   const changes = shownChanges({ to: "bob", n: new RawJson("1.0") }, { to: "bоb", n: new RawJson("1.00") });
   expect(changes.map(({ kind, text }) => `${kind} ${text}`)).toEqual([
     "same {",

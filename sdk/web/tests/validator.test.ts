@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { forPeople, isStrange, type Schema } from "../src/form/schema.js";
 import { errorSchema, findings, fits, validator } from "../src/form/validator.js";
 
-/** What is wrong, as `path: message`. */
+/** The errors as `path: message`. */
 const told = (schema: unknown, value: unknown) =>
   findings(schema, value).map(({ path, message }) => `${path.join("/")}: ${message}`);
 
@@ -53,18 +53,18 @@ describe("the validator", () => {
     ],
     ["a type", PERSON, { name: 1, home: { city: "y" } }, ["name: Expected: string."]],
     ["the nearest of alternatives", SHAPE, { kind: "square" }, ["a: This is required."]],
-    ["no alternative at all", SHAPE, 7, [": This fits none of the choices, or more than one."]],
+    ["no alternative at all", SHAPE, 7, [": This matches none of the choices, or more than one."]],
     [
       "a format",
       { properties: { at: { type: "string", format: "email" } } },
       { at: "x" },
-      ["at: This is not of the format email."],
+      ["at: This is not in the format email."],
     ],
     [
       "a date",
       { properties: { on: { format: "date" } } },
       { on: "2026-02-30" },
-      ["on: This is not of the format date."],
+      ["on: This is not in the format date."],
     ],
     [
       "what is not expected",
@@ -96,29 +96,29 @@ describe("the validator", () => {
       { "a/b": "x" },
       ["a/b: Expected: number."],
     ],
-  ])("tells of %s", (_, schema, value, expected) => {
+  ])("reports %s", (_, schema, value, expected) => {
     expect(told(schema, value).sort()).toEqual(expected);
   });
 
-  it("follows references of a part into the whole", () => {
+  it("follows references from a part into the whole", () => {
     const part = { $ref: "#/$defs/home" };
     expect(fits(part, { city: "x" }, PERSON)).toBe(true);
     expect(fits(part, {}, PERSON)).toBe(false);
     expect(validator.isValid(part, {}, PERSON as RJSFSchema)).toBe(false);
   });
 
-  it("leaves a schema that it cannot follow to the host, and no page hangs by it", () => {
+  it("leaves a schema that it cannot evaluate to the host", () => {
     expect(told({ $ref: "#/$defs/none" }, {})).toEqual([]);
     expect(told({ $ref: "#" }, {})).toEqual([]);
   });
 
-  it("changes nothing of what it is given", () => {
+  it("does not modify its input", () => {
     const schema = structuredClone(PERSON);
     findings(schema, {});
     expect(Reflect.ownKeys(schema.$defs.home)).toEqual(Reflect.ownKeys(PERSON.$defs.home));
   });
 
-  it("hangs errors under the fields, and reaches into nothing else", () => {
+  it("puts errors under the fields and nowhere else", () => {
     const found = errorSchema([
       { path: ["a", "0"], keyword: "x", message: "one" },
       { path: ["a", "0"], keyword: "x", message: "two" },
@@ -131,7 +131,7 @@ describe("the validator", () => {
   });
 });
 
-describe("a schema for people", () => {
+describe("a schema for a form", () => {
   const hostile = "^(a+)+$";
 
   it("has no patterns, and forbids nothing that only they allow", () => {
@@ -148,7 +148,7 @@ describe("a schema for people", () => {
     expect(made).not.toHaveProperty("additionalProperties");
   });
 
-  it("leaves values alone that look like keywords", () => {
+  it("leaves values that look like keywords", () => {
     const schema: Schema = {
       default: { pattern: "x" },
       const: { title: "\u202e" },
@@ -157,7 +157,7 @@ describe("a schema for people", () => {
     expect(forPeople(schema)).toEqual(schema);
   });
 
-  it("writes out what deceives in titles, descriptions, names and choices", () => {
+  it("escapes titles, descriptions, names and choices", () => {
     const made = forPeople({
       title: "a\u202eb",
       description: "c\u200bd",
@@ -179,7 +179,7 @@ describe("a schema for people", () => {
     });
   });
 
-  it("is no form where a name means something to JavaScript", () => {
+  it("gives no form if a name has a meaning in JavaScript", () => {
     expect(isStrange(JSON.parse('{"properties":{"__proto__":{}}}'))).toBe(true);
     expect(isStrange({ properties: { prototypes: {} } })).toBe(false);
     expect(isStrange({ properties: { a: { $ref: "#/x" } }, x: { title: "\u202e" } })).toBe(true);
@@ -187,7 +187,7 @@ describe("a schema for people", () => {
     expect(isStrange({ properties: { a: { $ref: "#/$defs/x" } }, $defs: { x: {} } })).toBe(false);
   });
 
-  it("has no field that cannot be seen, and runs no pattern wherever it hides", () => {
+  it("has no hidden field, and runs no pattern", () => {
     const made = forPeople({
       type: "object",
       properties: { consent: { type: "string", format: "hidden", title: " ", default: "yes" } },

@@ -22,7 +22,7 @@ afterEach(async () => {
   await host.stop();
 });
 
-/** Somebody looks at the page, or at another one. */
+/** Shows or hides the page. */
 function look(isHere: boolean): void {
   Object.defineProperty(document, "visibilityState", {
     value: isHere ? "visible" : "hidden",
@@ -37,8 +37,8 @@ function card(): ToolgateApproval {
   return element;
 }
 
-describe("a page that nobody sees", () => {
-  it("holds no stream for its inbox, and catches up when somebody looks", async () => {
+describe("a hidden page", () => {
+  it("holds no stream for its inbox, and catches up when visible", async () => {
     const [a, b] = [suspension(), suspension()];
     host.add(a);
     const inbox = new ToolgateInbox();
@@ -58,7 +58,7 @@ describe("a page that nobody sees", () => {
     expect(text(inbox, "notice")).toBe("");
   });
 
-  it("holds none for a card by itself, which is not stale when somebody looks", async () => {
+  it("holds none for a single card, which is current when visible", async () => {
     const waiting = suspension();
     host.add(waiting);
     const element = card();
@@ -73,7 +73,7 @@ describe("a page that nobody sees", () => {
     expect(text(element, "status")).toBe("Denied by eve.");
   });
 
-  it("opens none at first either", async () => {
+  it("opens none at the start", async () => {
     look(false);
     const store = toolgate.pendingStore();
     const states: string[] = [];
@@ -88,7 +88,7 @@ describe("a page that nobody sees", () => {
     expect(states).toEqual(["loading", "loading", "live"]);
   });
 
-  it("goes on with a conversation where it was, without gap or duplicate and without a pause", async () => {
+  it("resumes a conversation without gap, duplicate or pause", async () => {
     const leaving = new AbortController();
     stop.push(() => leaving.abort());
     const told: FeedEvent[] = [];
@@ -112,7 +112,7 @@ describe("a page that nobody sees", () => {
     await done;
   });
 
-  it("does not ask again and again where it cannot follow", async () => {
+  it("does not poll if it cannot follow", async () => {
     const waiting = suspension();
     host.add(waiting);
     host.instead = ({ path }) => (path.endsWith("/events") ? problem(403, "not-allowed", "one") : undefined);
@@ -130,7 +130,7 @@ describe("a page that nobody sees", () => {
     await until(() => host.seen.length > before);
   });
 
-  it("goes on being a client, and counting where it is asked to", async () => {
+  it("stays a client, and keeps counting on request", async () => {
     const attached = toolgate.clientTools({ conversation: "c", tools: {} });
     const store = toolgate.pendingStore({ whileHidden: true });
     stop.push(
@@ -145,8 +145,8 @@ describe("a page that nobody sees", () => {
   });
 });
 
-describe("a card that is over", () => {
-  it("follows nothing any more, wherever it is moved", async () => {
+describe("a closed card", () => {
+  it("follows nothing, even after a move", async () => {
     const waiting = suspension();
     host.add(waiting);
     const element = card();
@@ -160,7 +160,7 @@ describe("a card that is over", () => {
     expect(host.at("GET", /events/)).toHaveLength(1);
   });
 
-  it("was not missed where its store was up to date before it listened", async () => {
+  it("learns of its end from a store that was already live", async () => {
     const waiting = suspension();
     const store = toolgate.pendingStore();
     const told: string[] = [];
@@ -171,7 +171,7 @@ describe("a card that is over", () => {
     await until(() => told.includes("closed"));
     const element = card();
     element.store = store;
-    // As it was read a moment ago.
+    // The card gets an older state.
     element.suspension = waiting;
     document.body.append(element);
     await until(() => element.hasAttribute("closed"));

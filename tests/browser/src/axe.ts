@@ -1,4 +1,4 @@
-// What axe-core finds wrong with a page.
+// Runs axe-core on a page.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { expect, type Page } from "@playwright/test";
@@ -11,17 +11,17 @@ interface Violation {
   nodes: { target: unknown[]; html: string; failureSummary?: string }[];
 }
 
-/** Fails where axe-core finds something serious, or the page is wider than its window. */
+/** Fails on a serious finding, or if the page is wider than its window. */
 export async function examine(page: Page, name: string): Promise<void> {
-  // The browser's own tools run this: the page's policy refuses a script from elsewhere, as it should.
+  // The browser's debugger runs this, because the page's policy refuses injected scripts.
   await page.evaluate(AXE);
   const found = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: { run: (of: object) => Promise<{ violations: Violation[]; passes: unknown[] }> };
     };
-    // React Aria reads a button out by an element that bears the button's name by `aria-labelledby`, and forgets it after
-    // seconds. Where the button itself is gone by then (“Logging in …”), that name is of nothing, and so would axe-core say.
-    // Only those elements are left out: what is still there, and every other live region, is looked at.
+    // React Aria announces a button with an element that refers to it by `aria-labelledby`, and removes that element after
+    // seconds. If the button is already gone (“Logging in …”), the reference is broken, and axe-core reports it. Only such
+    // elements are excluded.
     const stale = [...document.querySelectorAll("[data-live-announcer] [aria-labelledby]")].filter((said) => {
       const names = said.getAttribute("aria-labelledby")?.split(" ") ?? [];
       return names.every((id) => document.getElementById(id) === null);
@@ -29,7 +29,7 @@ export async function examine(page: Page, name: string): Promise<void> {
     const { violations, passes } = await axe.run({ include: document, exclude: stale });
     return { violations, passed: passes.length };
   });
-  // A page on which nothing could be checked would pass as well.
+  // A page on which no rule applies would also pass.
   expect(found.passed, `${name}: what axe-core could check`).toBeGreaterThan(5);
   const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   const told = serious.flatMap(({ id, nodes }) =>

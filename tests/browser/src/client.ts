@@ -1,6 +1,6 @@
-// The host's API in the name of one principal, for what happens on the other side of the console.
+// The host's API as one principal, for the other side of a test.
 
-/** A turn as the host tells it; only what tests read. */
+/** The members of a turn that tests read. */
 export interface Turn {
   turn: string;
   conversation: string;
@@ -8,7 +8,7 @@ export interface Turn {
   calls: { id: string; state: string; outcome?: string; suspension?: string; content?: unknown }[];
 }
 
-/** Who answered, how, and by what if not by their own log-in or token. */
+/** An answer in the audit. */
 export interface Answer {
   by: string;
   action: string;
@@ -18,7 +18,7 @@ export interface Answer {
 let calls = 0;
 
 export class Client {
-  /** Its token, to log in with. */
+  /** The token for the log-in. */
   readonly token: string;
   readonly #url: () => string;
 
@@ -27,14 +27,14 @@ export class Client {
     this.token = token;
   }
 
-  /** Asks, and fails unless the answer is a success. */
+  /** Sends a request, and fails unless the response is a success. */
   async send<T>(method: string, path: string, body?: unknown): Promise<T> {
     const { status, value } = await this.ask<T>(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status}: ${JSON.stringify(value)}`);
     return value;
   }
 
-  /** Asks, and takes any answer. */
+  /** Sends a request, and returns any response. */
   async ask<T>(method: string, path: string, body?: unknown): Promise<{ status: number; value: T }> {
     const { status, text } = await this.#exchange(
       method,
@@ -44,7 +44,7 @@ export class Client {
     return { status, value: (text === "" ? undefined : JSON.parse(text)) as T };
   }
 
-  /** What it answers, as it was written. */
+  /** The text of a response. */
   async text(path: string): Promise<string> {
     return (await this.#exchange("GET", path)).text;
   }
@@ -61,7 +61,7 @@ export class Client {
     return { status: response.status, text: await response.text() };
   }
 
-  /** One call as a turn of its own, once nothing of it runs. */
+  /** Submits one call as a turn, and waits until nothing runs. */
   call(conversation: string, tool: string, args: unknown, context?: object): Promise<Turn> {
     calls += 1;
     return this.send<Turn>("POST", `/v1/conversations/${conversation}/turns?wait_ms=20000`, {
@@ -70,7 +70,7 @@ export class Client {
     });
   }
 
-  /** The same with arguments as they are written. */
+  /** The same, with the exact text of the arguments. */
   async callText(conversation: string, tool: string, args: string): Promise<Turn> {
     calls += 1;
     const { status, text } = await this.#exchange(
@@ -82,7 +82,7 @@ export class Client {
     return JSON.parse(text) as Turn;
   }
 
-  /** What became of the turn's call, once the turn has ended. */
+  /** The turn's call, after the turn has ended. */
   async ended(turn: Turn): Promise<Turn["calls"][number]> {
     const path = `/v1/conversations/${turn.conversation}/turns/${turn.turn}?wait_ms=20000`;
     const now = await this.send<Turn>("GET", path);
@@ -92,7 +92,7 @@ export class Client {
     return call;
   }
 
-  /** Who answered this suspension and how, as the audit has it. */
+  /** The answers of a conversation in the audit. */
   async answers(conversation: string): Promise<Answer[]> {
     const audit = await this.send<{ entries: Answer[] }>(
       "GET",

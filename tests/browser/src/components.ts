@@ -1,4 +1,4 @@
-// The components that a host of a test has: example plugins, and the fixture whose declarations a test writes itself.
+// The components of a test's host: example plugins, and a fixture with declarations that the test writes.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -24,7 +24,7 @@ export function plugin(name: string): Buffer {
   return built("plugins", name);
 }
 
-/** A component that declares these tools, and gives the arguments back. */
+/** A component that declares these tools and returns its arguments. */
 export function fixture(tools: FixtureTool[]): Buffer {
   const component = built("tests/illegal", "fixture");
   const at = component.indexOf(MARKER) + MARKER.length;

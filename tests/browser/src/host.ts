@@ -1,5 +1,5 @@
-// The real host as a process of its own: started on a free port with folders of its own, killed as a crash would, and started
-// again where it was. It is what `tests/src/host.rs` is for the tests in Rust.
+// Runs the real host as a process: on a free port, with its own folders. Tests can kill and restart it. `tests/src/host.rs` does the
+// same for the tests in Rust.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -19,33 +19,33 @@ import { createInterface } from "node:readline";
 import { Client } from "./client";
 import { plugin, ROOT } from "./components";
 
-/** What the host says once it answers. */
+/** The host prints this when it is ready. */
 const READY = "toolgate listens on ";
 
-/** By these a developer reaches a host of their own. */
+/** Variables that point a developer's commands to another host. */
 const VARIABLES = ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG"].map((name) => `TOOLGATE_${name}`);
 
 export interface Setup {
   /** Example plugins, by their names. */
   plugins?: string[];
-  /** Other components, by the names that they get. */
+  /** Other components, by name. */
   components?: Record<string, Buffer>;
-  /** Tables of its configuration. */
+  /** Additional tables of the configuration. */
   tables?: string;
-  /** Files beside it, by their names: secrets for instance. */
+  /** Additional files by name, such as secrets. */
   files?: Record<string, string>;
-  /** That one of the components is refused is what the test is about. */
+  /** Whether the test expects a rejected component. */
   isRefused?: boolean;
 }
 
 export class Host {
   readonly folder = mkdtempSync(join(tmpdir(), "toolgate-browser-"));
-  /** Where it listens; the same after a restart. */
+  /** The address; the same after a restart. */
   url = "";
   #child: ChildProcess | undefined;
   readonly #isRefused: boolean;
 
-  /** Makes its folders. It does not run yet. */
+  /** Makes the folders, without starting the host. */
   constructor({ plugins = [], components = {}, tables = "", files = {}, isRefused = false }: Setup) {
     this.#isRefused = isRefused;
     mkdirSync(join(this.folder, "plugins"));
@@ -57,7 +57,7 @@ export class Host {
     writeFileSync(join(this.folder, "toolgate.toml"), `${settings}${tables}`);
   }
 
-  /** Starts it, where it was before if it was anywhere. Returns once it answers. */
+  /** Starts the host, at its previous address if it has one. Returns when it is ready. */
   async start(): Promise<void> {
     const listen = this.url === "" ? "127.0.0.1:0" : this.url.slice("http://".length);
     const log = openSync(join(this.folder, "host.log"), "a");
@@ -75,7 +75,7 @@ export class Host {
     this.#child = child;
     if (child.stdout === null) throw new Error("the host's output is not piped");
     const lines = createInterface({ input: child.stdout });
-    // It goes on printing, and ends if nobody reads that.
+    // The output must be read until the end, otherwise the host ends.
     this.url = await new Promise((resolve, reject) => {
       lines.on("line", (line) => line.startsWith(READY) && resolve(line.slice(READY.length).trim()));
       lines.on("close", () =>
@@ -90,7 +90,7 @@ export class Host {
       throw new Error(`the components are not as the test says:\n${this.log}`);
   }
 
-  /** Kills it with SIGKILL, and returns when it is gone. */
+  /** Kills the host with SIGKILL, and waits for its end. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -100,7 +100,7 @@ export class Host {
     await gone;
   }
 
-  /** Kills it and removes its folder. */
+  /** Kills the host and removes its folder. */
   async dispose(): Promise<void> {
     await this.kill();
     rmSync(this.folder, { recursive: true, force: true });
@@ -117,7 +117,7 @@ export class Host {
     return new Client(() => this.url, String(said).trim());
   }
 
-  /** What it logged, its end. */
+  /** The end of the log. */
   get log(): string {
     const path = join(this.folder, "host.log");
     return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(-200).join("\n") : "";
@@ -130,7 +130,7 @@ function environment(): NodeJS.ProcessEnv {
 
 let checked: string | undefined;
 
-/** The binary under test; `cargo xtask test` says which. */
+/** The binary under test, which `cargo xtask test` sets. */
 function binary(): string {
   if (checked !== undefined) return checked;
   const path = process.env.TOOLGATE_BINARY ?? join(ROOT, "target/debug/toolgate");
@@ -142,7 +142,7 @@ function binary(): string {
   return path;
 }
 
-/** A source that changed after the binary was built: the tests would say something about the past. */
+/** A source file that is newer than the binary, so that the tests would run old code. */
 function newerSource(path: string): string | undefined {
   const list = `${path}.d`;
   if (!existsSync(list)) return undefined;

@@ -1,4 +1,4 @@
-// Another site: the demo of sdk/web, built as its owner would build it, on an origin of its own and under a strict policy.
+// Another site: the demo of sdk/web, built as a user would build it, on its own origin and with a strict policy.
 import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ import { extname, join, normalize } from "node:path";
 import { build } from "vite";
 import { ROOT } from "./components";
 
-/** What sdk/web says is enough for it; the host is on another origin. */
+/** The policy from the README of sdk/web. The host is on another origin. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src http://127.0.0.1:*; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";

@@ -1,4 +1,4 @@
-// What every test begins with: a host of its own, people who are logged in, and pages that may not complain.
+// The fixtures of every test: a host, logged-in windows, and pages without errors.
 import {
   type Browser,
   type BrowserContextOptions,
@@ -10,25 +10,25 @@ import {
 import type { Client } from "./client";
 import { Host, type Setup } from "./host";
 
-/** How a window is opened. */
+/** The options of a window. */
 export interface Window extends BrowserContextOptions {
-  /** In another browser than the test's own. */
+  /** Another browser than the test's own. */
   in?: Browser;
-  /** What its pages may complain about, because the test is about it. */
+  /** Errors that the test expects. */
   expected?: RegExp;
 }
 
 interface Fixtures {
-  /** Starts a host. It is killed, and its folder removed, when the test is over. */
+  /** Starts a host, which is killed and removed after the test. */
   start: (setup: Setup) => Promise<Host>;
-  /** A browser's window that nobody has logged in with. */
+  /** A window without a log-in. */
   visit: (window?: Window) => Promise<Page>;
-  /** A window on the console, logged in with this token, at the inbox. */
+  /** A console window at the inbox, logged in with this token. */
   enter: (host: Host, who: Client, window?: Window) => Promise<Page>;
 }
 
 export const test = base.extend<Fixtures>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads from the pattern what a fixture needs.
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the fixture's dependencies from the pattern.
   start: async ({}, use, info) => {
     const hosts: Host[] = [];
     await use(async (setup) => {
@@ -68,7 +68,7 @@ export const test = base.extend<Fixtures>({
 
 export { expect };
 
-/** Notes what no page may do, whatever a test is about: throw, break its policy, or ask a host that is no test's. */
+/** Reports exceptions, policy violations and requests to other machines. */
 function listen(page: Page, complain: (said: string) => void): void {
   page.on("pageerror", (error) => complain(error.message));
   page.on("dialog", (dialog) => {
@@ -76,7 +76,7 @@ function listen(page: Page, complain: (said: string) => void): void {
     void dialog.dismiss();
   });
   page.on("console", (message) => {
-    // Chromium reports each refused or broken request by itself, and what a host that was killed does not answer is one.
+    // Chromium reports each failed request, and requests to a killed host fail.
     const isRequest = message.text().startsWith("Failed to load resource");
     if (message.type() === "error" && !isRequest) complain(message.text());
   });
@@ -86,32 +86,31 @@ function listen(page: Page, complain: (said: string) => void): void {
   });
 }
 
-/** The cards of approvals that say this, or all of them. */
+/** The approval cards with this text, or all. */
 export function approvals(page: Page, text: string | RegExp = "") {
   return page.locator("toolgate-approval").filter({ hasText: text });
 }
 
-/** The cards of questions. */
+/** The question cards. */
 export function questions(page: Page, text: string | RegExp = "") {
   return page.locator("toolgate-elicitation").filter({ hasText: text });
 }
 
-/** So long, in milliseconds, a card that is over is still shown to whoever does not point at it. */
+/** Milliseconds for which a closed card is still shown without a pointer on the list. */
 export const LINGERS = 4000;
 
-/** A card's button. */
+/** A button of a card. */
 export function button(card: ReturnType<typeof approvals>, name: string) {
   return card.getByRole("button", { name, exact: true });
 }
 
-/** Keeps what is over on the screen for as long as the test looks at it: nothing moves under a pointer. */
+/** Keeps closed cards on the screen, because cards under the pointer do not move. */
 export async function stay(page: Page): Promise<void> {
   await page.locator("toolgate-inbox [part=list]").hover();
 }
 
 /**
- * What the cards of this inbox say from now on, each time that it changes. So a test sees what was shown for a moment only, and
- * what the host does after a while can happen soon.
+ * Records the text of the inbox's cards at every change, so that a test also sees text that was shown only for a moment.
  */
 export async function said(page: Page): Promise<JSHandle<string[]>> {
   return page.locator("toolgate-inbox").evaluateHandle((inbox) => {

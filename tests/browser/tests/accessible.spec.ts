@@ -1,11 +1,11 @@
-// Every page, light and dark, on a desk and on a phone, as axe-core sees it.
+// Checks every page with axe-core, light and dark, on desktop and phone.
 
 import { examine } from "../src/axe";
 import { fixture } from "../src/components";
 import type { Host } from "../src/host";
 import { approvals, button, expect, questions, test } from "../src/test";
 
-/** The call of a client waits for one as long as the test looks. */
+/** The client call stays open during the test. */
 const TABLES = `
 client_grace_ms = 600000
 
@@ -56,7 +56,7 @@ const TOOLS = [
   { name: "talk", streaming: true },
 ] as const;
 
-/** Something of each kind, so that no page is empty. */
+/** Data of each kind, so that no page is empty. */
 async function fill(host: Host): Promise<{ question: string }> {
   const agent = host.token("agent", ["caller"]);
   const context = { ticket: "OPS-118" };
@@ -74,7 +74,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     ["desk", { width: 1280, height: 800 }],
     ["phone", { width: 390, height: 844 }],
   ] as const) {
-    test(`nothing serious on any page, ${colorScheme}, ${size}`, async ({ start, enter, visit }) => {
+    test(`no serious finding on any page, ${colorScheme}, ${size}`, async ({ start, enter, visit }) => {
       const host = await start({
         plugins: ["lab"],
         components: { words: fixture([...TOOLS]) },
@@ -120,7 +120,7 @@ for (const colorScheme of ["light", "dark"] as const) {
         await page.goto(path);
         await expect(page.getByRole("heading", { level: 1 })).toContainText(title);
         await expect(page.locator(".skeleton")).toHaveCount(0);
-        // On a phone not all pages fit beside each other; where one is can be seen.
+        // On a phone not all links fit, but the current page's link is visible.
         if (title !== "Question")
           await expect(page.locator(".place[aria-current]")).toBeInViewport({ ratio: 0.95 });
         await examine(page, title);

@@ -1,4 +1,4 @@
-// Tools that a page of somebody else carries out, on an origin that the operator named: the demo of sdk/web.
+// Client tools on another site, whose origin the operator allowed: the demo of sdk/web.
 import type { Page } from "@playwright/test";
 import type { Client } from "../src/client";
 import type { Host } from "../src/host";
@@ -34,10 +34,7 @@ async function connect(
 const door = () => `[door]\norigins = ["${site.origin}"]\n`;
 
 test.describe("a page with tools of its own", () => {
-  test("a gated one has two steps: a person approves, and only then the page is asked", async ({
-    start,
-    visit,
-  }) => {
+  test("a gated call reaches the page only after the approval", async ({ start, visit }) => {
     const host = await start({ plugins: ["browser"], tables: door() });
     const { me, agent } = people(host);
     const page = await visit();
@@ -62,7 +59,7 @@ test.describe("a page with tools of its own", () => {
     await expect(page.getByText("turn.settled")).toBeVisible();
   });
 
-  test("denied, the page is never asked", async ({ start, visit, enter }) => {
+  test("a denied call never reaches the page", async ({ start, visit, enter }) => {
     const host = await start({ plugins: ["browser"], tables: door() });
     const { me, agent } = people(host);
     const [page, console] = [await visit(), await enter(host, host.token("alice", ["approver"]))];
@@ -76,7 +73,7 @@ test.describe("a page with tools of its own", () => {
     await expect(page.getByLabel("Your file")).toBeHidden();
   });
 
-  test("an ungated one is carried out with the browser's own question", async ({ start, visit }) => {
+  test("an ungated call runs after the browser's permission prompt", async ({ start, visit }) => {
     const host = await start({ plugins: ["browser"], tables: door() });
     const { me, agent } = people(host);
     const page = await visit({ geolocation: { latitude: 52.52, longitude: 13.405, accuracy: 10 } });
@@ -88,10 +85,7 @@ test.describe("a page with tools of its own", () => {
     await expect(page.getByText("get_location: ")).toContainText(place);
   });
 
-  test("reloaded before it has answered, it is asked again, and the call is carried out once", async ({
-    start,
-    visit,
-  }) => {
+  test("a reload before the answer runs the call once", async ({ start, visit }) => {
     const host = await start({ plugins: ["browser"], tables: door() });
     const { me, agent } = people(host);
     const root = host.token("root", ["admin"]);
@@ -113,7 +107,7 @@ test.describe("a page with tools of its own", () => {
     ]);
   });
 
-  test("from an origin that the operator did not name, nothing can be asked", async ({ start, visit }) => {
+  test("an origin that the operator did not name is refused", async ({ start, visit }) => {
     const host = await start({ plugins: ["browser"] });
     const { me, agent } = people(host);
     const page = await visit({ expected: /blocked by CORS policy/ });

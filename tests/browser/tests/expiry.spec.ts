@@ -1,8 +1,8 @@
-// Time is over: the card says so by itself, and takes no answer any more.
+// An expired card says so, and takes no answer.
 import { fixture } from "../src/components";
 import { approvals, button, expect, LINGERS, said, stay, test } from "../src/test";
 
-test("a card that expires while it is looked at", async ({ start, enter }) => {
+test("a visible card expires", async ({ start, enter }) => {
   const tool = { name: "brief", approval: "requires-approval", options: { expires_ms: 2000 } } as const;
   const host = await start({ components: { brief: fixture([tool]) } });
   const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
@@ -22,8 +22,8 @@ test("a card that expires while it is looked at", async ({ start, enter }) => {
   expect(await root.answers("brief")).toEqual([{ by: "system", action: "expired" }]);
   await page.mouse.move(0, 0);
   await page.clock.fastForward(LINGERS);
-  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
-  // Its own page tells the same afterwards.
+  await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
+  // The suspension's page says the same.
   await page.goto(`/suspensions/${turn.calls[0]?.suspension}`);
   await expect(card.getByRole("status")).toHaveText("Expired: nobody answered in time.");
   await expect(button(card, "Approve")).toBeDisabled();

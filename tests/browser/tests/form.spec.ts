@@ -1,4 +1,4 @@
-// A form from a nested schema: what is wrong stands at its field, whether the page or the host found it.
+// A form from a nested schema shows the errors of the page and the host at their fields.
 import { suspensionOf } from "../src/client";
 import { fixture } from "../src/components";
 import { button, expect, questions, test } from "../src/test";
@@ -58,10 +58,10 @@ test("a question with a nested schema", async ({ start, enter }) => {
   const postcode = card.getByLabel("Postcode");
   await expect(postcode).toBeVisible();
 
-  // The page finds what is missing, and leads there.
+  // The page finds the missing field and focuses it.
   await card.getByLabel("Name").fill("A");
   await button(card, "Answer").click();
-  await expect(card.getByRole("alert").filter({ hasText: "see the fields" })).toBeVisible();
+  await expect(card.getByRole("alert").filter({ hasText: "See the fields" })).toBeVisible();
   await expect(card.getByLabel("Name")).toHaveAttribute("aria-invalid", "true");
   await expect(card.getByLabel("Name")).toBeFocused();
   await expect(card.getByLabel("Name")).toHaveAccessibleDescription(/short|2/);
@@ -80,9 +80,9 @@ test("a question with a nested schema", async ({ start, enter }) => {
   await expect(hours.first()).toHaveAttribute("aria-invalid", "true");
   await hours.first().fill("8");
 
-  // Regular expressions are the host's to judge; what it finds stands at the field as well.
+  // Only the host checks regular expressions. Its errors are shown at the field.
   await button(card, "Answer").click();
-  await expect(card.getByText("The host does not take this answer; see the fields.")).toBeVisible();
+  await expect(card.getByText("The host rejected this answer. See the fields.")).toBeVisible();
   await expect(postcode).toHaveAttribute("aria-invalid", "true");
   await expect(postcode).toBeFocused();
   await postcode.fill("10115");
@@ -100,10 +100,7 @@ test("a question with a nested schema", async ({ start, enter }) => {
   });
 });
 
-test("edited arguments: what changes is shown, and what the host refuses stands at the field", async ({
-  start,
-  enter,
-}) => {
+test("an edit shows its changes and the host's errors", async ({ start, enter }) => {
   const host = await start({
     plugins: ["ledger"],
     tables: '[plugin.ledger]\ncomponent = "any"\ngrants.keyvalue = true\n',
@@ -115,7 +112,7 @@ test("edited arguments: what changes is shown, and what the host refuses stands 
   const turn = await agent.call("money", "ledger_transfer", { from: "a", to: "b", amount_cents: 4000 });
   const card = page.locator("toolgate-approval");
   await button(card, "Edit arguments").click();
-  const amount = card.getByLabel("amount_cents, as JSON; empty: absent");
+  const amount = card.getByLabel("amount_cents, as JSON (empty: left out)");
   await amount.fill("0");
   await expect(card.getByLabel("What the edit changes")).toContainText('− removed: "amount_cents": 4000');
   await button(card, "Approve as edited").click();
@@ -127,10 +124,7 @@ test("edited arguments: what changes is shown, and what the host refuses stands 
   expect((await agent.ended(turn)).content).toMatchObject({ ok: true, result: { amount_cents: 1500 } });
 });
 
-test("a form beside several responses: what is shown is sent, and no number is changed on its way", async ({
-  start,
-  enter,
-}) => {
+test("a form with several responses is sent exactly as shown", async ({ start, enter }) => {
   const response = {
     type: "object",
     required: ["amount"],
@@ -148,7 +142,7 @@ test("a form beside several responses: what is shown is sent, and no number is c
   const card = questions(page, "A refund").last();
   const content = async (turn: Awaited<ReturnType<typeof agent.call>>) => (await agent.ended(turn)).content;
 
-  // Nobody touches the form: its default is sent all the same.
+  // The default of an untouched form is sent.
   let turn = await agent.call("refunds", "refund", {});
   await expect(card.getByLabel("Amount")).toHaveValue("50");
   await button(card, "approved").click();
@@ -158,7 +152,7 @@ test("a form beside several responses: what is shown is sent, and no number is c
     result: { decision: "approved", data: { amount: 50 } },
   });
 
-  // What is required is required, and digits that JavaScript would round are refused where they were typed.
+  // Required fields must be filled, and numbers that JavaScript would round are refused.
   await expect(questions(page)).toHaveCount(0);
   turn = await agent.call("refunds", "refund", {});
   await card.getByLabel("Amount").fill("");
@@ -168,7 +162,7 @@ test("a form beside several responses: what is shown is sent, and no number is c
   await card.getByLabel("Reference").fill("12345678901234567890");
   await button(card, "approved").click();
   await expect(card.getByLabel("Reference")).toHaveAttribute("aria-invalid", "true");
-  await expect(card.getByLabel("Reference")).toHaveAccessibleDescription(/too many digits/);
+  await expect(card.getByLabel("Reference")).toHaveAccessibleDescription(/more digits than can be sent/);
   await expect(card.getByLabel("Reference")).toHaveValue("12345678901234567890");
   await card.getByLabel("Reference").fill("123456789");
   await button(card, "approved").click();
@@ -176,10 +170,10 @@ test("a form beside several responses: what is shown is sent, and no number is c
   const data = { amount: 7, reference: 123456789 };
   expect(await content(turn)).toMatchObject({ result: { decision: "approved", data } });
 
-  // To say no takes no form, which the card says, and a comment goes along.
+  // A rejection is sent without the form, as the card says, and with the comment.
   await expect(questions(page)).toHaveCount(0);
   turn = await agent.call("refunds", "refund", {});
-  await expect(card.getByText("Sent without what is entered here: “rejected”.")).toBeVisible();
+  await expect(card.getByText("These answers are sent without the form: “rejected”.")).toBeVisible();
   await card.getByLabel("Comment, kept with the answer").fill("paid already");
   await button(card, "rejected").click();
   await expect(card).toHaveAttribute("closed");

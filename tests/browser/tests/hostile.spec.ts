@@ -1,4 +1,4 @@
-// What plugins, callers and models write stays text wherever it is shown: no markup, no script, no request, no forged line.
+// Untrusted text stays text everywhere: no markup, no script, no request, no forged line.
 import type { Page } from "@playwright/test";
 import { fixture } from "../src/components";
 import { approvals, button, expect, questions, stay, test } from "../src/test";
@@ -7,11 +7,11 @@ const IMAGE = `<img src=x onerror="window.pwned='img'">`;
 const SCRIPT = "<script>window.pwned='script'</script>";
 const LINK = "[pay](javascript:pwned=1)";
 const BREAK_OUT = `"></pre></blockquote></toolgate-approval>${IMAGE}`;
-/** Turned around, hidden, forged: each is shown as what it is. */
+/** Reversed, hidden and forged text. */
 const TRICKS = "evil\u202egpj.exe\u200b\u2066\u001b[31m";
-/** Letters that pass for others: foreign ones in a word, a word that has none of ours, letters of mathematics and full width. */
+/** Lookalike letters: foreign letters in a word, a whole foreign word, mathematical and full-width letters. */
 const LOOKS = "p\u0430ypal.com \u0441\u043e\u0441\u043e \u{1d429}ay \uff50ay";
-/** The same as people are to be shown it, in a text and in JSON. */
+/** The same text escaped, as text and as JSON. */
 const SHOWN_LOOKS = "p\\u{430}ypal.com \\u{441}\\u{43e}\\u{441}\\u{43e} \\u{1d429}ay \\u{ff50}ay";
 const JSON_LOOKS = "p\\u0430ypal.com \\u0441\\u043e\\u0441\\u043e \\ud835\\udc29ay \\uff50ay";
 const SHOWN_TRICKS = "evil\\u{202e}gpj.exe\\u{200b}\\u{2066}\\u{1b}[31m";
@@ -44,7 +44,7 @@ const TOOLS = [
   { name: "plain", description: ALL },
 ] as const;
 
-/** An operator copies a reason from somewhere, too. */
+/** An operator may copy a reason from an untrusted source. */
 const TABLES = `
 [[policy]]
 name = "copied"
@@ -53,7 +53,7 @@ rule = "ask"
 reason = "because ${TRICKS.replaceAll(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`)} ${LOOKS}"
 `;
 
-/** No markup of a stranger stands anywhere on the page, in shadow trees neither, and none of its scripts ran. */
+/** The page and its shadow trees contain no injected markup, and no injected script ran. */
 async function expectHarmless(page: Page, where: string): Promise<void> {
   const found = await page.evaluate(() => {
     const bad: string[] = [];
@@ -83,7 +83,7 @@ async function expectHarmless(page: Page, where: string): Promise<void> {
     };
     read(document.body);
     const deceives =
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them.
       /[\u202a-\u202e\u2066-\u2069\u200b\u001b\u0400-\u04ff\uff00-\uffef\u{1d400}-\u{1d7ff}]/u;
     const tricks = texts.filter((text) => deceives.test(text));
     return { bad, tricks, pwned: (window as { pwned?: unknown }).pwned ?? null };
@@ -91,7 +91,7 @@ async function expectHarmless(page: Page, where: string): Promise<void> {
   expect(found, where).toEqual({ bad: [], tricks: [], pwned: null });
 }
 
-test("hostile words of a plugin, a model and a caller are shown and do nothing", async ({ start, enter }) => {
+test("hostile text is shown and does nothing", async ({ start, enter }) => {
   const rejected = [{ name: `<img src=x>`, description: "" }];
   const host = await start({
     components: { words: fixture([...TOOLS]), wrong: fixture(rejected) },
@@ -110,7 +110,7 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
   await expect(card).toContainText(`Do this? ${IMAGE}`);
   await expect(card.locator("pre").first()).toContainText("window.pwned='script'");
   await expect(card.locator("pre").first()).toContainText("\\u202e");
-  // Each text by itself: what a plugin calls the tool, what it asks, why, and what would run.
+  // Each text separately: title, prompt, reason and arguments.
   await expect(card.getByRole("heading")).toContainText(`${IMAGE} ${SHOWN_LOOKS}`);
   await expect(card.getByRole("figure")).toContainText(`${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
   await expect(card.locator("[part=reason]")).toContainText(`because ${SHOWN_TRICKS} ${SHOWN_LOOKS}`);
@@ -126,7 +126,7 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
   await expect(card.getByLabel("What the edit changes")).toContainText(IMAGE.replaceAll('"', '\\"'));
   await expectHarmless(page, "editing");
   await stay(page);
-  await button(card, "Leave editing").click();
+  await button(card, "Stop editing").click();
   await card.getByLabel("Comment, kept with the answer").fill(ALL.replaceAll(/[^ -~]/g, ""));
   await button(card, "Deny").click();
   await expect(card).toHaveAttribute("closed");
@@ -154,13 +154,13 @@ test("hostile words of a plugin, a model and a caller are shown and do nothing",
   }
 });
 
-test("the browser itself would refuse what got through", async ({ start, enter, visit }) => {
+test("the browser's policy refuses injected content", async ({ start, enter, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const root = host.token("root", ["admin"]);
   const page = await enter(host, root, {
     expected: /Content Security Policy|requires 'Trusted/,
   });
-  // A mistake of ours, made on purpose: text becomes markup, a script stands in the page, a stranger is asked.
+  // Simulates bugs: text as markup, an inline script, a request to another site.
   const refused = await page.evaluate(async () => {
     const said: string[] = [];
     document.addEventListener("securitypolicyviolation", (event) => said.push(event.effectiveDirective));
@@ -177,7 +177,7 @@ test("the browser itself would refuse what got through", async ({ start, enter, 
     }
     document.body.append(script);
     await fetch("https://evil.example/").catch(() => said.push("not asked"));
-    // The events of what was refused come in a task of their own.
+    // The violation events arrive in a later task.
     while (!said.includes("connect-src")) await new Promise((resolve) => setTimeout(resolve));
     return {
       said: [...new Set(said)],
@@ -189,11 +189,11 @@ test("the browser itself would refuse what got through", async ({ start, enter, 
   expect(refused.said).toEqual(
     expect.arrayContaining(["thrown", "not asked", "require-trusted-types-for", "connect-src"]),
   );
-  // Nobody else may put the console into a frame.
+  // Other sites cannot frame the console.
   const frame = await visit({ expected: /frame-ancestors/ });
   await frame.setContent(`<iframe src="${host.url}/"></iframe>`);
   await expect.poll(() => frame.frames().map((one) => one.url())).toContain("chrome-error://chromewebdata/");
-  // The cookie is for requests and not for scripts.
+  // Scripts cannot read the cookie.
   expect(await page.evaluate(() => document.cookie)).toBe("");
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ name: "toolgate_session", httpOnly: true, sameSite: "Strict", path: "/" });

@@ -1,11 +1,11 @@
-// Everything can be done without a pointer.
+// Everything works without a pointer.
 import { fixture } from "../src/components";
 import { approvals, expect, questions, test } from "../src/test";
 
 const GRAVE = '[[policy]]\ntools = "echo"\nrule = "ask"\nrisk = "high"\n';
 
 test.describe("with the keyboard alone", () => {
-  test("log in, go from card to card, approve, deny, edit and answer", async ({ start, visit }) => {
+  test("log in, move between cards, approve, deny, edit and answer", async ({ start, visit }) => {
     const question = {
       name: "when",
       executor: "human",
@@ -37,7 +37,7 @@ test.describe("with the keyboard alone", () => {
     await expect(page.locator("toolgate-inbox [part~=item]")).toHaveCount(4);
     const card = (text: string) => approvals(page, text).getByRole("article");
 
-    // The inbox is reached with Tab; from there j and k lead on.
+    // Tab reaches the inbox; j and k move between the cards.
     const focused = () => page.evaluate(() => document.activeElement?.localName ?? "");
     for (let stops = 0; (await focused()) !== "toolgate-inbox"; stops += 1) {
       expect(stops, "the inbox is not reached with Tab").toBeLessThan(30);
@@ -100,7 +100,7 @@ test.describe("with the keyboard alone", () => {
     expect(ended[3]?.content).toMatchObject({ result: { day: "Friday" } });
   });
 
-  test("one key is not enough where the risk is high", async ({ start, enter }) => {
+  test("a call of high risk takes two presses of a key", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"], tables: GRAVE });
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -109,14 +109,14 @@ test.describe("with the keyboard alone", () => {
     await expect(card.getByRole("button", { name: "Approve" })).toBeEnabled();
     await card.getByRole("article").focus();
     await page.keyboard.press("a");
-    await expect(card.getByRole("button", { name: "Press once more to approve" })).toBeVisible();
+    await expect(card.getByRole("button", { name: "Press again to approve" })).toBeVisible();
     await expect(card).not.toHaveAttribute("closed");
     await page.keyboard.press("a");
     await expect(card.getByRole("status")).toHaveText("Approved by alice.");
     expect((await agent.ended(turn)).outcome).toBe("ok");
   });
 
-  test("the pages, the keys' own list and the menu", async ({ start, enter }) => {
+  test("the pages, the list of keys and the menu", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const page = await enter(host, host.token("root", ["admin", "approver"]));
     const { keyboard } = page;

@@ -1,4 +1,4 @@
-// Two of several have to agree, on the same arguments; one who objects ends it.
+// Two approvers must approve the same arguments. One denial ends it.
 import { type Client, suspensionOf } from "../src/client";
 import { fixture } from "../src/components";
 import type { Host } from "../src/host";
@@ -26,10 +26,7 @@ function people(host: Host): Record<"agent" | "root" | "alice" | "bob" | "dave",
 }
 
 test.describe("a quorum of two", () => {
-  test("the first vote is counted and shown to the others, the second lets the call run", async ({
-    start,
-    enter,
-  }) => {
+  test("the first vote is shown to the others, the second approves", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"], tables: TABLES });
     const { agent, root, alice, bob, dave } = people(host);
     const pages = {
@@ -53,7 +50,7 @@ test.describe("a quorum of two", () => {
       await expect(card).toContainText("1 of 2 from group finance");
       await expect(card).toContainText("alice approved: “looked at it”");
     }
-    // One person is one vote, also after a reload.
+    // One principal has one vote, also after a reload.
     await pages.alice.reload();
     await expect(cards.alice.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
     await expect(button(cards.alice, "Approve")).toBeDisabled();
@@ -67,7 +64,7 @@ test.describe("a quorum of two", () => {
     expect(await root.answers("pay")).toEqual([{ by: "bob", action: "approve" }]);
   });
 
-  test("a denial is a veto, whoever approved before", async ({ start, enter }) => {
+  test("a denial is a veto after an approval", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"], tables: TABLES });
     const { agent, alice, bob } = people(host);
     const pages = [await enter(host, alice), await enter(host, bob)] as const;
@@ -81,10 +78,7 @@ test.describe("a quorum of two", () => {
     expect((await agent.ended(turn)).outcome).toBe("denied");
   });
 
-  test("what one edited is shown to the others as a change, and they can approve exactly that", async ({
-    start,
-    enter,
-  }) => {
+  test("others see an edit as changes and can approve exactly that", async ({ start, enter }) => {
     const pay = {
       name: "pay",
       approval: "requires-approval",
@@ -99,7 +93,7 @@ test.describe("a quorum of two", () => {
       bob: await enter(host, bob),
       dave: await enter(host, dave),
     };
-    // A number that JavaScript cannot hold, and a name that one reads as another.
+    // A number that JavaScript cannot hold exactly, and a name with lookalike letters.
     const args = { amount: 5000, to: "bob", exact: 0 };
     const text = JSON.stringify(args).replace('"exact":0', '"exact":12345678901234567890.10');
     const changed = [
@@ -123,7 +117,7 @@ test.describe("a quorum of two", () => {
     );
     await expect(button(cards.alice, "Approve as alice edited")).toBeDisabled();
     await expect(cards.alice).toContainText("You have approved this edit.");
-    await expect(button(cards.alice, "Approve as asked instead")).toBeEnabled();
+    await expect(button(cards.alice, "Approve as submitted instead")).toBeEnabled();
 
     for (const card of [cards.bob, cards.dave]) {
       await expect(card).toContainText("alice approved, with edited arguments");
@@ -133,7 +127,7 @@ test.describe("a quorum of two", () => {
     await expect(button(cards.dave, "Approve as alice edited")).toBeDisabled();
     await expect(button(cards.dave, "Approve as alice edited")).toHaveAccessibleDescription(/.+/);
 
-    // The other one of finance approves what was asked first, and that is another matter.
+    // The other approver approves the submitted arguments, which is another vote.
     await stay(pages.bob);
     await button(cards.bob, "Approve").click();
     await expect(cards.bob.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
@@ -143,14 +137,14 @@ test.describe("a quorum of two", () => {
     );
     await button(cards.bob, "Approve as alice edited").click();
     for (const card of Object.values(cards))
-      await expect(card.getByRole("status")).toHaveText("Approved by bob.");
+      await expect(card.getByRole("status")).toHaveText("Approved by bob, with edited arguments.");
     const ended = await agent.ended(turn);
     expect(ended.outcome).toBe("ok");
     const closed = await agent.text(`/v1/suspensions/${suspensionOf(turn)}`);
     expect(closed).toContain('"exact":12345678901234567890.10');
     expect(JSON.parse(closed).closed.arguments).toMatchObject({ amount: 50, to: "b\u043eb\u202e" });
 
-    // Afterwards the timeline says the same, of both who approved it.
+    // The timeline shows the same edit for both approvers.
     await pages.bob.goto("/conversations/edits");
     for (const name of ["alice", "bob"]) {
       const change = pages.bob.getByRole("list", { name: `What the edit of ${name} changes` });

@@ -1,13 +1,9 @@
-// Two people, one card: one answer stands, and everybody sees whose it was.
+// Two people answer one card: one answer is accepted, and everybody sees whose.
 import { suspensionOf } from "../src/client";
 import { approvals, button, expect, LINGERS, stay, test } from "../src/test";
 
 test.describe("one card in two browsers", () => {
-  test("whoever was first has answered, and the other is told who that was", async ({
-    start,
-    enter,
-    browser,
-  }) => {
+  test("the first answer is accepted, and the second page says whose", async ({ start, enter, browser }) => {
     const host = await start({ plugins: ["lab"] });
     const agent = host.token("agent", ["caller"]);
     const [root, alice, bob] = [
@@ -21,7 +17,7 @@ test.describe("one card in two browsers", () => {
     for (const page of pages) await page.goto(`/suspensions/${suspensionOf(turn)}`);
     const [yes, no] = [approvals(pages[0]), approvals(pages[1])];
 
-    // Neither answer leaves before both were given.
+    // Both answers are given before either is sent.
     let [given, go] = [0, () => {}];
     const both = new Promise<void>((resolve) => {
       go = resolve;
@@ -52,7 +48,7 @@ test.describe("one card in two browsers", () => {
     await other.close();
   });
 
-  test("who only watches sees the card end, and can press nothing", async ({ start, enter }) => {
+  test("a watching page sees the card close and disables it", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -68,14 +64,14 @@ test.describe("one card in two browsers", () => {
     await expect(button(card, "Approve")).toBeDisabled();
     await card.press("a");
     expect((await agent.ended(turn)).outcome).toBe("denied");
-    // And nothing stays on a screen that nobody can answer any more.
+    // Closed cards disappear.
     await page.mouse.move(0, 0);
     await page.clock.fastForward(LINGERS);
-    await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+    await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
     await expect(card).toHaveCount(0);
   });
 
-  test("a page that news cannot reach is told by the refusal of its answer", async ({ start, enter }) => {
+  test("a page without events learns of the end from the refusal", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
     const bob = host.token("bob", ["approver"]);
@@ -85,7 +81,7 @@ test.describe("one card in two browsers", () => {
     await page.route("**/v1/pending/events*", (route) => route.abort());
     await page.goto(`/suspensions/${suspension}`);
     const card = approvals(page);
-    // The answer of the page leaves only after the other one has arrived.
+    // The page's answer is sent after the other one has arrived.
     await page.route("**/resolve", async (route) => {
       await bob.send("POST", `/v1/suspensions/${suspension}/resolve`, { decision: "deny" });
       await route.continue();

@@ -1,9 +1,9 @@
-// A page that is loaded anew in the middle knows what the host knows, and nothing twice.
+// A reloaded page shows the host's current state, without duplicates.
 import { fixture } from "../src/components";
 import { approvals, button, expect, questions, test } from "../src/test";
 
 test.describe("a reload in the middle", () => {
-  test("of an answer that was begun: the card is there again, as it was asked", async ({ start, enter }) => {
+  test("during an unsent answer, the card is fresh again", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -19,10 +19,7 @@ test.describe("a reload in the middle", () => {
     expect((await agent.ended(turn)).outcome).toBe("ok");
   });
 
-  test("another page in the middle, and a kill: an answer that was begun is there again, and counts", async ({
-    start,
-    enter,
-  }) => {
+  test("an unsent answer survives another page and a kill", async ({ start, enter }) => {
     const response = {
       type: "object",
       required: ["day"],
@@ -55,16 +52,13 @@ test.describe("a reload in the middle", () => {
     expect((await agent.ended(turn)).content).toMatchObject({ result: { day: "Tuesday" } });
   });
 
-  test("of an answer on its way: it counts once, and the page shows that it does", async ({
-    start,
-    enter,
-  }) => {
+  test("during a request, the answer counts once", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
     const page = await enter(host, host.token("alice", ["approver"]));
     const turn = await agent.call("reload", "gated_echo", { value: 1 });
     const card = approvals(page);
-    // The host takes the answer, and the page never hears of it: neither by the reply nor by the stream.
+    // The host accepts the answer, but neither the response nor the event reaches the page.
     const taken = new Promise<number>((resolve) => {
       void page.route("**/resolve", async (route) => resolve((await route.fetch()).status()));
     });
@@ -72,13 +66,13 @@ test.describe("a reload in the middle", () => {
     expect(await taken).toBe(200);
     await page.unroute("**/resolve");
     await page.reload();
-    await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+    await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
     await expect(card).toHaveCount(0);
     expect((await agent.ended(turn)).outcome).toBe("ok");
     expect(await root.answers("reload")).toEqual([{ by: "alice", action: "approve" }]);
   });
 
-  test("of a timeline: every event is there once", async ({ start, enter }) => {
+  test("of a timeline, every event is shown once", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -91,7 +85,7 @@ test.describe("a reload in the middle", () => {
     await page.reload();
     await expect(turns).toHaveCount(2);
     await expect(page.getByText("live", { exact: true })).toBeVisible();
-    // What waits is named on top, however long the conversation is.
+    // Waiting calls are listed at the top of a long conversation.
     const waits = page.getByText(/^Waits for an answer:/);
     await expect(waits.getByRole("link", { name: "gated_echo" })).toBeVisible();
     await page.getByRole("link", { name: "Answer" }).click();

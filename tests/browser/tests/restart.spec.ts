@@ -1,10 +1,10 @@
-// The host is killed while pages are open, and starts again where it was: the pages go on by themselves.
+// The host is killed and restarted while pages are open. The pages recover by themselves.
 import { approvals, button, expect, LINGERS, stay, test } from "../src/test";
 
-const AWAY = "The host does not answer. What is shown may be out of date; trying again …";
+const AWAY = "The host does not answer. These cards may be out of date. Trying again …";
 
 test.describe("the host is killed and started again with the page open", () => {
-  test("what waited still waits, the session holds, and an answer counts", async ({ start, enter }) => {
+  test("suspensions and sessions survive, and answers are accepted", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -14,7 +14,7 @@ test.describe("the host is killed and started again with the page open", () => {
 
     await host.kill();
     await expect(page.getByText(AWAY)).toBeVisible();
-    // An answer that cannot arrive says so, and the card still takes one.
+    // A failed answer is reported, and the card still takes one.
     await button(card, "Approve").click();
     await expect(card.getByRole("alert")).not.toBeEmpty();
     await expect(card).not.toHaveAttribute("closed");
@@ -36,7 +36,7 @@ test.describe("the host is killed and started again with the page open", () => {
     ]);
   });
 
-  test("what was answered while the page was cut off is gone from it", async ({ start, enter }) => {
+  test("a card that was answered during the outage disappears", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const [agent, bob] = [host.token("agent", ["caller"]), host.token("bob", ["approver"])];
     const page = await enter(host, host.token("alice", ["approver"]));
@@ -46,7 +46,7 @@ test.describe("the host is killed and started again with the page open", () => {
     await expect(button(approvals(page), "Approve")).toBeEnabled();
     await host.kill();
     await expect(page.getByText(AWAY)).toBeVisible();
-    // The page hears of nothing until the answer has been given.
+    // The page gets no event before the answer.
     await page.context().setOffline(true);
     await host.start();
     await bob.send("POST", `/v1/suspensions/${turn.calls[0]?.suspension}/resolve`, { decision: "deny" });
@@ -55,10 +55,10 @@ test.describe("the host is killed and started again with the page open", () => {
     await expect(approvals(page).getByRole("status")).toHaveText("Denied by bob.");
     await page.mouse.move(0, 0);
     await page.clock.fastForward(LINGERS);
-    await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+    await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
   });
 
-  test("a timeline goes on where it broke, without gap or duplicate", async ({ start, enter }) => {
+  test("a timeline resumes without gap or duplicate", async ({ start, enter }) => {
     const host = await start({ plugins: ["lab"] });
     const agent = host.token("agent", ["caller"]);
     const page = await enter(host, host.token("alice", ["approver"]));

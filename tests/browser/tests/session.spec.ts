@@ -1,11 +1,8 @@
-// Who may look: the login, its end, and a link that opens one question once.
+// Log-in, log-out, and one-time links.
 import { suspensionOf } from "../src/client";
 import { approvals, button, expect, stay, test } from "../src/test";
 
-test("a wrong token is refused, a right one leads where one wanted to go, and logging out ends it", async ({
-  start,
-  visit,
-}) => {
+test("a wrong token is refused, a right one opens the page", async ({ start, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
   await agent.call("story", "echo", { value: 1 });
@@ -21,12 +18,12 @@ test("a wrong token is refused, a right one leads where one wanted to go, and lo
   await page.getByRole("button", { name: /^root.*theme and log-out/ }).click();
   await page.getByRole("menuitem", { name: "Log out" }).click();
   await expect(page.getByLabel("Token")).toBeVisible();
-  // The cookie is worth nothing any more, wherever it was copied to.
+  // A copy of the cookie is no longer valid.
   const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
   expect((await fetch(`${host.url}/v1/pending`, { headers })).status).toBe(401);
 });
 
-test("a one-time link opens one question, once, and nothing else", async ({ start, visit }) => {
+test("a one-time link opens one question once", async ({ start, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
   host.token("oncall", ["approver"]);
@@ -68,10 +65,7 @@ test("a one-time link opens one question, once, and nothing else", async ({ star
   await expect(second.locator("toolgate-approval")).toHaveCount(0);
 });
 
-test("beside a log-in, a link's question is answered in the link's name, and all else in one's own", async ({
-  start,
-  enter,
-}) => {
+test("a link's question is answered as the link's principal only", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
   host.token("oncall", ["approver"]);
@@ -95,7 +89,7 @@ test("beside a log-in, a link's question is answered in the link's name, and all
   await button(approvals(page, "this one"), "Approve").click();
   await expect(approvals(page).getByRole("status")).toHaveText("Approved.");
   expect((await agent.ended(linked)).outcome).toBe("ok");
-  // Who sees it end is told that it was a link that answered.
+  // Other pages say that a link answered.
   await expect(seen.getByRole("status")).toHaveText("Approved by oncall (by a link).");
 
   await page.getByRole("link", { name: "toolgate" }).click();
@@ -108,10 +102,7 @@ test("beside a log-in, a link's question is answered in the link's name, and all
   expect(await root.answers("own")).toEqual([{ by: "alice", action: "approve" }]);
 });
 
-test("a link whose hour is over, beside a log-in, reads nothing more until its reader goes on as who is logged in", async ({
-  start,
-  enter,
-}) => {
+test("an expired link reads nothing until the user continues", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const [root, agent] = [host.token("root", ["admin"]), host.token("agent", ["caller"])];
   host.token("oncall", ["approver"]);
@@ -125,7 +116,7 @@ test("a link whose hour is over, beside a log-in, reads nothing more until its r
   await page.getByRole("button", { name: "Show the question" }).click();
   const card = approvals(page, "this one");
   await expect(button(card, "Approve")).toBeEnabled();
-  // What the browser does by itself after the hour. The card looks again whether anybody has answered.
+  // The session expires after an hour. The card then polls.
   await page.context().clearCookies({ name: "toolgate_link" });
   const read: string[] = [];
   page.on("response", (response) => {
@@ -133,17 +124,17 @@ test("a link whose hour is over, beside a log-in, reads nothing more until its r
     if (pathname.startsWith("/v1/") && pathname !== "/v1/session" && response.ok()) read.push(pathname);
   });
   await page.clock.fastForward(3000);
-  await expect(page.getByRole("heading", { name: "The link is over", level: 1 })).toBeFocused();
+  await expect(page.getByRole("heading", { name: "This link has ended", level: 1 })).toBeFocused();
   await expect(card).toHaveCount(0);
   expect(read).toEqual([]);
-  await page.getByRole("button", { name: "Go on as alice" }).click();
+  await page.getByRole("button", { name: "Continue as alice" }).click();
   await expect(page.getByRole("button", { name: /^alice.*theme and log-out/ })).toBeVisible();
   await button(card, "Approve").click();
   await expect(card.getByRole("status")).toHaveText("Approved by alice.");
   expect(await root.answers("linked")).toEqual([{ by: "alice", action: "approve" }]);
 });
 
-test("Enter pressed twice logs in once, and who presses it hears so", async ({ start, visit }) => {
+test("Enter pressed twice logs in once, and is announced", async ({ start, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const root = host.token("root", ["admin"]);
   const page = await visit({ baseURL: host.url });
@@ -170,7 +161,7 @@ test("Enter pressed twice logs in once, and who presses it hears so", async ({ s
   expect(asked).toBe(1);
 });
 
-test("logging out of a session that is over leads to the login", async ({ start, enter }) => {
+test("logging out of an ended session leads to the login", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const page = await enter(host, host.token("root", ["admin"]));
   await page.goto("/conversations");

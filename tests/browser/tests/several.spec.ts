@@ -1,4 +1,4 @@
-// What goes beyond one person and one call: standing approvals, answers to several cards, a say that is handed on or widened.
+// Standing approvals, batches, delegation and escalation.
 import { suspensionOf } from "../src/client";
 import { fixture } from "../src/components";
 import { approvals, button, expect, said, stay, test } from "../src/test";
@@ -12,13 +12,13 @@ rule = "ask"
 who = ["group:finance"]
 `;
 
-test("a standing approval is given with an answer, used, seen and taken back", async ({ start, enter }) => {
+test("a standing approval is given, used, seen and revoked", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
   const page = await enter(host, host.token("alice", ["approver"]));
   const first = await agent.call("stands", "gated_echo", { value: "rent" });
   const card = approvals(page);
-  await card.getByRole("checkbox", { name: /^Approve later calls of gated_echo/ }).check();
+  await card.getByRole("checkbox", { name: /^Also approve later calls of gated_echo/ }).check();
   await card.getByLabel(/^Minutes/).fill("10");
   await card.getByLabel(/^Uses/).fill("2");
   await stay(page);
@@ -26,7 +26,7 @@ test("a standing approval is given with an answer, used, seen and taken back", a
   await expect(card.getByRole("status")).toHaveText("Approved by alice.");
   expect((await agent.ended(first)).outcome).toBe("ok");
 
-  // The same again runs by itself; with another argument, somebody is asked.
+  // The same call runs without asking. A call with another argument asks.
   const second = await agent.call("stands", "gated_echo", { value: "rent" });
   expect((await agent.ended(second)).outcome).toBe("ok");
   const other = await agent.call("stands", "gated_echo", { value: "a boat" });
@@ -38,12 +38,12 @@ test("a standing approval is given with an answer, used, seen and taken back", a
   await expect(standing).toContainText("1 of 2");
   await expect(standing).toContainText("all arguments");
   await expect(standing).toContainText("rent");
-  await standing.getByRole("button", { name: "Take back" }).click();
-  const dialog = page.getByRole("alertdialog", { name: "Take back the approval of gated_echo?" });
-  await dialog.getByRole("button", { name: "Take back" }).click();
+  await standing.getByRole("button", { name: "Revoke" }).click();
+  const dialog = page.getByRole("alertdialog", { name: "Revoke the approval of gated_echo?" });
+  await dialog.getByRole("button", { name: "Revoke" }).click();
   await expect(standing).toContainText("revoked");
   await expect(standing).toContainText("alice");
-  await expect(standing.getByRole("button", { name: "Take back" })).toHaveCount(0);
+  await expect(standing.getByRole("button", { name: "Revoke" })).toHaveCount(0);
 
   const third = await agent.call("stands", "gated_echo", { value: "rent" });
   await page.getByRole("link", { name: "Inbox" }).click();
@@ -53,10 +53,7 @@ test("a standing approval is given with an answer, used, seen and taken back", a
   expect((await agent.ended(third)).outcome).toBe("denied");
 });
 
-test("several cards are answered at once, and each tells what became of its own", async ({
-  start,
-  enter,
-}) => {
+test("a batch answers several cards, and each shows its result", async ({ start, enter }) => {
   const edited = { name: "edited", approval: "requires-approval", options: { editable: "all" } } as const;
   const host = await start({ plugins: ["lab"], components: { words: fixture([edited]) } });
   const [agent, bob] = [host.token("agent", ["caller"]), host.token("bob", ["approver"])];
@@ -75,7 +72,7 @@ test("several cards are answered at once, and each tells what became of its own"
   await stay(page);
   await button(card("damson"), "Edit arguments").click();
 
-  // Somebody else answers one of them while the answers are on their way.
+  // Somebody else answers one of the cards during the request.
   await page.route("**/v1/pending/resolve", async (route) => {
     await bob.send("POST", `/v1/suspensions/${suspensionOf(turns.birch)}/resolve`, { decision: "deny" });
     await route.continue();
@@ -89,7 +86,7 @@ test("several cards are answered at once, and each tells what became of its own"
   await expect(card("alder").getByRole("status")).toHaveText("Approved by alice.");
   await expect(card("birch").getByRole("status")).toHaveText("Denied by bob.");
   await expect(card("cedar").getByRole("status")).toHaveText("Approved by alice.");
-  await expect(card("damson").getByRole("alert")).toHaveText("Left out: its arguments are being edited.");
+  await expect(card("damson").getByRole("alert")).toHaveText("Skipped: its arguments are being edited.");
   await expect(card("damson")).not.toHaveAttribute("closed");
   await expect(card("elder")).not.toHaveAttribute("closed");
   await expect(button(card("elder"), "Approve")).toBeEnabled();
@@ -101,7 +98,7 @@ test("several cards are answered at once, and each tells what became of its own"
     expect((await agent.ended(turns[name])).outcome, name).toBe(outcome);
 });
 
-test("a say is handed on to somebody who had none", async ({ start, enter }) => {
+test("a decision is delegated", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"], tables: NEEDS });
   const agent = host.token("agent", ["caller"]);
   const alice = await enter(host, host.token("alice", ["approver"], ["finance"]));
@@ -110,17 +107,16 @@ test("a say is handed on to somebody who had none", async ({ start, enter }) => 
   const [hers, his] = [approvals(alice), approvals(dave)];
   await expect(button(his, "Approve")).toBeDisabled();
 
-  // Not to who made the call, and the card says so.
-  await hers.getByText("Let somebody else decide").click();
+  // A delegation to the caller is refused, and the card says so.
+  await hers.getByText("Delegate this decision").click();
   await hers.getByLabel("Principal").fill("agent");
-  await hers.getByRole("button", { name: "Hand on" }).click();
+  await hers.getByRole("button", { name: "Delegate" }).click();
   await expect(hers.getByRole("alert")).toContainText("caller");
 
   await hers.getByLabel("Comment, kept with the answer").fill("on leave");
   await hers.getByLabel("Principal").fill("dave");
-  await hers.getByRole("button", { name: "Hand on" }).click();
-  for (const card of [hers, his])
-    await expect(card).toContainText("alice handed their say to dave: “on leave”");
+  await hers.getByRole("button", { name: "Delegate" }).click();
+  for (const card of [hers, his]) await expect(card).toContainText("alice delegated to dave: “on leave”");
   await expect(button(hers, "Approve")).toBeDisabled();
   await expect(button(his, "Approve")).toBeEnabled();
   await stay(alice);
@@ -130,7 +126,7 @@ test("a say is handed on to somebody who had none", async ({ start, enter }) => 
   expect((await agent.ended(turn)).outcome).toBe("ok");
 });
 
-test("others may answer after a while, and their cards say so by themselves", async ({ start, enter }) => {
+test("escalation lets others answer, and their cards update", async ({ start, enter }) => {
   const host = await start({
     plugins: ["lab"],
     tables: `${NEEDS}escalate = { after_ms = 1500, to = ["group:board"] }\n`,
@@ -142,7 +138,7 @@ test("others may answer after a while, and their cards say so by themselves", as
   const turn = await agent.call("wider", "gated_echo", { value: 1 });
   const [hers, others] = [approvals(carol), approvals(alice)];
   for (const card of [hers, others])
-    await expect(card).toContainText("0 of 1 from group finance; by now also group board");
+    await expect(card).toContainText("0 of 1 from group finance; now also group board");
   await expect(button(others, "Approve")).toBeEnabled();
   await expect(button(hers, "Approve")).toBeEnabled();
   const [first] = await was.jsonValue();

@@ -1,8 +1,8 @@
-// Pages that nobody sees: a browser has six connections to one host over all its tabs, and each of them is needed elsewhere.
+// Hidden pages hold no connection, because a browser has only six to one host over all tabs.
 import type { Page } from "@playwright/test";
 import { approvals, button, expect, test } from "../src/test";
 
-/** Somebody looks at the page, or at another one. A browser without a screen does not say so by itself. */
+/** Shows or hides the page. A headless browser does not report it by itself. */
 function look(page: Page, state: "visible" | "hidden"): Promise<void> {
   return page.evaluate((value) => {
     Object.defineProperty(document, "visibilityState", { value, configurable: true });
@@ -19,10 +19,7 @@ function streams(page: Page): Set<unknown> {
   return open;
 }
 
-test("pages that nobody sees hold no stream, and show what is so when somebody does", async ({
-  start,
-  enter,
-}) => {
+test("hidden pages hold no stream, and catch up when visible", async ({ start, enter }) => {
   const host = await start({
     plugins: ["ledger"],
     tables: '[plugin.ledger]\ncomponent = "any"\ngrants.keyvalue = true\n',
@@ -33,7 +30,7 @@ test("pages that nobody sees hold no stream, and show what is so when somebody d
     await agent.call("money", "ledger_open", { account, opening_balance: 5000 });
   const turn = await agent.call("money", "ledger_transfer", { from: "a", to: "b", amount_cents: 4000 });
 
-  // More tabs than a browser has connections: an inbox, a conversation and the plugins, twice.
+  // More tabs than connections: an inbox, a conversation and the plugins, twice.
   const tabs = [];
   for (const path of ["/", "/conversations/money", "/plugins", "/", "/conversations/money", "/plugins"]) {
     const tab = await page.context().newPage();

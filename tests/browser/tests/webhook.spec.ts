@@ -1,10 +1,10 @@
-// What webhooks were told stands on the page of the suspension, and comes to stand there by itself.
+// The suspension's page shows webhook deliveries live.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { suspensionOf } from "../src/client";
 import { approvals, button, expect, test } from "../src/test";
 
-/** A receiver whose answers a test gives. */
+/** A webhook receiver whose responses the test controls. */
 async function receiver() {
   const got: { type: string; answer: (status: number) => void }[] = [];
   const waiting: ServerResponse[] = [];
@@ -27,7 +27,7 @@ async function receiver() {
   };
 }
 
-test("deliveries are shown as they are made", async ({ start, enter }) => {
+test("webhook deliveries are shown live", async ({ start, enter }) => {
   const hook = await receiver();
   const host = await start({
     plugins: ["lab"],
@@ -37,10 +37,10 @@ test("deliveries are shown as they are made", async ({ start, enter }) => {
   const agent = host.token("agent", ["caller"]);
   const page = await enter(host, host.token("alice", ["approver"]));
   const turn = await agent.call("told", "gated_echo", { value: 1 });
-  // The page looks anew after a while; its clock is moved on to then.
+  // The page polls. The test advances its clock.
   await page.clock.install();
   await page.goto(`/suspensions/${suspensionOf(turn)}`);
-  const around = page.getByRole("region", { name: "About the question" });
+  const around = page.getByRole("region", { name: "Details" });
   const line = (event: string) => around.getByRole("listitem").filter({ hasText: `${event} to pager` });
   const comes = (event: string, text: string) =>
     expect(async () => {
@@ -52,7 +52,7 @@ test("deliveries are shown as they are made", async ({ start, enter }) => {
   hook.got[0]?.answer(200);
   await comes("opened", "delivered");
 
-  // What goes wrong is shown, too, and that it is tried again.
+  // Failures and retries are shown too.
   await button(approvals(page), "Approve").click();
   await expect(around).toContainText("by alice");
   await expect(line("closed")).toContainText("pending");

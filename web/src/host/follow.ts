@@ -1,4 +1,4 @@
-// Streams of events, as pages follow them.
+// Event streams for pages.
 
 import type { FeedEvent, StreamStatus } from "@toolgate/web";
 import { useEffect, useState } from "react";
@@ -20,7 +20,7 @@ export function useTimeline(conversation: string): Followed {
   const [state, setState] = useState<Followed["state"]>("opening");
   const [error, setError] = useState<Error>();
   const [attempt, setAttempt] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` is what tries again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` starts the stream again.
   useEffect(() => {
     const abort = new AbortController();
     setTimeline([]);
@@ -40,7 +40,7 @@ export function useTimeline(conversation: string): Followed {
   return { timeline, state, ...(error ? { error } : {}), again: () => setAttempt((before) => before + 1) };
 }
 
-/** Counts what happens to plugins, for whoever shows them. */
+/** Counts plugin events, so that pages can reload. */
 export function useHostEvents(): number {
   const { host } = useSession();
   const [count, setCount] = useState(0);
@@ -50,12 +50,12 @@ export function useHostEvents(): number {
     let opened = 0;
     const onStatus = ({ state }: StreamStatus) => {
       if (state !== "open") return;
-      // What happened while the stream was away is not told.
+      // The stream does not repeat events that it missed.
       opened += 1;
       if (opened > 1) more();
     };
     const stream = host.toolgate.hostEvents({ signal: abort.signal, after: "now", onStatus });
-    // A page of plugins that does not follow is still a page of plugins.
+    // The plugins page also works without live updates.
     follow(stream, more).catch(() => {});
     return () => abort.abort();
   }, [host]);
@@ -70,7 +70,7 @@ function named(status: StreamStatus): Followed["state"] {
   return status.state === "open" ? "live" : status.state === "waiting" ? "waiting" : "opening";
 }
 
-/** Hands over events in bundles, one a frame: the past of a conversation comes as fast as it can be sent. */
+/** Hands over events in one batch per frame, because the history of a conversation arrives very fast. */
 function batched(take: (events: FeedEvent[]) => void) {
   let waiting: FeedEvent[] = [];
   let frame = 0;

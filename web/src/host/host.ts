@@ -1,5 +1,5 @@
-// The one way to the host: the client of @toolgate/web with the session's cookie. What the console adds is that numbers stay
-// as they were written, and that the end of a session is noticed wherever it shows.
+// The only way to the host: the client of @toolgate/web with the session cookie. The console also keeps numbers as they were
+// written, and notices the end of a session in every response.
 
 import { type Session, Toolgate, ToolgateError } from "@toolgate/web";
 import { parseExact } from "../text/json";
@@ -8,15 +8,15 @@ export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface Request {
   query?: Query;
-  /** JSON; a `RawJson` in it is sent as it is written. */
+  /** JSON. A `RawJson` in it is sent as it was written. */
   body?: unknown;
   signal?: AbortSignal;
 }
 
 export class Host {
-  /** For what @toolgate/web brings along: its elements, its streams, its store of what waits. */
+  /** The client for the elements, streams and pending store of @toolgate/web. */
   readonly toolgate: Toolgate;
-  /** Told when the host no longer knows the session. */
+  /** Called when the host no longer knows the session. */
   onSignedOut: () => void = () => {};
 
   constructor() {
@@ -24,14 +24,14 @@ export class Host {
       fetch: async (input, init) => {
         const response = await fetch(input, init);
         const place = new URL(input instanceof Request ? input.url : String(input), location.origin).pathname;
-        // Who asks for the session itself wants to know, and is told by the answer.
+        // A request for the session itself gets the answer as a result.
         if (response.status === 401 && !place.startsWith("/v1/session")) this.onSignedOut();
         return response;
       },
     });
   }
 
-  /** Asks for something. Throws `ToolgateError`, or an `AbortError` where the signal says so. */
+  /** Sends a request. Throws `ToolgateError`, or `AbortError` if the signal aborts it. */
   get<T>(path: string, request: Request = {}): Promise<T> {
     return this.#ask<T>("GET", path, request);
   }
@@ -41,25 +41,24 @@ export class Host {
   }
 
   /**
-   * Who is here, or nothing. A browser can have the session of a one-time link beside that of a log-in: on the page about the
-   * link's suspension it is the link's that counts, and everywhere else the log-in's. Requests are made in its name only once
-   * `act` was told so.
+   * The current session, if there is one. A browser can hold the session of a one-time link beside that of a log-in. The link's
+   * session counts on the page of its suspension, the log-in's everywhere else. Requests use it only after `act`.
    */
   async session(about?: string, signal?: AbortSignal): Promise<Session | undefined> {
-    // By clients of their own: who is here is asked without the word of who was here.
+    // Separate clients, so that the question does not carry the CSRF token of the previous session.
     let session = await present(new Toolgate(), signal);
     const link = session?.link;
     if (link != null && link.only === about) {
       const byLink = new Toolgate();
       byLink.connection.remember({ ...link, roles: [], groups: [] });
-      // The link's can end meanwhile.
+      // The link's session can end meanwhile.
       session = (await present(byLink, signal)) ?? session;
     }
     signal?.throwIfAborted();
     return session;
   }
 
-  /** From now on requests are made in this name. */
+  /** Sends all further requests in this session. */
   act(session: Session | undefined): void {
     this.toolgate.connection.remember(session);
   }
@@ -74,7 +73,7 @@ export class Host {
   }
 }
 
-/** The session that a client's requests belong to, or nothing. */
+/** The session of a client's requests, if there is one. */
 async function present(toolgate: Toolgate, signal?: AbortSignal): Promise<Session | undefined> {
   try {
     return await toolgate.session(signal);

@@ -1,4 +1,4 @@
-// What waits, for the whole console: one stream of it, whichever page is open.
+// The open suspensions for the whole console: one stream for all pages.
 
 import type { PendingStatus, PendingStore } from "@toolgate/web";
 import type { ToolgateInbox } from "@toolgate/web/elements";
@@ -9,20 +9,20 @@ interface Waiting {
   store: PendingStore;
   open: number;
   status: PendingStatus;
-  /** Cards whose answers were begun, for when the reader comes back to the inbox. They go with the session. */
+  /** Cards with input that was not sent, for the next visit of the inbox. They are dropped with the session. */
   drafts: ToolgateInbox["drafts"];
 }
 
 const Context = createContext<Waiting | undefined>(undefined);
 
-/** What waits. Only below `Inboxed`. */
+/** The open suspensions. Only below `Inboxed`. */
 export function useInbox(): Waiting {
   const waiting = useContext(Context);
   if (waiting === undefined) throw new Error("there is no inbox here");
   return waiting;
 }
 
-/** Follows what waits: while the page is seen, as every stream does. */
+/** Follows the open suspensions while the page is visible. */
 export function Inboxed({ children }: { children: ReactNode }) {
   const { host } = useSession();
   const store = useMemo(() => host.toolgate.pendingStore(), [host]);

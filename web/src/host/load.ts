@@ -1,17 +1,17 @@
-// Something of the host that a page shows: asked for when the page opens, and again on demand.
+// Loads data from the host when a page opens, and again on demand.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 
 export interface Loaded<T> {
-  /** The last answer; it stays while a newer one is asked for. */
+  /** The last value. It stays while a newer one is loading. */
   value?: T;
-  /** Why there is none, or none that is newer. */
+  /** Why the last load failed. */
   error?: Error;
   loading: boolean;
   reload: () => void;
 }
 
-/** Loads again whenever `key` changes, and forgets what belonged to another key. */
+/** Loads again when `key` changes, and drops the value of the previous key. */
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ key: string; value?: T; error?: Error; loading: boolean }>({
     key,
@@ -20,7 +20,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `turn` is what asks again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `turn` starts the load again.
   useEffect(() => {
     const abort = new AbortController();
     setState((before) => (before.key === key ? { ...before, loading: true } : { key, loading: true }));

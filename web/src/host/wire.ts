@@ -1,4 +1,4 @@
-// What the host answers where only the console reads it. @toolgate/web has the rest, and /openapi.json the whole.
+// The JSON that only the console reads. @toolgate/web has the rest; /openapi.json describes everything.
 
 import type { Session as HostSession } from "@toolgate/web";
 
@@ -79,7 +79,7 @@ export interface Receipt {
   host_calls: number;
 }
 
-/** What a model sees of a call that ended. */
+/** The outcome of a call as the model sees it. */
 export interface Content {
   ok: boolean;
   result?: unknown;

@@ -1,4 +1,4 @@
-// The audit: who did what, in the order in which it was written down.
+// The audit: who did what, in the order of the log.
 
 import { useId, useState } from "react";
 import { Button } from "react-aria-components";
@@ -20,7 +20,7 @@ const FILTERS = [
   { name: "event", label: "Event", hint: "approve" },
 ];
 
-/** What every entry has a column for, or is shown as a digest. */
+/** Members that have a column, or are shown as a digest. */
 const SHOWN = [
   "position",
   "hash",
@@ -44,20 +44,20 @@ export function Audit() {
     return { items: page.entries, next: page.next ?? undefined };
   });
   return (
-    <Page title="Audit" wide lead="Oldest first. Every entry hangs in one chain of hashes." aside={<Head />}>
+    <Page title="Audit" wide lead="Oldest first. Each entry is part of one hash chain." aside={<Head />}>
       <Filters filters={FILTERS} />
       {pages.items.length > 0 && <Entries entries={pages.items} />}
       {pages.error && <Trouble error={pages.error} again={pages.again} />}
       {pages.loading && pages.items.length === 0 && <Skeleton rows={8} />}
       {!pages.loading && !pages.error && pages.items.length === 0 && !pages.hasMore && (
-        <Empty title="No entry fits" />
+        <Empty title="No matching entries" />
       )}
       <More pages={pages} />
     </Page>
   );
 }
 
-/** What to keep elsewhere, to notice a change of what was written before it. */
+/** The checkpoint: keep it elsewhere to detect a change of earlier entries. */
 function Head() {
   const { host } = useSession();
   const { value } = useLoad("audit-head", (signal) =>
@@ -89,7 +89,7 @@ function Entries({ entries }: { entries: AuditEntry[] }) {
       </thead>
       <tbody>
         {entries.map((entry, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: entries of one commit share their position, and none is ever moved.
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries of one commit share their position, and entries never move.
           <Entry key={`${entry.position} ${index}`} entry={entry} />
         ))}
       </tbody>

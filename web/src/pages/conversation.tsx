@@ -1,4 +1,4 @@
-// A conversation's timeline, from its first event to what happens now.
+// A conversation's timeline, live.
 
 import { Fragment, useState } from "react";
 import { Button, Link } from "react-aria-components";
@@ -8,7 +8,7 @@ import { Empty, Page, Skeleton, Trouble } from "../parts/page";
 import { Turn } from "../parts/turn";
 import type { Timeline } from "../timeline/timeline";
 
-/** So many turns are shown at first: the latest. */
+/** The number of latest turns that are shown first. */
 const TURNS = 20;
 
 export function Conversation({ id }: { id: string }) {
@@ -28,7 +28,7 @@ export function Conversation({ id }: { id: string }) {
       {error && <Trouble error={error} again={again} />}
       {timeline.length === 0 &&
         !error &&
-        (state === "opening" ? <Skeleton rows={4} /> : <Empty title="Nothing has happened here yet" />)}
+        (state === "opening" ? <Skeleton rows={4} /> : <Empty title="Nothing has happened yet" />)}
       <Waiting timeline={timeline} />
       {hidden > 0 && (
         <Button className="button" onPress={() => setMost(most + TURNS)}>
@@ -44,10 +44,10 @@ export function Conversation({ id }: { id: string }) {
   );
 }
 
-/** So many calls that wait are named. */
+/** The most waiting calls that are named. */
 const NAMED = 5;
 
-/** What waits for somebody, wherever in a long conversation it is. */
+/** Links to the calls that wait for an answer, anywhere in the conversation. */
 function Waiting({ timeline }: { timeline: Timeline }) {
   const waits = timeline
     .flatMap(({ calls }) => calls)
@@ -56,7 +56,7 @@ function Waiting({ timeline }: { timeline: Timeline }) {
   if (waits.length === 0) return null;
   return (
     <p className="waiting">
-      {waits.length === 1 ? "Waits for an answer: " : `${waits.length} wait for answers: `}
+      {waits.length === 1 ? "Waits for an answer: " : `${waits.length} calls wait for answers: `}
       {waits.slice(0, NAMED).map(({ tool, suspension }, index) => (
         <Fragment key={suspension}>
           {index > 0 && ", "}

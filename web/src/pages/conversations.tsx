@@ -23,7 +23,7 @@ export function Conversations() {
     return { items: page.conversations, next: page.next ?? undefined };
   });
   return (
-    <Page title="Conversations" lead="What agents asked for, call by call." aside={<OpenOne />}>
+    <Page title="Conversations" lead="The calls of each agent, in order." aside={<OpenOne />}>
       {pages.items.length > 0 && (
         <ul className="rows">
           {pages.items.map(({ conversation, owner }) => (
@@ -40,7 +40,7 @@ export function Conversations() {
       {pages.loading && pages.items.length === 0 && <Skeleton rows={5} />}
       {!pages.loading && !pages.error && pages.items.length === 0 && (
         <Empty title="No conversation yet">
-          An agent begins one with <code>POST /v1/conversations/NAME/turns</code>, or try{" "}
+          An agent starts one with <code>POST /v1/conversations/NAME/turns</code>, or try{" "}
           <code>cargo xtask demo</code>.
         </Empty>
       )}
@@ -49,7 +49,7 @@ export function Conversations() {
   );
 }
 
-/** Goes to a conversation by its name: the list can be long. */
+/** Opens a conversation by its name, because the list can be long. */
 function OpenOne() {
   const [id, setId] = useState("");
   const open = (event: FormEvent) => {

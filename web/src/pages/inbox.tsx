@@ -1,4 +1,4 @@
-// The inbox: everything that waits for a person, as it comes and goes.
+// The inbox: all open suspensions, live.
 
 import { ToggleButton, ToggleButtonGroup } from "react-aria-components";
 import { useInbox } from "../host/inbox";
@@ -37,7 +37,7 @@ export function Inbox() {
       return value ? [[name, name === "mine" ? "" : value]] : [];
     }),
   );
-  // Unfiltered, it is what the whole console follows: a stream of its own would be one more of the few that a browser has.
+  // Without a filter, the page shares the console's stream, because a browser has few connections.
   const isAll = Object.keys(filter).length === 0;
   return (
     <Page
@@ -45,7 +45,7 @@ export function Inbox() {
       aside={
         <ToggleButtonGroup
           className="choices"
-          aria-label="What is shown"
+          aria-label="Filter by kind"
           selectionMode="single"
           disallowEmptySelection
           selectedKeys={[kind]}

@@ -1,4 +1,4 @@
-// A one-time link. To open the page uses nothing up: programs that look through mail open links, too. The button does.
+// A one-time link. Opening the page does not use the link, because mail scanners also open links. The button does.
 
 import type { ToolgateError } from "@toolgate/web";
 import { useEffect, useRef, useState } from "react";
@@ -29,14 +29,14 @@ export function LinkPage({ gate }: { gate: Gate }) {
   return (
     <main className="alone">
       <img src={icon} alt="" width="48" height="48" />
-      <h1>Somebody waits for your answer</h1>
-      <p>This link opens one question, once. Whoever opens it answers in your name, so do not hand it on.</p>
+      <h1>Your answer is needed</h1>
+      <p>This link opens one question, once. Anyone who opens it answers in your name, so do not share it.</p>
       {error && (
         <p className="trouble" role="alert">
           {error.message}
         </p>
       )}
-      {/* A link that counts no more does not count at the next press either. */}
+      {/* An invalid link stays invalid, so there is no button to try again. */}
       {(error === undefined || error.isTransient) && (
         <ActButton className="button button-main" onPress={run} busy={busy} doing="Opening the question …">
           Show the question
@@ -46,7 +46,7 @@ export function LinkPage({ gate }: { gate: Gate }) {
   );
 }
 
-/** What a link opened has ended, while its page was open. `other` is who else is logged in with this browser. */
+/** Shown when a link's session ends while its page is open. `other` is the log-in of this browser, if there is one. */
 export function LinkOver({
   link,
   other,
@@ -58,27 +58,24 @@ export function LinkOver({
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = "The link is over · toolgate";
+    document.title = "This link has ended · toolgate";
     heading.current?.focus();
   }, []);
   return (
     <main className="alone">
       <img src={icon} alt="" width="48" height="48" />
       <h1 ref={heading} tabIndex={-1}>
-        The link is over
+        This link has ended
       </h1>
       <p>
-        What it opened for {shown(link.principal)} lasted an hour at most, and nothing more is read or
-        answered in that name. What was not sent is not answered. If the question still waits, ask for another
-        link.
+        Its session for {shown(link.principal)} lasts an hour at most. Answers that were not sent are lost. If
+        the question is still open, ask for another link.
       </p>
       {other ? (
         <>
-          <p>
-            In this browser {shown(other.principal)} is logged in as well, and may see more or less of it.
-          </p>
+          <p>This browser is also logged in as {shown(other.principal)}, who may see more or less of it.</p>
           <Button className="button button-main" onPress={goOn}>
-            Go on as {shown(other.principal)}
+            Continue as {shown(other.principal)}
           </Button>
         </>
       ) : (

@@ -1,4 +1,4 @@
-// The login: a token becomes a session, whose cookie no script can read.
+// The login exchanges a token for a session cookie that scripts cannot read.
 
 import { type FormEvent, useEffect, useState } from "react";
 import { FieldError, Form, Input, Label, Text, TextField } from "react-aria-components";
@@ -44,8 +44,8 @@ export function Login({ gate }: { gate: Gate }) {
           <Label>Token</Label>
           <Input className="input" spellCheck="false" placeholder="tg_…" />
           <Text slot="description">
-            Printed at the host’s first start; more are made with <code>toolgate token create</code>. The
-            browser keeps a session, and not the token.
+            The host prints a token at its first start. Create more with <code>toolgate token create</code>.
+            The browser keeps a session, not the token.
           </Text>
           <FieldError>{error}</FieldError>
         </TextField>

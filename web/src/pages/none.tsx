@@ -1,4 +1,4 @@
-// Pages that are not there, or not for this principal.
+// Pages for unknown addresses and missing roles.
 
 import { Link } from "react-aria-components";
 import type { Role } from "../host/wire";
@@ -6,10 +6,10 @@ import { Empty, Page } from "../parts/page";
 
 export function NoSuchPage() {
   return (
-    <Page title="No such page">
-      <Empty title="There is nothing at this address">
+    <Page title="Page not found">
+      <Empty title="This address has no page">
         <Link className="link" href="/">
-          To the inbox
+          Go to the inbox
         </Link>
       </Empty>
     </Page>
@@ -18,7 +18,7 @@ export function NoSuchPage() {
 
 export function NotForYou({ roles }: { roles: Role[] }) {
   return (
-    <Page title="Not for you">
+    <Page title="Not allowed">
       <Empty title={`This page needs the role ${roles.join(" or ")}`}>
         The operator gives roles with <code>toolgate token create</code>.
       </Empty>

@@ -1,4 +1,4 @@
-// Plugins: what is live, what was refused and why, and what each may do.
+// Plugins: the live ones, the rejected ones with the reasons, and the permissions of each.
 
 import { useEffect } from "react";
 import { useHostEvents } from "../host/follow";
@@ -27,17 +27,17 @@ export function Plugins() {
   return (
     <Page
       title="Plugins"
-      lead="What the host loaded, what it refused, and what each may do. Nothing here changes a grant: the operator’s configuration does."
+      lead="Loaded and rejected plugins, and the permissions of each. Grants are set in the operator’s configuration."
     >
       <Shown loaded={loaded}>
         {({ plugins, tools }) =>
           plugins.length === 0 ? (
             <Empty title="No plugin is loaded">
-              Put a component into the folder of plugins, or send it with <code>PUT /v1/plugins/NAME</code>.
+              Put a component into the plugins folder, or upload it with <code>PUT /v1/plugins/NAME</code>.
             </Empty>
           ) : (
             <ul className="cards">
-              {/* What was refused is what somebody has to do something about. */}
+              {/* Rejected plugins come first, because they need attention. */}
               {[...plugins.filter(isRefused), ...plugins.filter((plugin) => !isRefused(plugin))].map(
                 (plugin) => (
                   <PluginCard key={plugin.name} plugin={plugin} tools={tools} />

@@ -1,4 +1,4 @@
-// Policy: what the rules say of a call that nobody makes, and why.
+// Policy: evaluates the rules for a call without running it.
 
 import { RawJson } from "@toolgate/web";
 import { type FormEvent, useState } from "react";
@@ -11,9 +11,9 @@ import { shownLines } from "../text/shown";
 
 const TONES: Record<string, Tone> = { run: "good", allow: "good", ask: "waiting", deny: "bad" };
 const EFFECTS: Record<Explained["effective"], string> = {
-  run: "It runs without a question.",
-  ask: "A person is asked first.",
-  deny: "It is denied, and nobody is asked.",
+  run: "The call runs without asking.",
+  ask: "A person must approve first.",
+  deny: "The call is denied without asking.",
 };
 
 export function Policy() {
@@ -50,7 +50,7 @@ export function Policy() {
   return (
     <Page
       title="Policy"
-      lead="What the rules say of a call, and which of them decided. Nothing runs, and nothing is written down."
+      lead="Ask what the rules decide for a call, and why. Nothing runs, and nothing is recorded."
     >
       <Form className="explain" onSubmit={submit} validationBehavior="aria">
         <TextField
@@ -65,7 +65,7 @@ export function Policy() {
         <TextField className="field" value={form.caller} onChange={(caller) => setForm({ ...form, caller })}>
           <Label>Caller</Label>
           <Input className="input" spellCheck="false" />
-          <Text slot="description">Whoever asks, if it is left empty.</Text>
+          <Text slot="description">Empty: you.</Text>
         </TextField>
         <TextField
           className="field field-whole"
@@ -94,15 +94,15 @@ export function Policy() {
   );
 }
 
-/** What is wrong with a text that is to be a JSON object. */
+/** Why a text is not a JSON object; undefined if it is. */
 function notAnObject(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value)
       ? undefined
-      : "Arguments are an object: {…}";
+      : "Arguments must be an object: {…}";
   } catch (error) {
-    return `This is no JSON: ${(error as Error).message}`;
+    return `This is not JSON: ${(error as Error).message}`;
   }
 }
 
@@ -131,7 +131,7 @@ function Explanation({ of: answer }: { of: Explained }) {
       />
       {answer.steps.length > 0 && (
         <table className="audit">
-          <caption className="visually-hidden">Every rule that was looked at</caption>
+          <caption className="visually-hidden">All rules that were checked</caption>
           <thead>
             <tr>
               <th scope="col">Rule</th>

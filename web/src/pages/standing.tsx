@@ -1,4 +1,4 @@
-// Standing approvals: what somebody approved for later calls too, and the way to take it back.
+// Standing approvals: approvals that also cover later calls, and a button to revoke them.
 
 import type { StandingApproval as Standing } from "@toolgate/web";
 import { useState } from "react";
@@ -21,7 +21,7 @@ const TONES: Record<Standing["state"], Tone> = {
 
 export function StandingApprovals() {
   const { host } = useSession();
-  // What was taken back here, as the host then told it: to read every page again would move what is being read.
+  // Approvals that were revoked here, in their new state. Reloading every page would move the list.
   const [revoked, setRevoked] = useState<ReadonlyMap<string, Standing>>(new Map());
   const pages = usePages("standing", async (after: string | undefined, signal) => {
     const page = await host.get<{ standing_approvals: Standing[]; next?: string | null }>(
@@ -34,7 +34,7 @@ export function StandingApprovals() {
   return (
     <Page
       title="Standing approvals"
-      lead="Given while answering: later calls with the same arguments run without a question, for a while."
+      lead="Given with an answer: later calls with the same arguments run without asking, for a limited time."
     >
       {all.length > 0 && (
         <ul className="cards">
@@ -50,11 +50,9 @@ export function StandingApprovals() {
       {pages.error && <Trouble error={pages.error} again={pages.again} />}
       {pages.loading && all.length === 0 && <Skeleton />}
       {!pages.loading && !pages.error && all.length === 0 && !pages.hasMore && (
-        <Empty title="There is none">An approver gives one on the card of an approval.</Empty>
+        <Empty title="No standing approvals">An approver gives one on the card of an approval.</Empty>
       )}
-      {pages.hasMore && !pages.error && (
-        <p className="lead">These are not all. Active ones come first among those that are shown.</p>
-      )}
+      {pages.hasMore && !pages.error && <p className="lead">More exist. Active ones are listed first.</p>}
       <More pages={pages} />
     </Page>
   );
@@ -84,7 +82,7 @@ function StandingCard({ standing, changed }: { standing: Standing; changed: (now
           ["Used", `${standing.used} of ${standing.uses}`],
           ["Until", <When key="until" at={standing.expires_at} />],
           ["Given by", <Given key="by" standing={standing} />],
-          ["Taken back", standing.revoked_by && <Strange>{standing.revoked_by}</Strange>],
+          ["Revoked", standing.revoked_by && <Strange>{standing.revoked_by}</Strange>],
           ["Pinned", <Strange key="pin">{pinned}</Strange>],
           ["Plugin", <Strange key="plugin">{standing.plugin}</Strange>],
           ["Component", <Digest key="component" of={standing.component} label="digest of the component" />],
@@ -108,34 +106,34 @@ function Revoke({ standing, changed }: { standing: Standing; changed: (now: Stan
   const { busy, run } = useAct(async (close: () => void) => {
     try {
       const now = await host.toolgate.revokeStandingApproval(standing.id);
-      done("The approval was taken back");
+      done("The approval was revoked");
       close();
       changed(now);
     } catch (error) {
-      failed("The approval still stands", error);
+      failed("The approval was not revoked", error);
     }
   });
   return (
     <DialogTrigger>
-      <Button className="button card-act">Take back</Button>
+      <Button className="button card-act">Revoke</Button>
       <ModalOverlay className="overlay" isDismissable>
         <Modal className="modal">
           <Dialog className="dialog" role="alertdialog">
             {({ close }) => (
               <>
-                <Heading slot="title">Take back the approval of {standing.tool}?</Heading>
+                <Heading slot="title">Revoke the approval of {standing.tool}?</Heading>
                 <p>The next call asks again. Calls that already run are not stopped.</p>
                 <div className="dialog-acts">
                   <ActButton
                     className="button button-bad"
                     busy={busy}
-                    doing="Taking it back …"
+                    doing="Revoking …"
                     onPress={() => run(close)}
                   >
-                    Take back
+                    Revoke
                   </ActButton>
                   <Button slot="close" className="button" autoFocus>
-                    Keep it
+                    Keep
                   </Button>
                 </div>
               </>

@@ -1,4 +1,4 @@
-// One question by its own address: where links of webhooks and one-time links lead, and where it can be read afterwards.
+// The page of one suspension. Links of webhooks and one-time links lead here, and it stays readable after the end.
 
 import type { Suspension as Asked, Delivery } from "@toolgate/web";
 import { useEffect } from "react";
@@ -14,7 +14,7 @@ import { shownLines } from "../text/shown";
 const TITLES: Record<string, string> = {
   approval: "Approval",
   elicitation: "Question",
-  client_exec: "Work for a client",
+  client_exec: "Client call",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -37,10 +37,10 @@ export function Suspension({ id }: { id: string }) {
   );
 }
 
-/** So often a page looks whether a webhook has been told: no event says so. */
+/** Milliseconds between checks of the webhook deliveries, because no event reports them. */
 const LOOK = 3000;
 
-/** Reads it again when anything becomes of it, and while a webhook is still to be told. */
+/** Reloads the suspension when it changes, and while a webhook delivery is pending. */
 function useNews(id: string, asked: Asked | undefined, reload: () => void) {
   const { store } = useInbox();
   useEffect(
@@ -62,7 +62,7 @@ function useNews(id: string, asked: Asked | undefined, reload: () => void) {
 function Card({ asked }: { asked: Asked }) {
   const { host, session } = useSession();
   const { store } = useInbox();
-  // A one-time link's session gets no stream of what waits: the card then looks by itself.
+  // The host refuses the stream for a one-time link's session, so the card polls.
   const news = session.only == null ? { store } : {};
   const rights = {
     ...news,
@@ -74,16 +74,16 @@ function Card({ asked }: { asked: Asked }) {
   if (asked.kind === "elicitation") return <toolgate-elicitation {...rights} />;
   return (
     <p className="card">
-      A client that is attached to the conversation carries this out. <Badge>{asked.state}</Badge>
+      An attached client carries this out. <Badge>{asked.state}</Badge>
     </p>
   );
 }
 
-/** What the card does not say: how it ended, where it belongs, and whom was told. */
+/** The parts that the card does not show: the end, the conversation, and the deliveries. */
 function Around({ asked }: { asked: Asked }) {
   const { closed, deliveries } = asked;
   return (
-    <section className="card" aria-label="About the question">
+    <section className="card" aria-label="Details">
       <Facts
         rows={[
           ["Conversation", <ConversationLink key="conversation" id={asked.conversation} />],
@@ -112,7 +112,7 @@ function Around({ asked }: { asked: Asked }) {
 
 const TONES: Record<Delivery["state"], Tone> = { pending: "waiting", delivered: "good", failed: "bad" };
 
-/** Which webhooks were told what, or are still to be told. */
+/** The webhook deliveries. */
 function Notifications({ deliveries }: { deliveries: Delivery[] }) {
   return (
     <div>

@@ -1,11 +1,11 @@
-// A button for what takes a while at the host and is not to be done twice.
+// A button for a request that takes a while and must not be sent twice.
 
 import { type ReactNode, useCallback, useRef, useState } from "react";
 import { Button, type ButtonProps } from "react-aria-components";
 
 /**
- * Does one thing at a time: what is asked for while another runs is not done. The state of a button is not enough, because a
- * form is also sent with the Enter key, even while it has no button that could send it.
+ * Runs one action at a time, and ignores further requests until it ends. A disabled button is not enough, because the Enter key
+ * submits a form even without a button.
  */
 export function useAct<A extends unknown[]>(act: (...given: A) => Promise<void>) {
   const [busy, setBusy] = useState(false);
@@ -26,7 +26,7 @@ export function useAct<A extends unknown[]>(act: (...given: A) => Promise<void>)
 
 interface ActButtonProps extends Omit<ButtonProps, "children" | "isPending"> {
   busy: boolean;
-  /** What it says meanwhile, also to screen readers. */
+  /** The label during the action, also for screen readers. */
   doing: string;
   children: ReactNode;
 }
@@ -38,7 +38,7 @@ export function ActButton({ busy, doing, children, ...button }: ActButtonProps) 
       <Button {...button} isPending={busy} onFocusChange={setFocused}>
         {busy ? doing : children}
       </Button>
-      {/* React Aria reads out a button that has the focus when it begins to wait. Who pressed Enter in a field hears it here. */}
+      {/* React Aria announces the wait only if the button has the focus. This also announces it after Enter in a field. */}
       <span className="visually-hidden" role="status">
         {busy && !focused ? doing : ""}
       </span>

@@ -1,4 +1,4 @@
-// Small things that are shown in many places.
+// Small components of many pages.
 
 import { type ReactNode, useState } from "react";
 import { Button, Link } from "react-aria-components";
@@ -6,7 +6,7 @@ import { failed } from "../shell/notices";
 import { shown } from "../text/shown";
 import { moment, shortMoment } from "../text/words";
 
-/** Text of a stranger on one line: escaped, and turned around by nothing beside it. */
+/** Untrusted text on one line: escaped, and isolated from the direction of the text beside it. */
 export function Strange({ children }: { children: string }) {
   return <bdi>{shown(children)}</bdi>;
 }
@@ -17,7 +17,7 @@ export function Badge({ tone = "plain", children }: { tone?: Tone; children: Rea
   return <span className={`badge badge-${tone}`}>{children}</span>;
 }
 
-/** A moment; the whole of it is in the tooltip and in the markup. */
+/** A time. The tooltip and the markup have it in full. */
 export function When({ at }: { at: string }) {
   return (
     <time dateTime={at} title={moment(at)}>
@@ -26,7 +26,7 @@ export function When({ at }: { at: string }) {
   );
 }
 
-/** A digest: its beginning, and all of it at one press. */
+/** A digest: its beginning, and all of it after a press. */
 export function Digest({ of, label }: { of: string; label: string }) {
   const [copied, setCopied] = useState(false);
   const [open, setOpen] = useState(false);
@@ -36,7 +36,7 @@ export function Digest({ of, label }: { of: string; label: string }) {
       await navigator.clipboard.writeText(of);
       setCopied(true);
     } catch (error) {
-      failed("It was not copied", error);
+      failed("Could not copy", error);
     }
   };
   return (
@@ -60,7 +60,7 @@ export function ConversationLink({ id }: { id: string }) {
   );
 }
 
-/** Rows of a name and what belongs to it. */
+/** Rows of a name and a value. */
 export function Facts({ rows }: { rows: [name: string, value: ReactNode][] }) {
   return (
     <dl className="facts">

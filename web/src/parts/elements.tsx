@@ -1,4 +1,4 @@
-// The elements of @toolgate/web in React. They are the only cards there are: here, and on other people's pages.
+// The elements of @toolgate/web in React. The console and other pages use the same cards.
 
 import type { PendingStore, Toolgate } from "@toolgate/web";
 import "@toolgate/web/elements";

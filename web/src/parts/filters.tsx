@@ -1,4 +1,4 @@
-// Filters of a list. They stand in the address, so that a filtered list can be kept and sent.
+// Filters of a list. They are part of the address, so that a filtered list can be bookmarked and shared.
 
 import { type FormEvent, useEffect, useState } from "react";
 import { Button, Input, Label, TextField } from "react-aria-components";

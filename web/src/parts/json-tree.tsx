@@ -1,4 +1,4 @@
-// JSON as a tree that opens and closes. Everything in it is text: keys and values are a stranger's.
+// JSON as a tree that folds. Keys and values are untrusted, and are only shown as text.
 
 import { useState } from "react";
 import { Button } from "react-aria-components";
@@ -6,14 +6,14 @@ import { ExactNumber } from "../text/json";
 import { shown, shownLines } from "../text/shown";
 import { counted } from "../text/words";
 
-/** So many members are shown at once; the others at a press. */
+/** Members that are shown at first, and that each press adds. */
 const PAGE = 100;
-/** Members of the first levels are open, where there are few. */
+/** Small objects of the first levels are open at first. */
 const OPEN = { depth: 2, members: 20 };
 
 export function JsonTree({ value, label }: { value: unknown; label: string }) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for what can be filled in.
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields.
     <div className="json" role="group" aria-label={label}>
       <Value value={value} depth={0} />
     </div>

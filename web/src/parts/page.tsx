@@ -1,4 +1,4 @@
-// What every page has: a title that the browser shows and the focus moves to, and a place for what is not there.
+// The parts of every page: a title that gets the focus, and the empty, loading and error states.
 
 import { type ReactNode, useEffect, useRef } from "react";
 import { Button } from "react-aria-components";
@@ -6,7 +6,7 @@ import type { Loaded } from "../host/load";
 
 interface PageProps {
   title: string;
-  /** What stands beside the title. */
+  /** Shown beside the title. */
   aside?: ReactNode;
   /** One sentence below the title. */
   lead?: ReactNode;
@@ -14,7 +14,7 @@ interface PageProps {
   children: ReactNode;
 }
 
-// The first page is not stepped into: a browser begins at the top by itself.
+// The first page does not move the focus, because a browser starts at the top.
 let moved = false;
 
 export function Page({ title, aside, lead, wide, children }: PageProps) {
@@ -41,7 +41,7 @@ export function Page({ title, aside, lead, wide, children }: PageProps) {
   );
 }
 
-/** A list that holds nothing, and what that means. */
+/** An empty list, with an explanation. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">
@@ -51,7 +51,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** The outline of what is on its way. */
+/** The placeholder of a list that is loading. */
 export function Skeleton({ rows = 3 }: { rows?: number }) {
   return (
     <div className="skeleton" role="status">
@@ -64,7 +64,7 @@ export function Skeleton({ rows = 3 }: { rows?: number }) {
   );
 }
 
-/** Why there is nothing to show, and a way to try again. */
+/** An error, and a button to try again. */
 export function Trouble({ error, again }: { error: Error; again: () => void }) {
   return (
     <div className="trouble" role="alert">
@@ -76,7 +76,7 @@ export function Trouble({ error, again }: { error: Error; again: () => void }) {
   );
 }
 
-/** Shows what was loaded; what waits and what went wrong look alike everywhere. */
+/** Shows the loaded value, or the loading or error state. */
 export function Shown<T>({
   loaded,
   rows,

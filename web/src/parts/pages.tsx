@@ -1,4 +1,4 @@
-// Lists that come in pages: what was read so far, and a button for what follows.
+// Lists that are loaded page by page.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button } from "react-aria-components";
@@ -14,10 +14,10 @@ export interface Pages<T> {
 
 type Ask<T, C> = (after: C | undefined, signal: AbortSignal) => Promise<{ items: T[]; next: C | undefined }>;
 
-/** How many empty pages are followed by themselves: with a filter, the host gives pages of which nothing fits. */
+/** The most empty pages that are skipped automatically. With a filter, the host may return empty pages. */
 const EMPTY_PAGES = 20;
 
-/** Reads the first page of `key`, and the others on demand. */
+/** Loads the first page of `key`, and the others on demand. */
 export function usePages<T, C>(key: string, ask: Ask<T, C>): Pages<T> {
   const [state, setState] = useState<{ items: T[]; next?: C | undefined; error?: Error; loading: boolean }>({
     items: [],

@@ -1,4 +1,4 @@
-// A turn of a conversation: the calls that one answer of a model asked for.
+// A turn of a conversation: the calls of one model response.
 
 import { shownChanges } from "@toolgate/web";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
@@ -47,7 +47,7 @@ export function Turn({ turn }: { turn: TimelineTurn }) {
   );
 }
 
-/** What a call looks like from afar: a word and a tone. */
+/** The state of a call as a word and a tone. */
 export function standing(call: TimelineCall): { word: string; tone: Tone } {
   switch (call.state) {
     case "awaiting":
@@ -93,14 +93,17 @@ function Call({ call }: { call: TimelineCall }) {
         </p>
       )}
       {call.waits.map((wait) => (
-        <Waited key={wait.suspension} wait={wait} asked={call.submitted ?? call.arguments} />
+        <Waited key={wait.suspension} wait={wait} />
       ))}
       <Result call={call} />
-      <Fold title={call.submitted === undefined ? "Arguments" : "Arguments, as an approver changed them"}>
-        <JsonTree value={call.arguments} label="Arguments" />
+      <Fold title={call.submitted === undefined ? "Arguments" : "Approved arguments, and as submitted"}>
+        <JsonTree
+          value={call.arguments}
+          label={call.submitted === undefined ? "Arguments" : "Approved arguments"}
+        />
         {call.submitted !== undefined && (
           <>
-            <h4>As submitted</h4>
+            <h4>Arguments as submitted</h4>
             <JsonTree value={call.submitted} label="Arguments as submitted" />
           </>
         )}
@@ -141,12 +144,11 @@ function Progress({ call }: { call: TimelineCall }) {
 const KINDS: Record<string, string> = {
   approval: "Approval",
   elicitation: "Question",
-  client_exec: "Work for a client",
+  client_exec: "Client call",
 };
 
-/** `asked` are the arguments as they were submitted. */
-function Waited({ wait, asked }: { wait: Wait; asked: unknown }) {
-  const { end } = wait;
+function Waited({ wait }: { wait: Wait }) {
+  const { asked, end } = wait;
   return (
     <div className={end ? "wait" : "wait wait-open"}>
       <p className="call-line">
@@ -169,7 +171,7 @@ function Waited({ wait, asked }: { wait: Wait; asked: unknown }) {
       )}
       <ul className="steps">
         {wait.steps.map((step, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever added at the end.
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only added at the end.
           <li key={index}>
             <StepLine step={step} />
             <Edit of={step} asked={asked} />
@@ -213,7 +215,7 @@ function StepLine({ step }: { step: Step }) {
       {step.what === "delegated" && (
         <>
           <Strange>{step.by}</Strange>
-          {through(step.via)} handed the say to {to}
+          {through(step.via)} delegated to {to}
         </>
       )}
       {step.what === "escalated" && <>Nobody answered in time; {to ?? "others"} may answer as well</>}{" "}
@@ -223,14 +225,14 @@ function StepLine({ step }: { step: Step }) {
   );
 }
 
-/** How somebody came who did not log in. */
+/** Says that a one-time link was used instead of a log-in. */
 function through(via: string | undefined): string {
   return via === undefined ? "" : ` (by a ${shown(via)})`;
 }
 
 const SIGNS = { same: " ", removed: "−", added: "+" };
 
-/** What an approver made of the arguments. */
+/** The changes of an approver's edit. */
 function Edit({ of, asked }: { of: { by: string; arguments?: unknown }; asked: unknown }) {
   if (of.arguments === undefined) return null;
   return (
@@ -262,7 +264,8 @@ function Result({ call }: { call: TimelineCall }) {
     <div className="result">
       {call.trusted === false && (
         <p className="call-line">
-          <Badge tone="waiting">not vouched for</Badge> The host did not make this result itself.
+          <Badge tone="waiting">not trusted</Badge> A client or a provider reported it. The host did not
+          produce it.
         </p>
       )}
       {ok ? (

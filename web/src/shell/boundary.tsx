@@ -1,10 +1,10 @@
-// A mistake of ours costs one page and not the console.
+// A bug in one page does not take down the console.
 
 import { Component, type ErrorInfo, type ReactNode } from "react";
 import { Button } from "react-aria-components";
 
 interface Props {
-  /** Where the reader is; going elsewhere tries again. */
+  /** The current path. A new path tries again. */
   place: string;
   children: ReactNode;
 }
@@ -28,13 +28,13 @@ export class Boundary extends Component<Props, { error?: Error; place: string }>
     if (this.state.error === undefined) return this.props.children;
     return (
       <div className="page" role="alert">
-        <h1 tabIndex={-1}>This page broke</h1>
+        <h1 tabIndex={-1}>This page failed</h1>
         <p>
-          It is a mistake of the console, and nothing was sent because of it. What waits is still at the host.
+          This is a bug in the console. It sent nothing to the host, and pending questions are still there.
         </p>
         <pre className="code">{this.state.error.message}</pre>
         <Button className="button" onPress={() => location.reload()}>
-          Load it again
+          Reload
         </Button>
       </div>
     );

@@ -1,4 +1,4 @@
-// The frame around every page: the way to the other pages, who is logged in, the theme, and the keys.
+// The frame of every page: navigation, session menu, theme and keyboard shortcuts.
 
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import {
@@ -33,7 +33,7 @@ export function Frame({ children }: { children: ReactNode }) {
   return (
     <div className="frame">
       <a className="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <header className="bar">
         <Link className="brand" href="/">
@@ -61,8 +61,8 @@ function Places({ places, path }: { places: Place[]; path: string }) {
   const { open } = useInbox();
   const list = useRef<HTMLUListElement>(null);
   const hasCount = open > 0;
-  // On a phone there may be more pages than fit, and the count takes place as well.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another path has another place, and the count moves it.
+  // On a phone the navigation may not fit, and the count takes space too.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the position depends on the path and the count.
   useEffect(() => {
     const here = list.current?.querySelector("[aria-current]");
     here?.scrollIntoView?.({ block: "nearest", inline: "center", behavior: "instant" });
@@ -96,7 +96,7 @@ function Places({ places, path }: { places: Place[]; path: string }) {
 }
 
 const THEMES: [Theme, string][] = [
-  ["system", "As the system says"],
+  ["system", "Same as the system"],
   ["light", "Light"],
   ["dark", "Dark"],
 ];
@@ -149,7 +149,7 @@ function Me() {
   );
 }
 
-/** `?` shows the keys; `g` and a letter lead to a page. Not while somebody writes. */
+/** `?` shows the keys; `g` and a letter open a page. Ignored in text fields. */
 function useKeys(places: Place[], showHelp: () => void) {
   const latest = useRef(places);
   latest.current = places;
@@ -163,7 +163,7 @@ function useKeys(places: Place[], showHelp: () => void) {
         going = false;
         if (place) {
           event.preventDefault();
-          // Elements of the page that listen to letters are not to take this one.
+          // Other listeners of the page must not handle this key.
           event.stopPropagation();
           navigate(place.path);
         }

@@ -1,4 +1,4 @@
-// What can be done with the keyboard alone.
+// The keyboard shortcuts.
 
 import { Button, Dialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import type { Place } from "../routes";

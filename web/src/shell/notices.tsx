@@ -1,5 +1,4 @@
-// Short messages at the edge of the page: what was done, and what went wrong. They are read out by screen readers and can
-// be reached with F6.
+// Short messages at the edge of the page. Screen readers announce them, and F6 moves to them.
 
 import {
   Button,
@@ -18,12 +17,12 @@ interface Notice {
 
 const queue = new ToastQueue<Notice>({ maxVisibleToasts: 3 });
 
-/** Says that something was done. */
+/** Reports a success. */
 export function done(title: string): void {
   queue.add({ tone: "good", title }, { timeout: 6000 });
 }
 
-/** Says that something was not done, until it is put away. */
+/** Reports a failure until it is dismissed. */
 export function failed(title: string, error: unknown): void {
   queue.add({ tone: "bad", title, detail: error instanceof Error ? error.message : String(error) });
 }
@@ -37,7 +36,7 @@ export function Notices() {
             <Text slot="title">{toast.content.title}</Text>
             {toast.content.detail && <Text slot="description">{toast.content.detail}</Text>}
           </ToastContent>
-          <Button slot="close" aria-label="Put away">
+          <Button slot="close" aria-label="Dismiss">
             <span aria-hidden="true">×</span>
           </Button>
         </Toast>

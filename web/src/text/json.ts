@@ -2,17 +2,17 @@
 
 import { RawJson } from "@toolgate/web";
 
-/** A number that would read differently after a way through a JavaScript number: `12345678901234567890`, `1.10`. */
+/** A number that JavaScript would write differently: `12345678901234567890`, `1.10`. */
 export class ExactNumber extends RawJson {
   override toString(): string {
     return this.text;
   }
 }
 
-/** Strings, so that what looks like a number in them is left alone, and numbers. */
+/** Matches strings, so that digits in them are left alone, and numbers. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
-/** The member that stands for an exact number on its way through the parser. Nobody can know it beforehand. */
+/** The member that represents an exact number during parsing. It is random, so that no input can contain it. */
 const MARK = crypto.randomUUID();
 
 /** Reads JSON; numbers that JavaScript would change become `ExactNumber`. Throws `SyntaxError`. */

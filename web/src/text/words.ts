@@ -1,15 +1,15 @@
-// How times, spans, sizes and counts are told.
+// Formats times, durations, sizes and counts.
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** A moment in full, in the reader's own time. */
+/** A full time in the reader's time zone. */
 export function moment(at: string): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? at : MOMENT.format(date);
 }
 
-/** A moment, without the date where it is today. */
+/** A time, without the date if it is today. */
 export function shortMoment(at: string, now = new Date()): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;

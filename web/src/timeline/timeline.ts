@@ -1,15 +1,17 @@
-// A conversation as its events tell it: a pure function from what is known and one more event to what is known then.
+// The state of a conversation as a pure function of its events.
 
 import type { FeedEvent } from "@toolgate/web";
 import type { Content, Executor, Receipt } from "../host/wire";
 
-/** What a call waited for, or waits for, and what people did about it. */
+/** A suspension of a call, and the actions of people on it. */
 export interface Wait {
   suspension: string;
   kind: string;
   prompt?: string;
   reason?: string;
   risk?: string;
+  /** The arguments at the moment of asking. */
+  asked: unknown;
   openedAt: string;
   expiresAt: string;
   steps: Step[];
@@ -20,13 +22,13 @@ export interface Wait {
     via?: string;
     at?: string;
     comment?: string;
-    /** What was approved, where it is not what was asked. */
+    /** The approved arguments, if they were edited. */
     arguments?: unknown;
     data?: unknown;
   };
 }
 
-/** Something that people, or the clock, did to an open question. */
+/** An action on an open suspension, by a person or by a timer. */
 export interface Step {
   what: "voted" | "delegated" | "escalated";
   by: string;
@@ -35,7 +37,7 @@ export interface Step {
   to?: string;
   at?: string;
   comment?: string;
-  /** What was approved, where it is not what was asked. */
+  /** The approved arguments, if they were edited. */
   arguments?: unknown;
 }
 
@@ -45,7 +47,7 @@ export interface TimelineCall {
   id: string;
   tool: string;
   arguments: unknown;
-  /** The arguments as they were submitted, where an approver changed them. */
+  /** The submitted arguments, if an approver changed them. */
   submitted?: unknown;
   executor?: Executor;
   gated: boolean;
@@ -56,7 +58,7 @@ export interface TimelineCall {
   progress?: { message: string; fraction?: number };
   log: { level: string; message: string }[];
   waits: Wait[];
-  /** The standing approval that was used in place of a question. */
+  /** The standing approval that approved the call. */
   standing?: string;
   outcome?: string;
   trusted?: boolean;
@@ -78,10 +80,10 @@ export interface TimelineTurn {
 
 export type Timeline = readonly TimelineTurn[];
 
-/** Lines of a guest's log that are kept of a call; what it wrote before is in the host's own log. */
+/** The log lines that are kept for each call. The host's log has the rest. */
 const LOG_LINES = 200;
 
-/** What is known after one more event. Events of turns that began before the stream did are passed over. */
+/** The timeline after one more event. Events of turns that began before the stream are ignored. */
 export function told(timeline: Timeline, event: FeedEvent): Timeline {
   const id = text(event.turn);
   if (event.event === "turn.started") return started(timeline, id, event);
@@ -162,7 +164,7 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
 
 function progress(event: FeedEvent): NonNullable<TimelineCall["progress"]> {
   const message = text(event.message);
-  // `1.0` is an exact number, and no JavaScript number yet.
+  // `1.0` is parsed as an `ExactNumber`.
   return event.fraction == null ? { message } : { message, fraction: Number(event.fraction) };
 }
 
@@ -172,6 +174,7 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
   const wait: Wait = {
     suspension,
     kind: text(event.kind),
+    asked: call.arguments,
     openedAt: text(event.created_at),
     expiresAt: text(event.expires_at),
     steps: [],
@@ -228,7 +231,7 @@ function settled(call: TimelineCall, event: FeedEvent): TimelineCall {
     state: "settled",
     ...optional(event, "outcome", "trusted", "content", "receipt"),
   };
-  // What still was open ended with its call; hosts that say so by an event have said it before.
+  // An open suspension ends with its call. Newer hosts have already sent an event for it.
   after.waits = after.waits.map((wait) =>
     wait.end ? wait : { ...wait, end: { state: "withdrawn", by: "system" } },
   );
@@ -241,7 +244,7 @@ function onWait(call: TimelineCall, event: FeedEvent, change: (wait: Wait) => Wa
   return waits === call.waits ? call : { ...call, waits: [...waits] };
 }
 
-/** The list with the one item changed, or the same list where there is none. */
+/** The list with one item replaced, or the same list without a match. */
 function replaced<T>(list: readonly T[], which: (item: T) => boolean, change: (item: T) => T): readonly T[] {
   const index = list.findLastIndex(which);
   const item = list[index];

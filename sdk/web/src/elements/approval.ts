@@ -1,20 +1,21 @@
 /**
- * `<toolgate-approval>`: a yes or no before a call runs. It shows what will run in full, and what an edit changes; it takes one
- * answer and is over the moment that anybody's answer stands.
+ * `<toolgate-approval>`: an approval before a call runs. The card shows the complete arguments and the changes of an edit. It takes
+ * one answer, and closes as soon as anyone's answer is accepted.
  */
 import { RawJson } from "../json-text.js";
 import type { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import type { Answer, Suspension } from "../wire.js";
+import { ArgumentsView, approvedEdit } from "./arguments.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
 import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
-import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
+import { context, expiry, header, prompt, promptBy, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
 
-/** Elements in which letters are written rather than pressed. */
+/** Elements that take text, so that letter keys are no shortcuts in them. */
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
 export class ToolgateApproval extends Card {
@@ -23,16 +24,17 @@ export class ToolgateApproval extends Card {
   #edit = make("button", { part: "edit", attributes: { type: "button" } });
   #comment = new CommentField();
   #people = new People((binding) => void this.approveEditOf(binding));
+  #arguments = new ArgumentsView();
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
   #delegate = make("details", { part: "delegate" });
   #to = make("input", {
     attributes: { type: "text", id: freshId(), autocomplete: "off", spellcheck: "false" },
   });
-  #hand = make("button", { part: "hand", attributes: { type: "button" } }, "Hand on");
+  #hand = make("button", { part: "hand", attributes: { type: "button" } }, "Delegate");
   #editor: ArgumentsEditor | undefined;
   #standing: StandingControls | undefined;
-  /** Whether the key that approves was pressed once where it takes two. */
+  /** Whether the approve key was pressed once, where it must be pressed twice. */
   #armed = false;
 
   constructor() {
@@ -44,7 +46,7 @@ export class ToolgateApproval extends Card {
     this.#hand.addEventListener("click", () => void this.delegate(this.#to.value));
     fill(
       this.#delegate,
-      make("summary", {}, "Let somebody else decide"),
+      make("summary", {}, "Delegate this decision"),
       make(
         "div",
         { class: "row" },
@@ -61,42 +63,42 @@ export class ToolgateApproval extends Card {
     this.addEventListener("focusout", () => this.#arm(false));
   }
 
-  /** Whether somebody is about to change the arguments. */
+  /** Whether the arguments are being edited. */
   get isEditing(): boolean {
     return this.#editor?.isOpen === true;
   }
 
-  /** Whether later calls are to be approved together with this one. */
+  /** Whether the approval also covers later calls. */
   get isStanding(): boolean {
     return this.#standing?.isWanted === true;
   }
 
-  /** What somebody says beside their answer, as a member of it. */
+  /** The comment, as a member of the answer. */
   get comment(): { comment?: string } {
     return this.#comment.said;
   }
 
-  /** Whether to approve what was asked is nothing new, or takes this principal's approval of an edit back. */
+  /** Whether approving the submitted arguments would repeat this principal's vote, or replace their vote for an edit. */
   get hasVoted(): boolean {
     const { you } = this.suspension ?? {};
     return you?.voted === true && (!you.counts_again || this.#hasVotedOtherwise);
   }
 
-  /** Approves, with the edited arguments and the standing approval if there are any. Says whether that was taken. */
+  /** Approves, with the edit and the standing approval if there are any. Returns whether the host accepted it. */
   async approve(): Promise<boolean> {
     if (this.refuses()) return false;
     const answer: Answer = { decision: "approve", ...this.#comment.said };
     if (this.#editor?.isOpen) {
       const edited = this.#editor.read();
       if (edited === undefined) {
-        say(this.problem, "The edited arguments are not JSON. Mend them, or leave editing.");
+        say(this.problem, "The edited arguments are not valid JSON. Correct them, or stop editing.");
         return false;
       }
       if (edited.isChanged) answer.arguments = edited.value;
     }
     const standing = this.#standing?.read();
     if (standing === "invalid") {
-      say(this.problem, "The bounds of the standing approval are wrong.");
+      say(this.problem, "The limits of the standing approval are not valid.");
       return false;
     }
     if (standing !== undefined) answer.standing = standing;
@@ -105,14 +107,14 @@ export class ToolgateApproval extends Card {
     return isTaken;
   }
 
-  /** Approves exactly what another approver made of the arguments: the edit whose vote has this binding. */
+  /** Approves another approver's edit: the one whose vote has this binding. */
   async approveEditOf(binding: string): Promise<boolean> {
     const text = this.#people.textOf(binding);
     const { you, editable } = this.suspension ?? {};
     if (text === undefined || editable === "none") return false;
     if (you?.binding === binding && !you.counts_again) return false;
     if (this.isStanding) {
-      this.complain("With an edit, later calls are not approved as well: take that tick away first.");
+      this.complain("An approval of an edit cannot also approve later calls. Clear that checkbox first.");
       return false;
     }
     return this.send({ decision: "approve", ...this.#comment.said, arguments: new RawJson(text) });
@@ -142,13 +144,13 @@ export class ToolgateApproval extends Card {
         element,
         reason(suspension),
         prompt(suspension),
-        argumentsOf(suspension),
+        this.#arguments.element,
         this.#editor?.element,
         context(suspension),
         make(
           "p",
           { part: "digest", class: "digest exact" },
-          `Digest of the call: ${line(suspension.digest)}`,
+          `Digest of the call as submitted: ${line(suspension.digest)}`,
         ),
         this.#people.element,
         this.#expiry,
@@ -164,7 +166,9 @@ export class ToolgateApproval extends Card {
 
   protected update(suspension: Suspension): void {
     const { you } = suspension;
-    // What was below has moved: a press that was meant for one button is not to reach another.
+    this.#arguments.show(suspension, this.closed);
+    this.#caption(suspension);
+    // The buttons have moved, and a press must not reach the wrong one.
     if (this.#people.show(suspension)) this.guard();
     const over = !this.isOpen;
     const blocked = !this.isReady;
@@ -179,14 +183,14 @@ export class ToolgateApproval extends Card {
     this.#expiry.hidden = this.closed !== undefined;
     if (over) this.#editor?.close();
     this.#standing?.edit(this.isEditing);
-    fill(this.#edit, this.isEditing ? "Leave editing" : "Edit arguments");
+    fill(this.#edit, this.isEditing ? "Stop editing" : "Edit arguments");
     if (!this.#armed) this.#arm(false);
     if (this.closed !== undefined) return;
     if (you?.may_answer === false) say(this.status, line(you.why_not ?? "You may not answer this."));
     else if (you?.voted === true) {
       const what = this.#hasVotedOtherwise ? " with edited arguments" : "";
       const more = you.counts_again
-        ? "By now you are asked for more: approve once more."
+        ? "Your approval would now count for more: approve again."
         : "More approvals are needed.";
       say(this.status, `You have approved${what}. ${more}`);
     }
@@ -200,17 +204,17 @@ export class ToolgateApproval extends Card {
     return this.#editor?.isOpen ? this.#editor.place(error) : error.detail;
   }
 
-  /** Hands one's say to somebody who has none yet. Says whether that was taken. */
+  /** Delegates the decision to a principal who may not decide yet. Returns whether the host accepted it. */
   async delegate(to: string): Promise<boolean> {
     const name = to.trim();
     if (this.refuses()) return false;
     if (name === "") {
-      say(this.problem, "Say who is to decide instead of you.");
+      say(this.problem, "Enter the principal who decides instead of you.");
       return false;
     }
     return this.ask(
       (toolgate, { suspension }) => toolgate.delegate(suspension, name, this.#comment.said.comment),
-      () => say(this.status, `Your say is now ${line(name)}’s.`),
+      () => say(this.status, `You delegated this decision to ${line(name)}.`),
     );
   }
 
@@ -222,12 +226,19 @@ export class ToolgateApproval extends Card {
     this.#showEdit();
   }
 
-  /** Brings the rest of the card in line with the editor. */
+  /** Says that the prompt is about the submitted arguments, where an edit was approved. */
+  #caption(suspension: Suspension): void {
+    const about = approvedEdit(suspension) === undefined ? "" : ", about the arguments as submitted";
+    const caption = this.root.querySelector<HTMLElement>("figcaption");
+    if (caption !== null) say(caption, promptBy(suspension) + about);
+  }
+
+  /** Updates the card to match the editor. */
   #showEdit(): void {
     if (this.suspension !== undefined) this.update(this.suspension);
   }
 
-  /** Whether this principal has approved an edit, and can approve what was asked instead. */
+  /** Whether this principal has approved an edit, and can still approve the submitted arguments instead. */
   get #hasVotedOtherwise(): boolean {
     const { you, digest } = this.suspension ?? {};
     return you?.binding != null && you.binding !== digest;
@@ -235,10 +246,10 @@ export class ToolgateApproval extends Card {
 
   #arm(armed: boolean): void {
     this.#armed = armed;
-    const plain = this.#hasVotedOtherwise ? "Approve as asked instead" : "Approve";
+    const plain = this.#hasVotedOtherwise ? "Approve as submitted instead" : "Approve";
     fill(
       this.#approve,
-      armed ? "Press once more to approve" : this.isEditing ? "Approve as edited" : plain,
+      armed ? "Press again to approve" : this.isEditing ? "Approve as edited" : plain,
       make("kbd", { attributes: { "aria-hidden": "true" } }, "a"),
     );
   }
@@ -252,7 +263,7 @@ export class ToolgateApproval extends Card {
       event.stopPropagation();
       return;
     }
-    // A key that is held down is one decision and not one for each card that it reaches.
+    // A held key answers one card, not each card that gets the focus.
     if (writes || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
       return;
     if (!["a", "d", "e"].includes(event.key) || (event.key === "e" && this.isEditing)) return;
@@ -263,13 +274,13 @@ export class ToolgateApproval extends Card {
     else this.#toggleEditor();
   }
 
-  /** Where what could go wrong is much, a single key is not enough. */
+  /** A call of high risk takes two presses of the key. */
   #approveByKey(): void {
     const { risk } = this.suspension ?? {};
     const isGrave = risk === "high" || risk === "critical";
     if (isGrave && !this.#armed) {
       this.#arm(true);
-      say(this.status, `This is a call of ${risk} risk: press a once more to approve it.`);
+      say(this.status, `This call has ${risk} risk. Press a again to approve it.`);
     } else {
       this.#arm(false);
       void this.approve();

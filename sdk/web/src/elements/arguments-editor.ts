@@ -1,4 +1,4 @@
-/** Editing the arguments of a call, as a whole or some of its members, always as JSON, and what the edit changes. */
+/** Edits the arguments of a call as JSON, as a whole or by member, and shows the changes. */
 import { type Member, members, object, pretty, RawJson } from "../json-text.js";
 import { parts } from "../pointer.js";
 import type { ToolgateError } from "../problem.js";
@@ -7,7 +7,7 @@ import type { Suspension } from "../wire.js";
 import { changes } from "./changes.js";
 import { fill, freshId, make, say } from "./dom.js";
 
-/** One text to edit: a member, or all of the arguments where `name` is undefined. */
+/** One text to edit: a member, or all arguments if `name` is undefined. */
 interface Field {
   name: string | undefined;
   before: string;
@@ -15,7 +15,7 @@ interface Field {
   problem: HTMLElement;
 }
 
-/** What was made of the arguments. */
+/** The edited arguments. */
 export interface Edited {
   isChanged: boolean;
   value: RawJson;
@@ -46,7 +46,7 @@ export class ArgumentsEditor {
         make(
           "label",
           { class: "label", attributes: { for: input.id } },
-          name === undefined ? "Arguments, as JSON" : `${line(name)}, as JSON; empty: absent`,
+          name === undefined ? "Arguments, as JSON" : `${line(name)}, as JSON (empty: left out)`,
         ),
         input,
         problem,
@@ -59,7 +59,7 @@ export class ArgumentsEditor {
     return !this.element.hidden;
   }
 
-  /** Begins anew from what was submitted. */
+  /** Starts from the submitted arguments. */
   open(): void {
     for (const field of this.#fields) {
       field.input.value = field.before;
@@ -74,14 +74,14 @@ export class ArgumentsEditor {
     this.element.hidden = true;
   }
 
-  /** The arguments as edited, or nothing where a text is no JSON: then its field says so. */
+  /** The edited arguments. Undefined if a text is not JSON: then its field shows an error. */
   read(): Edited | undefined {
     const text = this.#text();
     if (text === undefined) return undefined;
     return { isChanged: pretty(text) !== this.#before, value: new RawJson(text) };
   }
 
-  /** Puts the host's findings at their fields; returns what has none. */
+  /** Shows the host's errors at their fields. Returns the errors without a field. */
   place(error: ToolgateError): string {
     const rest: string[] = [];
     for (const { pointer, message } of error.errors) {
@@ -96,7 +96,7 @@ export class ArgumentsEditor {
       field.input.focus();
     }
     if (error.errors.length === 0) return error.detail;
-    return rest.length === 0 ? "The edited arguments do not fit; see the fields." : rest.join("; ");
+    return rest.length === 0 ? "The edited arguments are not valid. See the fields." : rest.join("; ");
   }
 
   #field(name: string | undefined, before: string): Field {
@@ -117,7 +117,7 @@ export class ArgumentsEditor {
     return { name, before, input, problem };
   }
 
-  /** The JSON text of all arguments, or nothing where a field holds no JSON. */
+  /** The JSON text of all arguments. Undefined if a field is not JSON. */
   #text(): string | undefined {
     let isJson = true;
     for (const field of this.#fields) {
@@ -149,7 +149,7 @@ function fault(text: string, mayBeAbsent: boolean): string {
     JSON.parse(text);
     return "";
   } catch (error) {
-    return `This is no JSON: ${error instanceof Error ? line(error.message) : "it cannot be read"}`;
+    return `This is not JSON: ${error instanceof Error ? line(error.message) : "it cannot be read"}`;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the cards of approvals and questions have in common: where their suspension comes from, how they keep up with it, when
- * they take an answer, and how they say that it is over.
+ * The base of all cards. It loads the suspension, follows its changes, decides when the card takes an answer, and shows how the
+ * suspension ended.
  */
 import type { Toolgate } from "../client.js";
 import { endOf, type PendingChange, type PendingStore } from "../pending-store.js";
@@ -8,31 +8,32 @@ import { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
 import { isSeen } from "../visibility.js";
 import type { Answer, Answered, PendingClosed, Suspension } from "../wire.js";
+import { lacksApproved } from "./arguments.js";
 import { make, say } from "./dom.js";
 import { through } from "./people.js";
 import { type Sheet, sheets } from "./styles.js";
 import { upgrade } from "./upgrade.js";
 
-/** What `toolgate-answered` tells. */
+/** The detail of `toolgate-answered`. */
 export interface AnsweredDetail {
   suspension: Suspension;
   decision: string;
   answered: Answered;
 }
 
-/** What `toolgate-closed` tells. */
+/** The detail of `toolgate-closed`. */
 export interface ClosedDetail {
   suspension: Suspension;
   closed: PendingClosed;
 }
 
 /**
- * For so long after it appeared or moved, a card takes no answer: nobody can have read it, and what the click or key was
- * meant for was somewhere else a moment ago.
+ * Milliseconds after a card appeared or moved in which it takes no answer. Nobody can have read it, and the click or key was
+ * meant for something else.
  */
 const GUARD = 500;
-const MOVED = "This has just appeared or changed. Look at it again, and then answer.";
-/** Where a stream of what waits is refused, as to one-time links, the suspension is read anew so often. */
+const MOVED = "This card has just appeared or changed. Read it again before you answer.";
+/** Milliseconds between reads of the suspension where the host refuses a stream, as it does for one-time links. */
 const POLL = 3000;
 
 export abstract class Card extends HTMLElement {
@@ -41,7 +42,7 @@ export abstract class Card extends HTMLElement {
   protected readonly root: ShadowRoot;
   protected readonly status = make("p", { part: "status", attributes: { role: "status" } });
   protected readonly problem = make("p", { part: "error", attributes: { role: "alert" } });
-  /** Whoever took this card off the page may put it back, with what was entered: it stays as it is meanwhile. */
+  /** The page removed this card but may show it again, so the card keeps the user's input. */
   isKept = false;
   protected closed: PendingClosed | undefined;
   protected sending = false;
@@ -51,7 +52,7 @@ export abstract class Card extends HTMLElement {
   #leave: (() => void) | undefined;
   #tick: (() => void) | undefined;
   #unguard: (() => void) | undefined;
-  /** Why no answer is taken for a moment, if so; empty where the card says enough already. */
+  /** Why the card takes no answer at the moment; empty if the card already shows why. */
   #guarded: string | undefined;
   #isBegun = false;
   #waiting = new AbortController();
@@ -65,7 +66,7 @@ export abstract class Card extends HTMLElement {
     });
   }
 
-  /** The client to answer with. */
+  /** The client that sends answers. */
   get toolgate(): Toolgate | undefined {
     return this.#toolgate;
   }
@@ -74,7 +75,7 @@ export abstract class Card extends HTMLElement {
     this.#reconnect();
   }
 
-  /** Where news comes from; without one, the card follows the host by itself. */
+  /** The source of changes. Without one, the card follows the host itself. */
   get store(): PendingStore | undefined {
     return this.#store;
   }
@@ -83,7 +84,7 @@ export abstract class Card extends HTMLElement {
     this.#reconnect();
   }
 
-  /** What is asked. Instead of it, the attribute `suspension-id` can name it. */
+  /** The suspension. The attribute `suspension-id` can name it instead. */
   get suspension(): Suspension | undefined {
     return this.#suspension;
   }
@@ -119,50 +120,50 @@ export abstract class Card extends HTMLElement {
     if (before !== after) this.#reconnect();
   }
 
-  /** Takes no answer for a moment, and says why to whoever tries: called when the card appears, and by whoever moves it. */
+  /** Refuses answers for a moment, and shows why. Called when the card appears or is moved. */
   guard(why = MOVED): void {
     const clock = this.#toolgate?.clock;
     if (clock === undefined) return;
     this.#unguard?.();
-    // Who has just answered knows why the card changes.
+    // A user who has just answered knows why the card changes.
     if (this.#guarded !== "") this.#guarded = why;
     this.#unguard = clock.after(GUARD, () => {
       this.#guarded = undefined;
       this.#refresh();
     });
-    // Comes last: it can find that something moved, and guard anew.
+    // Last, because it can detect a move and guard again.
     this.#refresh();
   }
 
-  /** A name for what is asked about. */
+  /** The name of the tool for people. */
   get label(): string {
     const { title, tool } = this.#suspension ?? {};
     return line(title ?? tool ?? "");
   }
 
-  /** Puts the focus on the card as a whole, from where its keys work. */
+  /** Focuses the whole card, where its keys work. */
   override focus(options?: FocusOptions): void {
     const article = this.root.querySelector("article");
     if (article === null) super.focus(options);
     else article.focus(options);
   }
 
-  /** Whether Tab stops at the card as a whole. */
+  /** Whether Tab stops at the whole card. */
   set isStop(isStop: boolean) {
     this.root.querySelector("article")?.setAttribute("tabindex", isStop ? "0" : "-1");
   }
 
-  /** Says on the card what went wrong with it elsewhere, in a batch for instance. */
+  /** Shows an error that happened elsewhere, such as in a batch. */
   complain(message: string): void {
     if (this.closed === undefined) say(this.problem, message);
   }
 
-  /** Whether somebody has entered something that was not sent. */
+  /** Whether the card has input that was not sent. */
   get isBegun(): boolean {
     return this.#isBegun && this.closed === undefined;
   }
 
-  /** Whether an answer would be taken now. */
+  /** Whether the card takes an answer now. */
   get isReady(): boolean {
     return this.isOpen && this.#guarded === undefined && !this.sending;
   }
@@ -172,36 +173,36 @@ export abstract class Card extends HTMLElement {
     return suspension !== undefined && this.closed === undefined && suspension.you?.may_answer !== false;
   }
 
-  /** Makes everything for a suspension that was not shown before. */
+  /** Builds the card for a new suspension. */
   protected abstract build(suspension: Suspension): void;
-  /** Brings up to date what can change while it is shown. */
+  /** Updates the parts that can change. */
   protected abstract update(suspension: Suspension): void;
-  /** Once a second. */
+  /** Called once a second. */
   protected tick(_suspension: Suspension, _now: number): void {}
-  /** Puts what the host found wrong where it is wrong, as far as there is a place; returns what has none. */
+  /** Shows the host's errors at their fields. Returns the text of the errors without a field. */
   protected place(error: ToolgateError): string {
     return error.detail;
   }
 
-  /** Whether an answer would be refused now. Then the card says why, unless it does so already. */
+  /** Whether the card refuses an answer now. If it does, it shows why. */
   protected refuses(): boolean {
     if (this.isReady) return false;
     if (this.isOpen && !this.sending && this.#guarded) say(this.problem, this.#guarded);
     return true;
   }
 
-  /** Sends an answer, bound to what is shown. Says whether it was taken. */
+  /** Sends an answer that is bound to the shown call. Returns whether the host accepted it. */
   protected send(answer: Answer): Promise<boolean> {
     return this.ask(
       (toolgate, { suspension, digest }) =>
         toolgate.resolve(suspension, { ...answer, expect_digest: digest }),
-      (answered, suspension) => this.#answered(suspension, answer.decision, answered),
+      (answered, suspension) => this.#answered(suspension, answer, answered),
     );
   }
 
   /**
-   * Asks the host for what somebody wants of what is shown, one thing at a time. Says whether it was taken; `taken` hears so if
-   * the same is shown still.
+   * Sends one request about the shown suspension. Returns whether the host accepted it. `taken` is called if the card still shows
+   * the same suspension.
    */
   protected async ask<T>(
     request: (toolgate: Toolgate, suspension: Suspension) => Promise<T>,
@@ -220,7 +221,7 @@ export abstract class Card extends HTMLElement {
       if (!isShown()) return true;
       this.sending = false;
       taken(answer, suspension);
-      // The second press of a double click is not to be another answer.
+      // The second press of a double click must not answer again.
       this.guard("");
       return true;
     } catch (error) {
@@ -229,14 +230,15 @@ export abstract class Card extends HTMLElement {
     }
   }
 
-  #answered(suspension: Suspension, decision: string, answered: Answered): void {
+  #answered(suspension: Suspension, { decision, arguments: edit }: Answer, answered: Answered): void {
     this.#tell<AnsweredDetail>("toolgate-answered", { suspension, decision, answered });
     if (this.closed !== undefined) return;
     if (answered.state === "open") {
       const missing = answered.votes_missing ?? 0;
       say(this.status, `Your approval is recorded. ${missing} more ${missing === 1 ? "is" : "are"} needed.`);
     } else {
-      this.#end({ ...ended(suspension), state: answered.state ?? decision, by: "" });
+      const edited = edit !== undefined;
+      this.#end({ ...ended(suspension), state: answered.state ?? decision, by: "", edited });
     }
   }
 
@@ -248,11 +250,11 @@ export abstract class Card extends HTMLElement {
       const { state, by, at } = error.problem ?? {};
       const told = { state: state ?? "unknown", by: by ?? "", at: at ?? "" };
       this.#end({ ...ended(suspension), ...told });
-      // Whether a link answered, a refusal does not say.
-      void this.#readAnew(suspension.suspension);
+      // A refusal does not say whether a link answered.
+      if (!lacksApproved(suspension, this.closed)) void this.#readAnew(suspension.suspension);
       return;
     }
-    // The news that it is over can be faster than the refusal of an answer. Then it has said whose answer stands.
+    // The event of the end can arrive before the refusal. It has already named the accepted answer.
     if (this.closed !== undefined) return;
     say(this.status, "");
     say(this.problem, this.place(error));
@@ -262,25 +264,28 @@ export abstract class Card extends HTMLElement {
   #take(suspension: Suspension): void {
     const end = endOf(suspension);
     if (end !== undefined) this.#end(end);
-    else this.#refresh();
+    this.#refresh();
   }
 
   #end(closed: PendingClosed): void {
     const suspension = this.#suspension;
     if (suspension === undefined) return;
     const isNews = this.closed === undefined;
-    // Who it was is known later than that it is over, where this card itself has answered; and whether by a link, where its
-    // answer was refused.
-    const isMore = this.closed?.by === "" || (this.closed?.via == null && closed.via != null);
+    // After an answer of this card, the name of the approver arrives later than the end. After a refused answer, the rest does.
+    const isMore =
+      this.closed?.by === "" ||
+      (this.closed?.via == null && closed.via != null) ||
+      (this.closed?.edited === undefined && closed.edited !== undefined);
     if (!isNews && !isMore) return;
     this.closed = closed;
     this.sending = false;
-    // Nothing comes after it, and a browser has few connections.
+    // No more events follow, and a browser has few connections.
     if (this.#isKnown) this.#unfollow();
     say(this.problem, "");
     say(this.status, ending(closed));
     this.#refresh();
     this.#tick?.();
+    if (isNews && lacksApproved(suspension, closed)) void this.#loadApproved(suspension.suspension);
     if (isNews) this.#tell<ClosedDetail>("toolgate-closed", { suspension, closed });
   }
 
@@ -319,15 +324,16 @@ export abstract class Card extends HTMLElement {
       return;
     }
     if (this.#unguard === undefined) this.guard();
-    const { conversation } = this.#suspension;
+    const { conversation, suspension } = this.#suspension;
+    if (lacksApproved(this.#suspension, this.closed)) void this.#loadApproved(suspension);
     if (this.#isKnown) return;
     const store = this.#store ?? toolgate.pendingStore({ filter: { conversation } });
     this.#leave = store.subscribe((change) => this.#hear(change, store));
-    // One that is up to date already tells nothing of what happened before.
+    // A store that is already live does not repeat earlier changes.
     if (store.status.state === "live") this.#hear({ type: "listed" }, store);
   }
 
-  /** Whether it is known that it is over, and by whom. */
+  /** Whether the end and its author are known. */
   get #isKnown(): boolean {
     const { closed } = this;
     return closed !== undefined && (closed.by !== "" || closed.state === "unknown");
@@ -358,7 +364,7 @@ export abstract class Card extends HTMLElement {
     const id = this.#suspension?.suspension;
     if (change.type === "listed" && id !== undefined && this.closed === undefined) {
       const now = store.get(id);
-      // What changed while nobody listened is in the list. What is not there ended before, or is not what the store asks for.
+      // The list has missed changes. A suspension that is not in it has ended, or does not match the store's filter.
       if (now !== undefined) this.suspension = now;
       else void this.#readAnew(id);
       return;
@@ -385,10 +391,26 @@ export abstract class Card extends HTMLElement {
     });
   }
 
-  async #readAnew(id: string): Promise<void> {
+  /** Reads the suspension again; returns why that failed, if it did. */
+  async #readAnew(id: string): Promise<ToolgateError | undefined> {
     const { signal } = this.#waiting;
-    const now = await this.#toolgate?.suspension(id, signal).catch(() => undefined);
-    if (now !== undefined && !signal.aborted && this.#suspension?.suspension === id) this.suspension = now;
+    try {
+      const now = await this.#toolgate?.suspension(id, signal);
+      if (now !== undefined && !signal.aborted && this.#suspension?.suspension === id) this.suspension = now;
+      return undefined;
+    } catch (error) {
+      return error instanceof ToolgateError ? error : undefined;
+    }
+  }
+
+  /** Loads the approved arguments, which the event of the end does not carry. */
+  async #loadApproved(id: string): Promise<void> {
+    const { signal } = this.#waiting;
+    const error = await this.#readAnew(id);
+    if (error === undefined || signal.aborted) return;
+    if (error.isTransient)
+      this.#toolgate?.clock.after(error.retryAfter ?? POLL, () => void this.#loadApproved(id));
+    else say(this.problem, `The approved arguments cannot be loaded: ${error.detail}`);
   }
 
   #absent(error: unknown): void {
@@ -410,11 +432,12 @@ const ENDINGS: Record<string, string> = {
   error: "Failed",
 };
 
-/** How it ended and by whom, in a sentence. */
-function ending({ state, by, via }: PendingClosed): string {
+/** A sentence that says how the suspension ended, and by whom. */
+function ending({ state, by, via, edited }: PendingClosed): string {
   if (state === "expired") return "Expired: nobody answered in time.";
   if (state === "withdrawn") return "Withdrawn: the call has ended.";
-  if (state === "unknown") return "No longer there.";
+  if (state === "unknown") return "This question no longer exists.";
   const how = ENDINGS[state] ?? `Answered “${line(state)}”`;
-  return by === "" ? `${how}.` : `${how} by ${line(by)}${through(via)}.`;
+  const edit = edited ? ", with edited arguments" : "";
+  return by === "" ? `${how}${edit}.` : `${how} by ${line(by)}${through(via)}${edit}.`;
 }

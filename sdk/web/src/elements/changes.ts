@@ -1,4 +1,4 @@
-/** What an edit of arguments changes, line by line, so that it is seen without colours and heard without eyes. */
+/** The changes of an edit, line by line, readable without colours and by screen readers. */
 import { diff } from "../diff.js";
 import { make } from "./dom.js";
 
@@ -8,7 +8,7 @@ const SIGNS = {
   added: { seen: "+", heard: "added: " },
 };
 
-/** The lines of both texts as items of a list; none, where the texts are the same. */
+/** The lines of both texts as list items; empty if the texts are the same. */
 export function changes(before: string, after: string): HTMLLIElement[] {
   const found = diff(before, after);
   if (found.every(({ kind }) => kind === "same")) return [];

@@ -1,4 +1,4 @@
-/** `<toolgate-client-call>`: a call that an attached client carries out. People see that it waits, and have nothing to answer. */
+/** `<toolgate-client-call>`: a call that an attached client carries out. People can see it, but have nothing to answer. */
 import type { Suspension } from "../wire.js";
 import { Card } from "./card.js";
 import { make, say } from "./dom.js";
@@ -9,7 +9,7 @@ export class ToolgateClientCall extends Card {
 
   protected build(suspension: Suspension): void {
     const level = Number(this.getAttribute("heading-level") ?? "3");
-    const { id, element } = header(suspension, level, "Call of a client");
+    const { id, element } = header(suspension, level, "Client call");
     this.root.replaceChildren(
       make(
         "article",
@@ -18,7 +18,7 @@ export class ToolgateClientCall extends Card {
         make(
           "p",
           { part: "reason" },
-          "An attached client carries this out: a page or a program, and nobody here.",
+          "An attached client, such as a page or a program, carries this out. There is nothing to answer here.",
         ),
         argumentsOf(suspension),
         context(suspension),

@@ -1,4 +1,4 @@
-/** What somebody says beside an answer. The host keeps it with the answer. */
+/** The comment of an answer. The host keeps it with the answer. */
 import { freshId, make } from "./dom.js";
 
 export class CommentField {
@@ -17,7 +17,7 @@ export class CommentField {
     );
   }
 
-  /** As a member of an answer, if anything was said. */
+  /** The comment as a member of an answer, if there is one. */
   get said(): { comment?: string } {
     const comment = this.#input.value.trim();
     return comment === "" ? {} : { comment };

@@ -1,4 +1,4 @@
-/** Making elements. Text is only ever a text node: nothing in this package parses HTML. */
+/** Makes elements. Text is always a text node: this package never parses HTML. */
 
 type Child = Node | string | undefined | false;
 
@@ -25,21 +25,21 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Puts these in the place of what is in an element. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(
     ...children.filter((child): child is Node | string => child !== undefined && child !== false),
   );
 }
 
-/** Sets a text if it is another one, so that screen readers are not told the same twice. */
+/** Sets a text if it differs, so that screen readers do not repeat it. */
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
 let ids = 0;
 
-/** An id that is free within any shadow root. */
+/** A new id. */
 export function freshId(): string {
   ids += 1;
   return `t${ids}`;

@@ -1,6 +1,6 @@
 /**
- * `<toolgate-elicitation>`: a question, its form made from the response schema, and a button for each decision that the tool
- * offers. What the host finds wrong with an answer stands at the field.
+ * `<toolgate-elicitation>`: a question with a form made from the response schema, and a button for each decision. Errors from the
+ * host are shown at their fields.
  */
 import type { MountedForm } from "../form/mount.js";
 import { isStrange, type Schema } from "../form/schema.js";
@@ -15,24 +15,24 @@ import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
 import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
 
-/** Decisions that say no: they are sent without the form, and say so beforehand. */
+/** Decisions that decline. They are sent without the form, and the card says so. */
 const DECLINES =
   /^(declined?|cancel|cancell?ed|deny|denied|reject|rejected|no|dismiss|dismissed|skip|skipped)$/i;
 
-/** A value that cannot be sent yet; what is wrong is shown already. */
+/** An invalid value whose errors are already shown. */
 const INVALID = Symbol("invalid");
 
 export class ToolgateElicitation extends Card {
   #buttons: { decision: string; button: HTMLButtonElement }[] = [];
   #place = make("div", { part: "form", class: "form-root" });
-  /** Which decisions leave out what is entered. */
+  /** Names the decisions that are sent without the form. */
   #note = make("p", { part: "note", class: "muted" });
   #comment = new CommentField();
   #people = new People();
   #expiry = make("p", { part: "expiry", class: "muted" });
   #actions = make("div", { part: "actions" });
   #form: MountedForm | undefined;
-  /** The field that takes the form's place: for JSON where there is a schema, and for any text where there is none. */
+  /** The field that replaces the form: for JSON if there is a schema, otherwise for any text. */
   #text: { input: HTMLTextAreaElement; problem: HTMLElement; isJson: boolean } | undefined;
   #shown = 0;
 
@@ -43,7 +43,7 @@ export class ToolgateElicitation extends Card {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    // React is told only if this was no move: what was entered outlives one.
+    // A move keeps the form, so that the user's input survives.
     queueMicrotask(() => {
       if (!this.isConnected && !this.isKept) this.#unmount();
     });
@@ -56,12 +56,12 @@ export class ToolgateElicitation extends Card {
       void this.#show(suspension);
   }
 
-  /** Answers with one of the allowed decisions, and the form's value where it belongs to it. */
+  /** Answers with one of the allowed decisions, and with the form's value if the decision takes one. */
   async answer(decision: string): Promise<boolean> {
     if (this.refuses()) return false;
     const data = this.#value(decision);
     if (data === INVALID) {
-      say(this.problem, "The answer does not fit yet; see the fields.");
+      say(this.problem, "The answer is not valid yet. See the fields.");
       return false;
     }
     const answer: Answer = { decision, ...this.#comment.said };
@@ -93,7 +93,7 @@ export class ToolgateElicitation extends Card {
     this.#note.hidden =
       suspension.response_schema == null || this.#buttons.length < 2 || declines.length === 0;
     const named = declines.map((decision) => `“${line(decision)}”`).join(", ");
-    say(this.#note, `Sent without what is entered here: ${named}.`);
+    say(this.#note, `These answers are sent without the form: ${named}.`);
     this.#comment.clear();
     fill(this.#actions, ...this.#buttons.map(({ button }) => button));
     this.root.replaceChildren(
@@ -106,7 +106,7 @@ export class ToolgateElicitation extends Card {
         make(
           "details",
           { part: "details" },
-          make("summary", {}, "What the question is about"),
+          make("summary", {}, "Arguments of the call"),
           argumentsOf(suspension),
         ),
         context(suspension),
@@ -148,7 +148,7 @@ export class ToolgateElicitation extends Card {
     if (inside.length === 0) return error.detail;
     if (this.#form !== undefined) {
       this.#form.place(inside);
-      return "The host does not take this answer; see the fields.";
+      return "The host rejected this answer. See the fields.";
     }
     if (this.#text === undefined) return error.detail;
     this.#complain(
@@ -156,21 +156,21 @@ export class ToolgateElicitation extends Card {
         .map(({ path, message }) => [path.map(line).join(" › "), message].filter(Boolean).join(": "))
         .join("; "),
     );
-    return "The host does not take this answer.";
+    return "The host rejected this answer.";
   }
 
-  /** Makes the form; whatever keeps it from being shown leaves a field for the answer as JSON. */
+  /** Makes the form. If that fails, a field for the answer as JSON replaces it. */
   async #show(suspension: Suspension): Promise<void> {
     this.#shown += 1;
     const shown = this.#shown;
     const schema = suspension.response_schema as Schema | null | undefined;
     if (schema === null || schema === undefined) {
-      // With responses to choose from, the choice is the answer.
+      // With several decisions, the choice is the answer.
       if (suspension.allowed.length === 1) this.#showText("Your answer", false);
       return;
     }
     if (isStrange(schema)) {
-      this.#showText("Your answer, as JSON (its form has names that cannot be shown)", true);
+      this.#showText("Your answer, as JSON (the form has names that cannot be shown)", true);
       return;
     }
     try {
@@ -192,7 +192,7 @@ export class ToolgateElicitation extends Card {
   #showBroken(): void {
     this.#form?.unmount();
     this.#form = undefined;
-    this.#showText("Your answer, as JSON (its form cannot be shown)", true);
+    this.#showText("Your answer, as JSON (the form cannot be shown)", true);
   }
 
   #showText(label: string, isJson: boolean): void {
@@ -213,20 +213,20 @@ export class ToolgateElicitation extends Card {
   #unmount(): void {
     this.#shown += 1;
     const form = this.#form;
-    // Not within a render of React's own, from which an unmount is refused.
+    // React refuses an unmount during a render.
     if (form !== undefined) queueMicrotask(() => form.unmount());
     this.#form = undefined;
     this.#text = undefined;
     fill(this.#place);
   }
 
-  /** What is sent as data with a decision. */
+  /** The data that is sent with a decision. */
   #value(decision: string): unknown {
     const { allowed = [], response_schema: schema } = this.suspension ?? {};
     if (allowed.length > 1 && DECLINES.test(decision)) return undefined;
-    // A form that is still to come is not an empty one.
+    // A form that is still loading is not an empty form.
     if (this.#form === undefined && this.#text === undefined) return schema == null ? undefined : INVALID;
-    // The first answer is what the form is for. With another one, a form in which there is nothing is none.
+    // The form belongs to the first decision. With another decision, an empty form is left out.
     const isNeeded = decision === allowed[0] || decision === "answer";
     const hasValue =
       this.#form === undefined
@@ -247,10 +247,10 @@ export class ToolgateElicitation extends Card {
     if (isJson !== true) return text.trim() === "" ? undefined : text;
     try {
       JSON.parse(text);
-      // As it is written: a number of many digits would be another one.
+      // Sent as it was written, because a parsed number could lose digits.
       return new RawJson(text);
     } catch (error) {
-      this.#complain(`This is no JSON: ${error instanceof Error ? line(error.message) : ""}`);
+      this.#complain(`This is not JSON: ${error instanceof Error ? line(error.message) : ""}`);
       return INVALID;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * `<toolgate-inbox>`: everything that waits, as cards, live. What was answered elsewhere stays a moment, says by whom, and goes;
- * nothing moves under a pointer, and a card that has moved takes no answer for a moment.
+ * `<toolgate-inbox>`: all open suspensions as live cards. A card that was answered elsewhere shows by whom, and disappears after a
+ * moment. Nothing moves under the pointer, and a card that has moved takes no answer for a moment.
  */
 import type { Toolgate } from "../client.js";
 import { type PendingChange, type PendingStatus, PendingStore } from "../pending-store.js";
@@ -22,19 +22,19 @@ interface Item {
   isOver: boolean;
 }
 
-/** What `toolgate-counts` tells. */
+/** The detail of `toolgate-counts`. */
 export interface CountsDetail {
   open: number;
   by_kind: Record<Kind, number>;
 }
 
-/** So many cards are shown at first, and with each press of “more”. */
+/** Cards on the first page, and cards that each press of “more” adds. */
 const PAGE = 50;
-/** So long a card that is over is still shown, in milliseconds. */
+/** Milliseconds for which a closed card is still shown. */
 const LINGER = 4000;
 /** The most answers in one request. */
 const BATCH = 100;
-/** Elements in which letters are written. */
+/** Elements that take text, so that letter keys are no shortcuts in them. */
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
 export class ToolgateInbox extends HTMLElement {
@@ -93,7 +93,7 @@ export class ToolgateInbox extends HTMLElement {
     this.#connect();
   }
 
-  /** A store to show instead of one of its own: the filter attributes then say nothing. */
+  /** A store to show instead of the element's own. The filter attributes then have no effect. */
   get store(): PendingStore | undefined {
     return this.#given ?? this.#store;
   }
@@ -103,8 +103,8 @@ export class ToolgateInbox extends HTMLElement {
   }
 
   /**
-   * Cards with an answer that was begun and not sent, by their suspensions: they come back as they were when the filter does. With
-   * a map of the page's own, they outlive this element as well. It is for one principal: a page forgets it when another logs in.
+   * Cards with input that was not sent, by suspension. They come back unchanged with their filter. If the page supplies the map, they
+   * also outlive this element. The map belongs to one principal: the page must drop it when another logs in.
    */
   get drafts(): Map<string, Card> {
     return this.#drafts;
@@ -128,14 +128,14 @@ export class ToolgateInbox extends HTMLElement {
     if (before !== after) this.#connect();
   }
 
-  /** The suspensions that are selected, in their order. */
+  /** The selected suspensions, in order. */
   get selected(): Suspension[] {
     return this.#ordered()
       .filter(({ pick, isOver }) => pick?.checked === true && !isOver)
       .map(({ suspension }) => suspension);
   }
 
-  /** Puts the focus on the next card, or the previous one. */
+  /** Focuses the next or the previous card. */
   move(by: 1 | -1): void {
     const items = this.#ordered();
     const at = items.findIndex(({ element }) => element === this.#focused());
@@ -144,14 +144,14 @@ export class ToolgateInbox extends HTMLElement {
     next?.card.focus();
   }
 
-  /** Answers everything that is selected, each by itself; what was not taken says why on its card. */
+  /** Answers all selected cards. Each answer succeeds or fails on its own, and its card shows a failure. */
   async answerSelected(decision: "approve" | "deny"): Promise<void> {
     const toolgate = this.#toolgate;
     const ready: Item[] = [];
     for (const item of this.#selectedItems()) {
       const why = leftOut(item.card, decision);
       if (why === undefined) ready.push(item);
-      else item.card.complain(`Left out: ${why}`);
+      else item.card.complain(`Skipped: ${why}`);
     }
     if (toolgate === undefined || ready.length === 0 || this.#isSending) return;
     this.#isSending = true;
@@ -179,7 +179,7 @@ export class ToolgateInbox extends HTMLElement {
     }
   }
 
-  /** Shows what became of each answer; counts those that were taken. */
+  /** Shows the result of each answer. Returns the number of accepted answers. */
   #report(answers: BatchAnswered[]): number {
     let taken = 0;
     for (const answer of answers) {
@@ -187,7 +187,7 @@ export class ToolgateInbox extends HTMLElement {
       if (item?.pick !== undefined) item.pick.checked = false;
       const { problem } = answer;
       if (problem !== undefined && problem !== null) {
-        // One that ended meanwhile says so by itself when the news comes.
+        // A card that ended meanwhile shows that when the event arrives.
         if (problem.code !== "stale") item?.card.complain(problem.detail);
       } else taken += 1;
     }
@@ -241,7 +241,7 @@ export class ToolgateInbox extends HTMLElement {
     }
   }
 
-  /** Adds cards for what has none yet, in the store's order and behind what is shown. */
+  /** Adds the missing cards in the store's order, after the existing ones. */
   #addMissing(): void {
     for (const suspension of this.#store?.all ?? []) {
       const item = this.#items.get(suspension.suspension);
@@ -283,7 +283,7 @@ export class ToolgateInbox extends HTMLElement {
     this.#list.append(element);
   }
 
-  /** Something ended. Its card stays a while, so that people see what became of it, unless it is merely not theirs. */
+  /** Closes a card. It stays for a moment so that people see the result, unless it only left the filter. */
   #over(id: string, isGone: boolean): void {
     this.#drafts.delete(id);
     const item = this.#items.get(id);
@@ -301,7 +301,7 @@ export class ToolgateInbox extends HTMLElement {
   #removeLater(item: Item): void {
     this.#toolgate?.clock.after(Number(this.getAttribute("linger-ms") ?? LINGER), () => {
       if (this.#items.get(item.suspension.suspension) !== item) return;
-      // What is under a pointer does not jump; when it has gone elsewhere is looked at again.
+      // Cards under the pointer do not move. The removal is tried again later.
       if (this.#isPointed) this.#removeLater(item);
       else this.#remove(item);
     });
@@ -341,12 +341,12 @@ export class ToolgateInbox extends HTMLElement {
     const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
-    // That nothing waits is said in the place of the cards. Who does not see it hears it from here.
+    // The empty text in place of the cards is visible. Screen readers announce this one.
     this.#counts.classList.toggle("unseen", open.length === 0);
     let pickable = 0;
     for (const { pick, suspension, isOver } of this.#items.values()) {
       if (pick === undefined) continue;
-      // What somebody may not answer is nothing to select.
+      // A card that the principal may not answer cannot be selected.
       pick.disabled = isOver || suspension.you?.may_answer === false;
       if (pick.disabled) pick.checked = false;
       else pickable += 1;
@@ -355,16 +355,16 @@ export class ToolgateInbox extends HTMLElement {
     const isBlocked = selected === 0 || this.#isSending;
     for (const button of [this.#approve, this.#deny]) button.setAttribute("aria-disabled", String(isBlocked));
     const rest = open.filter(({ suspension }) => !this.#items.has(suspension)).length;
-    this.#allText.data = `Select all ${rest === 0 ? "" : "that are shown, "}but those of high risk`;
+    this.#allText.data = `Select all ${rest === 0 ? "" : "shown "}except high risk`;
     say(this.#approve, `Approve selected (${selected})`);
     say(this.#deny, `Deny selected (${selected})`);
     this.#batch.hidden = pickable < 2 && selected === 0;
     if (selected === 0) this.#all.checked = false;
     this.#more.hidden = rest === 0;
-    say(this.#more, `Show more: ${rest} are not shown`);
+    say(this.#more, `Show more (${rest} hidden)`);
     const state = this.#store?.status.state;
     this.#empty.hidden = this.#items.size > 0 || state === "failed";
-    say(this.#empty, state === "live" ? "Nothing waits for you." : "Loading …");
+    say(this.#empty, state === "live" ? "Nothing is waiting for you." : "Loading …");
     this.dispatchEvent(
       new CustomEvent<CountsDetail>("toolgate-counts", { detail: { open: open.length, by_kind } }),
     );
@@ -372,14 +372,14 @@ export class ToolgateInbox extends HTMLElement {
 
   #tellStatus(status: PendingStatus): void {
     if (status.state === "away") {
-      this.#tell("The host does not answer. What is shown may be out of date; trying again …");
+      this.#tell("The host does not answer. These cards may be out of date. Trying again …");
     } else if (status.state === "failed") {
-      this.#tell(`What waits cannot be read: ${status.error.detail}`);
+      this.#tell(`The pending questions cannot be loaded: ${status.error.detail}`);
     } else if (status.state === "live") this.#tell("");
     this.#refresh();
   }
 
-  /** What went wrong stays in sight wherever on the page somebody is; what went well does not have to. */
+  /** Shows a notice. An error stays visible while the page scrolls. */
   #tell(notice: string, isGood = false): void {
     this.#notice.className = isGood ? "good" : "";
     say(this.#notice, notice);
@@ -389,12 +389,12 @@ export class ToolgateInbox extends HTMLElement {
     return [...this.#items.values()];
   }
 
-  /** The item that has the focus, wherever within. */
+  /** The item that contains the focus. */
   #focused(): Element | undefined {
     return this.#root.activeElement?.closest("li") ?? undefined;
   }
 
-  /** Of all cards, the one that was focused last is the one that Tab comes back to. */
+  /** Tab returns to the card that had the focus last. */
   #rove(): void {
     const focused = this.#focused();
     if (focused === undefined) return;
@@ -417,14 +417,14 @@ export class ToolgateInbox extends HTMLElement {
   }
 }
 
-/** Why a card is not answered together with others, if it is not: what was entered on it would be lost without a word. */
+/** Why a batch skips this card, if it does: its input would be lost silently. */
 function leftOut(card: Card, decision: "approve" | "deny"): string | undefined {
   if (!(card instanceof ToolgateApproval)) return undefined;
   if (card.isEditing) return "its arguments are being edited.";
   if (decision === "deny") return undefined;
-  // Who approved an edit of it does not take that back by the way.
+  // A batch must not replace a vote for an edit.
   if (card.hasVoted) return "you have approved it already.";
-  return card.isStanding ? "it is to approve later calls as well. Approve it by itself." : undefined;
+  return card.isStanding ? "it would also approve later calls. Approve it on its own." : undefined;
 }
 
 function cardFor(kind: Kind): Card {
@@ -444,7 +444,7 @@ function counted(open: number, kinds: Record<Kind, number>): string {
   const told = [
     ...some(kinds.approval, "approval", "approvals"),
     ...some(kinds.elicitation, "question", "questions"),
-    ...some(kinds.client_exec, "call of a client", "calls of clients"),
+    ...some(kinds.client_exec, "client call", "client calls"),
   ];
-  return open === 0 ? "Nothing waits" : `Waiting: ${told.join(", ")}`;
+  return open === 0 ? "Nothing is waiting" : `Waiting: ${told.join(", ")}`;
 }

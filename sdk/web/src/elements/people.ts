@@ -1,6 +1,6 @@
 /**
- * Who has to approve, who has, and what they made of the arguments. Votes count together only for the very same arguments, so
- * what another approver edited is shown as a change, with a button that approves exactly that.
+ * The required approvers, their votes and their edits. Votes count together only for the same arguments, so another approver's edit
+ * is shown as changes, with a button that approves exactly this edit.
  */
 import { pretty } from "../json-text.js";
 import { clockTime, json, line, who } from "../text.js";
@@ -9,7 +9,7 @@ import { changes } from "./changes.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { argumentsText } from "./sections.js";
 
-/** An edit that somebody approved: its binding, and the JSON text that is shown and sent. */
+/** An approved edit: its binding, and the JSON text that is shown and sent. */
 interface Edit {
   binding: string;
   text: string;
@@ -27,14 +27,14 @@ export class People {
   #shown = "";
   #joins: Join[] = [];
 
-  /** `join` approves an edit; without it, edits are told and not offered. */
+  /** `join` approves an edit. Without it, edits are shown but cannot be approved. */
   constructor(join?: (binding: string) => void) {
     this.#join = join;
   }
 
   /**
-   * Brings everything up to date. Says whether anything was made anew: then what is below it has moved. Buttons stay the same
-   * elements as long as nothing changes, so that neither a press nor the focus is lost.
+   * Updates the section. Returns whether it was rebuilt, which moves the parts below it. Without a change the buttons stay the same
+   * elements, so that no press and no focus is lost.
    */
   show(suspension: Suspension): boolean {
     const { suspension: id, needs, votes, delegations } = suspension;
@@ -46,7 +46,7 @@ export class People {
       ...(needs ?? []).map((one) => make("li", {}, need(one))),
       ...this.#votes(suspension),
       ...(delegations ?? []).map(({ from, to, via, comment }) =>
-        make("li", {}, `${line(from)}${through(via)} handed their say to ${line(to)}${quoted(comment)}`),
+        make("li", {}, `${line(from)}${through(via)} delegated to ${line(to)}${quoted(comment)}`),
       ),
     ];
     this.element.hidden = items.length === 0;
@@ -64,7 +64,7 @@ export class People {
     return true;
   }
 
-  /** Whether edits can be joined now: not at all where it is over, and not yet where `isReady` is false. */
+  /** Enables or disables the buttons that approve an edit: hidden once closed, disabled until `isReady`. */
   allow(suspension: Suspension, isOver: boolean, isReady: boolean): void {
     for (const { edit, button, why } of this.#joins) {
       const reason = whyNot(suspension, edit);
@@ -102,7 +102,7 @@ export class People {
     });
   }
 
-  /** What an edit changes, and the way to approve it as well. */
+  /** The changes of an edit, and a button that approves it. */
   #offer(suspension: Suspension, vote: Vote): HTMLElement {
     const text = vote.display ?? json(vote.arguments);
     const edit = { binding: vote.binding, text };
@@ -129,7 +129,7 @@ export class People {
   }
 }
 
-/** Why this principal cannot approve an edit, or nothing. */
+/** Why this principal cannot approve an edit; empty if they can. */
 function whyNot({ you, editable }: Suspension, { binding }: Edit): string {
   if (you?.may_answer === false) return line(you.why_not ?? "You may not answer this.");
   if (editable === "none") return "The arguments of this call may not be edited.";
@@ -141,7 +141,7 @@ function hasEdit({ arguments: edited, display }: Vote): boolean {
   return edited !== undefined || (display !== undefined && display !== null);
 }
 
-/** How somebody came who did not log in. */
+/** Says that a one-time link was used instead of a log-in. */
 export function through(via: string | null | undefined): string {
   return via == null ? "" : ` (by a ${line(via)})`;
 }
@@ -154,6 +154,6 @@ function need({ who: names, quorum, votes, escalates_at, escalated, escalates_to
   const people = names.length === 0 ? "any approver" : names.map(who).join(", ");
   const others = (escalates_to ?? []).map(who).join(", ");
   const later = escalates_at == null || escalated ? "" : `; from ${clockTime(escalates_at)} also ${others}`;
-  const now = escalated && others !== "" ? `; by now also ${others}` : "";
+  const now = escalated && others !== "" ? `; now also ${others}` : "";
   return `${votes} of ${quorum} from ${people}${later}${now}`;
 }

@@ -1,10 +1,10 @@
-/** The parts that cards are made of. Each takes a suspension and makes elements; what can change is made anew each time. */
+/** The parts of a card. Each function makes elements from a suspension. */
 import { pretty } from "../json-text.js";
 import { clockTime, json, line, lines, span } from "../text.js";
 import type { Suspension } from "../wire.js";
 import { freshId, make } from "./dom.js";
 
-/** What is asked, of whom, and how risky it is. The id is for `aria-labelledby`. */
+/** The tool, the caller and the risk. The id is for `aria-labelledby`. */
 export function header(
   suspension: Suspension,
   level: number,
@@ -35,15 +35,15 @@ export function header(
   return { id, element };
 }
 
-/** Why a person is asked at all. */
+/** Why the call needs a person. */
 export function reason({ reason, asked_by, in_doubt_attempt, display }: Suspension): HTMLElement | undefined {
   const asker = asked_by === null || asked_by === undefined ? "" : ` (rule ${line(asked_by)})`;
   if (typeof in_doubt_attempt === "number") {
-    const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. Nobody can say whether it happened. To approve is to run it again.`;
+    const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. The call may have taken effect. Approving runs it again.`;
     return make("p", { part: "reason" }, doubt);
   }
   if (reason === null || reason === undefined) {
-    return asker === "" ? undefined : make("p", { part: "reason" }, `A rule asks for an approval${asker}.`);
+    return asker === "" ? undefined : make("p", { part: "reason" }, `A rule asks for this approval${asker}.`);
   }
   return make(
     "p",
@@ -53,42 +53,55 @@ export function reason({ reason, asked_by, in_doubt_attempt, display }: Suspensi
   );
 }
 
-/** What people are asked, and whose words that is. */
+/** The prompt and its author. */
 export function prompt(suspension: Suspension): HTMLElement | undefined {
   const text =
     suspension.display?.prompt ?? (suspension.prompt == null ? undefined : lines(suspension.prompt));
   if (text === undefined || text === null) return undefined;
-  const by = suspension.prompt_by === "host" ? "The host asks" : "In the plugin’s words";
   return make(
     "figure",
     { part: "prompt" },
-    make("figcaption", {}, by),
+    make("figcaption", {}, promptBy(suspension)),
     make("blockquote", { attributes: { dir: "auto" } }, text),
   );
 }
 
-/** The exact arguments, complete, with one member a line. */
+/** The author of the prompt. */
+export function promptBy({ prompt_by }: Suspension): string {
+  return prompt_by === "host" ? "The host asks" : "In the plugin’s words";
+}
+
+/** The arguments at the moment of asking, complete, with one member a line. */
 export function argumentsText(suspension: Suspension): string {
   return pretty(suspension.display?.arguments ?? json(suspension.arguments));
 }
 
+/** The arguments of a question or a client's call, which nobody edits. */
 export function argumentsOf(suspension: Suspension): HTMLElement {
   const text = argumentsText(suspension);
-  const count = text.split("\n").length;
-  const label = count > 40 ? `Arguments, all ${count} lines` : "Arguments, complete";
-  const digest = suspension.arguments_digest;
-  return make(
-    "section",
-    { part: "arguments" },
-    make("div", { class: "label" }, label),
-    make("pre", { part: "json", attributes: { dir: "ltr" } }, text),
-    digest === undefined
-      ? undefined
-      : make("p", { part: "digest", class: "digest exact" }, `Digest of the arguments: ${line(digest)}`),
-  );
+  return make("section", { part: "arguments" }, ...block(complete(text), text, suspension.arguments_digest));
 }
 
-/** What the caller passed along for people to see. */
+/** A label that says that the arguments are complete. */
+export function complete(text: string): string {
+  const count = text.split("\n").length;
+  return count > 40 ? `Arguments, all ${count} lines` : "Arguments, complete";
+}
+
+/** A JSON text with its label, and the digest of the exact arguments. */
+export function block(label: string, text: string, digest: string | null | undefined): HTMLElement[] {
+  const made = [
+    make("div", { class: "label" }, label),
+    make("pre", { part: "json", attributes: { dir: "ltr" } }, text),
+  ];
+  if (digest != null)
+    made.push(
+      make("p", { part: "digest", class: "digest exact" }, `Digest of the arguments: ${line(digest)}`),
+    );
+  return made;
+}
+
+/** The context from the caller. */
 export function context(suspension: Suspension): HTMLElement | undefined {
   const { display, context } = suspension;
   const text = display?.context ?? (context == null ? undefined : json(context));
@@ -101,18 +114,18 @@ export function context(suspension: Suspension): HTMLElement | undefined {
   );
 }
 
-/** When the wait ends by itself, and what happens then. */
+/** When the suspension expires, and the consequence. */
 export function expiry(suspension: Suspension, now: number): string {
   const left = Date.parse(suspension.expires_at) - now;
   const then = outcome(suspension);
   const at = clockTime(suspension.expires_at);
-  if (left <= 0) return `Its time was over at ${at}; then ${then}.`;
+  if (left <= 0) return `Expired at ${at}: ${then}.`;
   return `Open for ${span(left)}, until ${at}; then ${then}.`;
 }
 
 function outcome({ on_expiry, kind }: Suspension): string {
   if (on_expiry === "deny") return "the call is denied";
-  if (on_expiry === "approve") return "it counts as approved";
+  if (on_expiry === "approve") return "the call is approved";
   if (typeof on_expiry === "object") return `the answer is ${json(on_expiry.answer)}`;
   return kind === "approval" ? "the call ends without running" : "the call ends without an answer";
 }

@@ -1,4 +1,4 @@
-/** Approving later calls like this one: for how long, how often, and which arguments have to be the same. */
+/** Controls for a standing approval: its duration, number of uses, and the arguments that must be the same. */
 import { members } from "../json-text.js";
 import { pointer } from "../pointer.js";
 import { json, line } from "../text.js";
@@ -7,7 +7,7 @@ import { freshId, make } from "./dom.js";
 
 const MINUTE = 60_000;
 const NOT_WITH_EDITS =
-  "Later calls are not approved while the arguments are edited. Leave editing to approve them as well.";
+  "An approval of an edit cannot also approve later calls. Stop editing to approve them.";
 
 export class StandingControls {
   readonly element: HTMLElement;
@@ -46,17 +46,12 @@ export class StandingControls {
         labelled("Uses", this.#uses, limits.max_uses),
       ),
       pins.length > 0 &&
-        make(
-          "fieldset",
-          {},
-          make("legend", {}, "Only calls in which these arguments are exactly the same"),
-          ...pins,
-        ),
+        make("fieldset", {}, make("legend", {}, "Only calls with exactly the same values for"), ...pins),
     );
     this.#wanted.addEventListener("change", () => {
       bounds.hidden = !this.#wanted.checked;
     });
-    const wanted = `Approve later calls of ${line(suspension.tool)} like this one by ${line(suspension.caller)} as well`;
+    const wanted = `Also approve later calls of ${line(suspension.tool)} like this one by ${line(suspension.caller)}`;
     this.#controls = make(
       "div",
       { class: "fields" },
@@ -72,19 +67,19 @@ export class StandingControls {
     this.edit(false);
   }
 
-  /** Takes the controls away while the arguments are edited; what was entered there then says that it does not count. */
+  /** Hides the controls during an edit, and shows a note if they were in use. */
   edit(isEditing: boolean): void {
     this.#controls.hidden = isEditing;
     this.#note.hidden = !isEditing || !this.#wanted.checked;
     this.element.hidden = this.#controls.hidden && this.#note.hidden;
   }
 
-  /** Whether later calls are to be approved as well. */
+  /** Whether the approval also covers later calls. */
   get isWanted(): boolean {
     return this.#wanted.checked && !this.#controls.hidden;
   }
 
-  /** What is asked for, if anything is. */
+  /** The requested standing approval, if there is one. */
   read(): StandingRequest | undefined | "invalid" {
     if (!this.isWanted) return undefined;
     const [minutes, uses] = [read(this.#minutes), read(this.#uses)];

@@ -1,4 +1,4 @@
-/** The looks. Colours come from custom properties, which a page sets; light or dark follows its `color-scheme`. */
+/** The styles. A page sets the colours with custom properties. Light or dark follows its `color-scheme`. */
 
 const BASE = `
 :host {
@@ -60,7 +60,7 @@ article {
 }
 :host(:focus-within) article { border-color: var(--_accent); }
 article.ended { background: var(--_sunken); }
-article.ended > :not(header, [part~="status"], [part~="prompt"]) { opacity: 0.75; }
+article.ended > :not(header, [part~="status"], [part~="prompt"], [part~="arguments"]) { opacity: 0.75; }
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 0.625rem; align-items: baseline; }
 [part~="title"] { font-size: 1.0625rem; font-weight: 650; line-height: 1.3; }
 .from { flex: 1 1 12rem; font-size: 0.8438rem; color: var(--_muted); }
@@ -82,7 +82,7 @@ blockquote { white-space: pre-wrap; unicode-bidi: isolate; font-size: 1rem; }
 [part~="diff"] .removed { background: var(--_bad-fill); color: var(--_bad); }
 [part~="diff"] .added { background: var(--_good-fill); color: var(--_good); }
 .fields { display: grid; gap: 0.625rem; }
-/* What is long within, a line of a text field for instance, is not to make the card wider than its place. */
+/* Long content, such as a line of a text field, must not widen the card. */
 article, .fields, [part~="people"] { grid-template-columns: minmax(0, 1fr); }
 .row { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; }
 .row > label { flex: 1 1 7rem; max-inline-size: 12rem; }
@@ -118,7 +118,7 @@ const INBOX = `
 [part~="empty"] { padding: 2.5rem 1rem; text-align: center; color: var(--_muted); }
 [part~="notice"]:empty { display: none; }
 [part~="notice"] { padding: 0.5rem 0.75rem; border-radius: var(--_radius); background: var(--_warn-fill); color: var(--_warn); margin-block-end: 0.75rem; }
-/* Also for who is far down a long list. */
+/* Visible at any place of a long list. */
 [part~="notice"]:not(.good) { position: sticky; inset-block-start: var(--toolgate-sticky-start, 0.5rem); z-index: 1; }
 [part~="notice"].good { background: var(--_good-fill); color: var(--_good); }
 input[type="checkbox"] { inline-size: 1.125rem; block-size: 1.125rem; accent-color: var(--_accent); }
@@ -147,7 +147,7 @@ export type Sheet = "base" | "card" | "inbox" | "form";
 const TEXTS: Record<Sheet, string> = { base: BASE, card: CARD, inbox: INBOX, form: FORM };
 const made = new Map<Sheet, CSSStyleSheet>();
 
-/** Constructed sheets: a Content-Security-Policy without `unsafe-inline` lets them pass, which it does not with `<style>`. */
+/** Constructed style sheets. A Content-Security-Policy without `unsafe-inline` allows them, unlike `<style>`. */
 export function sheets(...names: Sheet[]): CSSStyleSheet[] {
   return names.map((name) => {
     const known = made.get(name);

@@ -1,4 +1,4 @@
-/** Properties that a page set on an element before its class was known lie in front of the accessors; they are set again. */
+/** Sets properties again that a page set before the element was defined, because they shadow the accessors. */
 export function upgrade(element: HTMLElement, ...names: string[]): void {
   for (const name of names) {
     if (!Object.hasOwn(element, name)) continue;

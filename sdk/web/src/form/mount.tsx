@@ -1,5 +1,5 @@
-/** The form of a question, mounted into a shadow root. Loaded when the first question is shown: React comes with it. */
-// The index of the package also brings in its tests, and with them a validator that is not installed.
+/** The form of a question, mounted into a shadow root. It is loaded with the first question, because it brings React. */
+// The package's index also imports its tests, which need a validator that is not installed.
 import Form from "@rjsf/core/lib/components/Form.js";
 import type { ErrorSchema, RJSFSchema } from "@rjsf/utils";
 import { Component, createRef, type ReactNode } from "react";
@@ -13,18 +13,18 @@ export interface FormOptions {
   schema: Schema;
   /** Enter was pressed in a field. */
   onSubmit: () => void;
-  /** The form cannot be shown: something else has to take its place. */
+  /** The form cannot be shown. */
   onBroken: (error: unknown) => void;
 }
 
 export interface MountedForm {
-  /** Whether anything was entered. */
+  /** Whether the user entered anything. */
   readonly isTouched: boolean;
-  /** Whether there is nothing in it, not even a default. */
+  /** Whether the form is empty, without even a default. */
   readonly isEmpty: boolean;
-  /** The value, if it fits; otherwise its errors are shown, and the first one gets the focus. */
+  /** The value, if it is valid. Otherwise the errors are shown, and the first invalid field gets the focus. */
   read(): { data: unknown } | undefined;
-  /** Shows what the host found wrong. */
+  /** Shows the host's errors. */
   place(found: readonly Finding[]): void;
   disable(disabled: boolean): void;
   unmount(): void;
@@ -61,7 +61,7 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
             templates={templates}
             onChange={(event, id) => {
               data = event.formData;
-              // RJSF also tells of the defaults that it fills in by itself; nobody has entered those.
+              // RJSF also reports the defaults that it fills in. The user did not enter those.
               if (id !== undefined) isTouched = true;
             }}
             onSubmit={options.onSubmit}
@@ -105,7 +105,7 @@ export function mount(element: HTMLElement, options: FormOptions): MountedForm {
   };
 }
 
-/** Tells assistive technology which fields are wrong: those whose description has errors in it. */
+/** Marks the invalid fields for assistive technology. */
 function mark(element: HTMLElement): void {
   for (const field of element.querySelectorAll("input, select, textarea")) {
     const described = (field.getAttribute("aria-describedby") ?? "").split(/\s+/);
@@ -116,7 +116,7 @@ function mark(element: HTMLElement): void {
   }
 }
 
-/** Whether a value has nothing that somebody entered or was shown: objects, however deep, are made by the form itself. */
+/** Whether a value is empty. The form creates nested objects by itself. */
 function isEmpty(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (typeof value !== "object" || value === null) return value === undefined;

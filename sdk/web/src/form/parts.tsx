@@ -1,4 +1,4 @@
-/** The parts of RJSF's own look that would not do here: buttons that are pictures of a font, and what renders markup. */
+/** Replacements for parts of RJSF's theme: buttons that use an icon font, and parts that render markup. */
 
 import getDefaultRegistry from "@rjsf/core/lib/getDefaultRegistry.js";
 import type {
@@ -27,8 +27,8 @@ function Input(props: BaseInputTemplateProps) {
 }
 
 /**
- * A number. One that would be another number once it was read stays the text that was typed, which fits no schema of numbers: then
- * the validator says so, where the usual field changes the digits without a word.
+ * A number field. A number that JavaScript cannot hold exactly stays text, which matches no number schema, so the validator
+ * reports it. The default field would change the digits silently.
  */
 function NumberField(props: FieldProps) {
   const { registry, schema, formData, onChange } = props;
@@ -38,7 +38,7 @@ function NumberField(props: FieldProps) {
     setTyped(value);
     onChange(numberOf(value), path, errors, id);
   };
-  // “1.50” is not to become “1.5” while somebody types.
+  // “1.50” must not become “1.5” during typing.
   const isSame = typeof typed === "string" && numberOf(typed) === formData;
   const isWritten = typeof formData === "number" && schema.enum === undefined && schema.oneOf === undefined;
   const shown = isWritten ? String(formData).replace(".", getDecimalSeparator()) : formData;
@@ -52,7 +52,7 @@ function numberOf(typed: unknown): unknown {
   return isExact(text) ? Number(text) : text;
 }
 
-/** A button with a word on it. */
+/** A button with a text label. */
 function worded(word: string) {
   return function Button({ id, onClick, disabled }: IconButtonProps) {
     return (
@@ -63,7 +63,7 @@ function worded(word: string) {
   };
 }
 
-/** A file as a data URL. The usual one shows its name, which a default can bring along, through a renderer of Markdown. */
+/** A file as a data URL. The default widget renders the file's name as Markdown, and a default value can set that name. */
 function FileInput({ id, disabled, readonly, onChange, value, required }: WidgetProps) {
   const read = (event: ChangeEvent<HTMLInputElement>) => {
     const file = event.target.files?.[0];
@@ -82,12 +82,12 @@ function FileInput({ id, disabled, readonly, onChange, value, required }: Widget
         disabled={disabled || readonly}
         required={required && !isChosen}
       />
-      <p className="muted">{isChosen ? `Chosen: ${value.length} characters` : "None is chosen"}</p>
+      <p className="muted">{isChosen ? `Chosen: ${value.length} characters` : "No file chosen"}</p>
     </div>
   );
 }
 
-/** The choice between alternatives, with a name for it. */
+/** The choice between alternatives, with a label. */
 function Alternatives({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) {
   return (
     <div className="alternatives">

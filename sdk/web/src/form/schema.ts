@@ -1,6 +1,6 @@
 /**
- * A plugin's schema as a form may use it. Two things of it are not for a browser: regular expressions, of which one can keep a
- * page busy for ever, and texts that deceive. The host judges patterns when the answer comes, and its findings are shown.
+ * A plugin's schema, made safe for a form. A regular expression can block a page forever, so patterns are removed: the host checks
+ * them when the answer arrives, and the form shows its errors. Deceptive text is escaped.
  */
 import { line, lines } from "../text.js";
 
@@ -22,7 +22,7 @@ const SINGLE = new Set([
 const LISTS = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
 const MAPS = new Set(["$defs", "definitions", "dependentSchemas"]);
 
-/** Keywords that hold no schemas. Whatever is in neither list is dropped: the host judges it when the answer comes. */
+/** Keywords without subschemas. Keywords in neither list are dropped, and the host checks them when the answer arrives. */
 const PLAIN = new Set([
   "$ref",
   "type",
@@ -51,24 +51,24 @@ const PLAIN = new Set([
   "dependentRequired",
 ]);
 
-/** Formats for which a form has a field that can be seen. Others, `hidden` among them, mean nothing to it. */
+/** Formats that have a visible field. All others, such as `hidden`, are dropped. */
 const FORMATS = new Set(["date", "date-time", "time", "email", "uri", "uuid", "ipv4", "ipv6", "hostname"]);
 
-/** Where a reference may lead so that what it leads to is among what was made readable. */
+/** Reference targets that this module has made safe. */
 const REFERENCE = /^#($|\/(\$defs|definitions|properties)\/)/;
 
-/** The schema without patterns, and with its words as people may read them. The rest is as it was declared. */
+/** The schema without patterns and with escaped texts. The rest is unchanged. */
 export function forPeople(schema: Schema): Schema {
   return readable(schema, JSON.stringify(schema).includes('"patternProperties"'));
 }
 
-/** Names that mean something else to JavaScript. With one of these in it, a schema gets no form but a field for JSON. */
+/** Names with a meaning in JavaScript. A schema with such a name gets a JSON field instead of a form. */
 export function isStrange(value: unknown): boolean {
   const text = JSON.stringify(value) ?? "";
   return /"(__proto__|constructor|prototype)"\s*:/.test(text) || hasFarReference(value);
 }
 
-/** Whether a reference leads to where a form does not look. */
+/** Whether a reference leaves the parts that the form reads. */
 function hasFarReference(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(
@@ -80,7 +80,7 @@ function hasFarReference(value: unknown): boolean {
 function readable(schema: Schema, hasPatterns: boolean): Schema {
   if (typeof schema !== "object" || schema === null) return schema;
   const made: { [keyword: string]: unknown } = {};
-  // Without the patterns, what they would let pass cannot be told from what nothing lets pass.
+  // Without the patterns, their members cannot be told from members that no keyword allows.
   const dropped = new Set(["pattern", "patternProperties"]);
   if ("patternProperties" in schema) dropped.add("additionalProperties");
   if (hasPatterns) dropped.add("unevaluatedProperties");
@@ -107,7 +107,7 @@ function readable(schema: Schema, hasPatterns: boolean): Schema {
   return made;
 }
 
-/** The members of an object; one whose name would deceive as a label gets a title. */
+/** The members of an object. A member with a deceptive name gets an escaped title. */
 function named(
   properties: Record<string, unknown>,
   inner: (part: unknown) => Schema,

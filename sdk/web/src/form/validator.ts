@@ -1,6 +1,6 @@
 /**
- * The validator that RJSF asks, over @cfworker/json-schema: draft 2020-12, and no code made from text, so that it works under a
- * Content-Security-Policy without `unsafe-eval`. The host validates again; this one is for telling people early.
+ * The validator for RJSF, based on @cfworker/json-schema. It supports draft 2020-12 and generates no code, so that it works under a
+ * Content-Security-Policy without `unsafe-eval`. The host validates again; this validator reports errors early.
  */
 import { type Schema as CfSchema, dereference, type OutputUnit, validate } from "@cfworker/json-schema";
 import type {
@@ -13,18 +13,18 @@ import type {
 import { isExact } from "../json-text.js";
 import { parts } from "../pointer.js";
 
-/** Where the whole schema is known as, so that a part of it can refer to it. */
+/** The id of the whole schema, for references from its parts. */
 const ROOT = "https://toolgate.invalid/root";
 const PART = "https://toolgate.invalid/part";
 
-/** One thing that is wrong: where, and what. */
+/** One error and its place. */
 export interface Finding {
   path: string[];
   keyword: string;
   message: string;
 }
 
-/** Everything that is wrong with a value. A schema that cannot be followed finds nothing: the host has the last word. */
+/** All errors of a value. A schema that cannot be evaluated gives none: the host decides. */
 export function findings(schema: unknown, value: unknown, root: unknown = schema): Finding[] {
   try {
     return spoken(run(schema, value, root, false));
@@ -33,7 +33,7 @@ export function findings(schema: unknown, value: unknown, root: unknown = schema
   }
 }
 
-/** Whether a value fits. */
+/** Whether a value is valid. */
 export function fits(schema: unknown, value: unknown, root: unknown = schema): boolean {
   try {
     return run(schema, value, root, true).length === 0;
@@ -43,19 +43,19 @@ export function fits(schema: unknown, value: unknown, root: unknown = schema): b
 }
 
 function run(schema: unknown, value: unknown, root: unknown, isHurried: boolean): OutputUnit[] {
-  // Both are copied: the library marks what it is given.
+  // Both are copied, because the library modifies its input.
   const whole = copy(root);
   const lookup = dereference(whole as CfSchema, undefined, new URL(ROOT));
   const isPart = schema !== root;
   const part = isPart ? copy(schema, ROOT) : whole;
   if (isPart) dereference(part as CfSchema, lookup, new URL(PART));
-  // A form without any entry is an empty object to its schema, and not nothing.
+  // An empty form is an empty object for its schema, not undefined.
   const instance = value === undefined ? {} : value;
   const result = validate(instance, part as CfSchema, "2020-12", lookup, isHurried);
   return result.valid ? [] : result.errors;
 }
 
-/** A copy of a schema, in which `#…` refers into another document if one is given. */
+/** Copies a schema. If another document is given, `#…` refers to it. */
 function copy<T>(schema: T, document?: string): T {
   if (Array.isArray(schema)) return schema.map((part) => copy(part, document)) as T;
   if (typeof schema !== "object" || schema === null) return schema;
@@ -66,13 +66,13 @@ function copy<T>(schema: T, document?: string): T {
   return Object.fromEntries(entries) as T;
 }
 
-/** What the library found, without the errors that only say that there are errors within. */
+/** The library's errors, without those that only report nested errors. */
 function spoken(errors: OutputUnit[]): Finding[] {
   const wraps = ({ keyword }: OutputUnit) => keyword === "false" || keyword === "if";
   const shown = branch(errors).filter(
     (error, _, all) => !wraps(error) && !all.some((other) => isWithin(other, error)),
   );
-  // Where everything is of that sort, it still is wrong.
+  // If only such errors remain, the value is still invalid.
   const found = (shown.length === 0 ? errors.slice(0, 1) : shown).map(finding);
   return found.filter((one, index) => found.findIndex((other) => same(one, other)) === index);
 }
@@ -82,7 +82,7 @@ function isWithin(inner: OutputUnit, outer: OutputUnit): boolean {
   return inner.keywordLocation.startsWith(`${outer.keywordLocation}/`);
 }
 
-/** Of alternatives that all fail, the one that fails least is probably meant: the others are not told. */
+/** If all alternatives fail, only the errors of the closest one are reported. */
 function branch(errors: OutputUnit[]): OutputUnit[] {
   const choice = errors.find(({ keyword }) => keyword === "oneOf" || keyword === "anyOf");
   if (choice === undefined) return errors;
@@ -93,7 +93,7 @@ function branch(errors: OutputUnit[]): OutputUnit[] {
     const index = error.keywordLocation.slice(prefix.length).split("/")[0] ?? "";
     groups.set(index, [...(groups.get(index) ?? []), error]);
   }
-  // Where the type or the mark of an alternative is wrong, it is another one.
+  // A wrong type or discriminator means another alternative.
   const isOther = ({ keyword }: OutputUnit) =>
     keyword === "const" || keyword === "enum" || keyword === "type";
   const weight = (group: OutputUnit[]) => group.length + (group.some(isOther) ? 100 : 0);
@@ -116,12 +116,12 @@ function wording(keyword: string, error: string): string {
       return `Expected: ${/Expected (.*)\.$/.exec(error)?.[1]?.replaceAll('"', "") ?? "another type"}.`;
     case "oneOf":
     case "anyOf":
-      return "This fits none of the choices, or more than one.";
+      return "This matches none of the choices, or more than one.";
     case "additionalProperties":
     case "unevaluatedProperties":
       return `${/^Property "[\s\S]*"/.exec(error)?.[0] ?? "A member"} is not expected here.`;
     case "format":
-      return `This is not of the format ${/format "(.*)"/.exec(error)?.[1] ?? "that is expected"}.`;
+      return `This is not in the format ${/format "(.*)"/.exec(error)?.[1] ?? "that the schema names"}.`;
     default:
       return error.replace(/^Instance /, "This ");
   }
@@ -131,7 +131,7 @@ function same(a: Finding, b: Finding): boolean {
   return a.message === b.message && a.path.join("/") === b.path.join("/");
 }
 
-/** Whether a number's field left what was typed as text, since as a number it would be another one. */
+/** Whether a number field kept its text because JavaScript cannot hold the number exactly. */
 function isLong({ path, keyword }: Finding, data: unknown): boolean {
   if (keyword !== "type") return false;
   let at = data;
@@ -142,11 +142,11 @@ function isLong({ path, keyword }: Finding, data: unknown): boolean {
   return typeof at === "string" && !Number.isNaN(Number(at)) && !isExact(at);
 }
 
-/** Findings as RJSF hangs them under its fields. */
+/** Converts errors to RJSF's form. */
 export function errorSchema(found: readonly Finding[]): ErrorSchema {
   const root: ErrorSchema = {};
   for (const { path, message } of found) {
-    // Such a name is in no form (`isStrange`); as a key it would reach into what every object has.
+    // `isStrange` excludes such names from forms. As a key it would reach the object prototype.
     if (path.includes("__proto__")) continue;
     let at = root;
     for (const part of path) {
@@ -163,7 +163,7 @@ class Validator implements ValidatorType {
   validateFormData(data: unknown, schema: RJSFSchema): ValidationData<unknown> {
     const found = findings(schema, data);
     for (const one of found)
-      if (isLong(one, data)) one.message = "This number has too many digits to arrive as it is.";
+      if (isLong(one, data)) one.message = "This number has more digits than can be sent exactly.";
     const errors = found.map(
       ({ path, keyword, message }): RJSFValidationError => ({
         name: keyword,

@@ -1,0 +1,68 @@
+/**
+ * The arguments of an approval in every state: as submitted while it is open, and beside the approved ones once somebody approved.
+ */
+import { pretty } from "../json-text.js";
+import { json } from "../text.js";
+import type { PendingClosed, Suspension } from "../wire.js";
+import { changes } from "./changes.js";
+import { fill, make } from "./dom.js";
+import { argumentsText, block, complete } from "./sections.js";
+
+const SUBMITTED = "Arguments as submitted";
+
+export class ArgumentsView {
+  readonly element = make("section", { part: "arguments" });
+  #shown = "";
+
+  /** Shows the arguments. `closed` says how the approval ended, if it did. */
+  show(suspension: Suspension, closed: PendingClosed | undefined): void {
+    const made = parts(suspension, closed);
+    const shown = made.map(({ outerHTML }) => outerHTML).join("");
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    fill(this.element, ...made);
+  }
+}
+
+/** Whether an approver may have changed the arguments, and the suspension does not say yet to what. */
+export function lacksApproved(suspension: Suspension, closed: PendingClosed | undefined): boolean {
+  return (
+    closed?.state === "approve" &&
+    closed.edited !== false &&
+    suspension.closed == null &&
+    suspension.editable !== "none"
+  );
+}
+
+/** The approved arguments as text, where an approver edited them. */
+export function approvedEdit(suspension: Suspension): string | undefined {
+  const { closed, display } = suspension;
+  if (closed?.state !== "approve" || closed.arguments == null) return undefined;
+  const text = pretty(display?.approved_arguments ?? json(closed.arguments));
+  return text === argumentsText(suspension) ? undefined : text;
+}
+
+function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLElement[] {
+  const text = argumentsText(suspension);
+  const asked = (label: string) => block(label, text, suspension.arguments_digest);
+  if (closed === undefined) {
+    const isEdited = suspension.votes?.some((vote) => vote.arguments !== undefined || vote.display != null);
+    return asked(isEdited ? SUBMITTED : complete(text));
+  }
+  if (closed.state !== "approve") return asked(SUBMITTED);
+  if (lacksApproved(suspension, closed))
+    return [...asked(SUBMITTED), make("p", { class: "muted" }, "Loading the approved arguments …")];
+  const approved = approvedEdit(suspension);
+  if (approved === undefined) return asked("Approved arguments, as submitted");
+  const label = "What the approver changed";
+  return [
+    make(
+      "div",
+      { part: "approved" },
+      ...block("Approved arguments", approved, suspension.closed?.arguments_digest),
+    ),
+    make("div", { class: "label" }, label),
+    make("ol", { part: "diff", attributes: { "aria-label": label } }, ...changes(text, approved)),
+    make("div", { part: "submitted" }, ...asked(SUBMITTED)),
+  ];
+}

@@ -1,0 +1,61 @@
+// After an edit, everybody sees the approved arguments beside the submitted ones.
+import { suspensionOf } from "../src/client";
+import { approvals, button, expect, stay, test } from "../src/test";
+
+test("a card shows the approved arguments beside the submitted ones", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"] });
+  const agent = host.token("agent", ["caller"]);
+  const alice = await enter(host, host.token("alice", ["approver"]));
+  const bob = await enter(host, host.token("bob", ["approver"]));
+  const turn = await agent.call("edited", "gated_echo", { value: 5000 });
+  for (const page of [alice, bob]) {
+    await expect(approvals(page)).toContainText("Arguments, complete");
+    await stay(page);
+  }
+  const card = approvals(alice);
+  await button(card, "Edit arguments").click();
+  await card.getByLabel("Arguments, as JSON").fill('{"value": 50.0}');
+  await button(card, "Approve as edited").click();
+
+  const address = `/suspensions/${suspensionOf(turn)}`;
+  const pages = [alice, bob];
+  for (const moved of [false, true]) {
+    for (const page of pages) {
+      if (moved) await page.goto(address);
+      const shown = approvals(page);
+      await expect(shown.getByRole("status")).toHaveText("Approved by alice, with edited arguments.");
+      await expect(shown.locator("[part=approved] pre")).toHaveText('{ "value": 50.0 }');
+      await expect(shown.locator("[part=submitted] pre")).toHaveText('{ "value": 5000 }');
+      const change = shown.getByRole("list", { name: "What the approver changed" });
+      await expect(change.getByRole("listitem")).toHaveText([
+        "{",
+        '− removed:   "value": 5000',
+        '+ added:   "value": 50.0',
+        "}",
+      ]);
+    }
+  }
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+  await bob.goto("/conversations/edited");
+  await bob.getByRole("button", { name: "Approved arguments, and as submitted" }).click();
+  await expect(bob.getByRole("group", { name: "Approved arguments" })).toContainText("50");
+  await expect(bob.getByRole("group", { name: "Arguments as submitted" })).toContainText("5000");
+});
+
+for (const [decision, label] of [
+  ["approve", "Approved arguments, as submitted"],
+  ["deny", "Arguments as submitted"],
+] as const) {
+  test(`a card without an edit says after ${decision}: ${label}`, async ({ start, enter }) => {
+    const host = await start({ plugins: ["lab"] });
+    const agent = host.token("agent", ["caller"]);
+    const alice = host.token("alice", ["approver"]);
+    const page = await enter(host, alice);
+    const turn = await agent.call("plain", "gated_echo", { value: 5000 });
+    await expect(approvals(page)).toHaveCount(1);
+    await stay(page);
+    await alice.send("POST", `/v1/suspensions/${suspensionOf(turn)}/resolve`, { decision });
+    await expect(approvals(page)).toHaveAttribute("closed");
+    await expect(approvals(page).locator("[part=arguments] .label")).toHaveText([label]);
+  });
+}
