@@ -114,7 +114,7 @@ func steps(pointer string) ([]string, error) {
 func index(step string, count int) (int, error) {
 	number, err := strconv.Atoi(step)
 	if err != nil || strconv.Itoa(number) != step || number < 0 {
-		return 0, fmt.Errorf("%q is no place in a list", step)
+		return 0, fmt.Errorf("%q is not a place in a list", step)
 	}
 	if number >= count {
 		return 0, fmt.Errorf("the list has no place %d", number)

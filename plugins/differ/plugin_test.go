@@ -199,7 +199,7 @@ func TestPatches(t *testing.T) {
 		{`{"a":{"b":1}}`, `[{"op":"copy","from":"/a","path":"/c"},{"op":"replace","path":"/c/b","value":2}]`, `{"a":{"b":1},"c":{"b":2}}`},
 		{`{"a":{"b":1}}`, `[{"op":"move","from":"/a","path":"/a/b"}]`, `/patch/0: move /a/b: a value cannot be moved into itself`},
 		{`[1]`, `[{"op":"add","path":"/2","value":1}]`, `/patch/0: add /2: the list has no place 2`},
-		{`[1]`, `[{"op":"remove","path":"/01"}]`, `/patch/0: remove /01: "01" is no place in a list`},
+		{`[1]`, `[{"op":"remove","path":"/01"}]`, `/patch/0: remove /01: "01" is not a place in a list`},
 		{`[1]`, `[{"op":"remove","path":""}]`, `/patch/0: remove : the whole document cannot be removed`},
 		{`[1]`, `[{"op":"remove","path":"0"}]`, `/patch/0: remove 0: a JSON Pointer begins with a slash`},
 		{`{}`, `[{"op":"add","path":"/a~2","value":1}]`, `/patch/0: add /a~2: a tilde in a JSON Pointer is written ~0`},

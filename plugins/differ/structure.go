@@ -24,7 +24,7 @@ func read(text json.RawMessage) (any, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, toolgate.InvalidArguments("a document is no JSON: %w", err)
+		return nil, toolgate.InvalidArguments("a document is not JSON: %w", err)
 	}
 	return value, nil
 }

@@ -29,7 +29,7 @@ static bool data_of(tg_call *call, const char *encoding, tg_bytes *data) {
     if (!bytes) abort();
     data->ptr = (const char *)bytes;
     if (decode((codec)known, text.ptr, text.len, bytes, &data->len, &wrong)) return true;
-    if (wrong < text.len) tg_fail(call, TG_INVALID_ARGUMENTS, "/data: character %zu is no %s", wrong + 1, tg_arg_text(call, encoding).ptr);
+    if (wrong < text.len) tg_fail(call, TG_INVALID_ARGUMENTS, "/data: character %zu is not %s", wrong + 1, tg_arg_text(call, encoding).ptr);
     else tg_fail(call, TG_INVALID_ARGUMENTS, "/data: the %s ends too early", tg_arg_text(call, encoding).ptr);
     return false;
 }
@@ -96,7 +96,7 @@ static yyjson_mut_val *convert_data(tg_call *call) {
     if (known < 0) {
         yyjson_mut_val *text = tg_string(call, data.ptr, data.len);
         if (yyjson_mut_get_len(text) != data.len || memcmp(yyjson_mut_get_str(text), data.ptr, data.len))
-            return tg_fail(call, TG_INVALID_ARGUMENTS, "/data: its bytes are no UTF-8, so they are no text; convert to hex or base64");
+            return tg_fail(call, TG_INVALID_ARGUMENTS, "/data: its bytes are not UTF-8, so they are no text; convert to hex or base64");
         return text;
     }
     char *text = malloc(encoded_size(data.len));

@@ -83,7 +83,7 @@ int main(void) {
     encodings();
     tg_test_declarations();
     tg_test_examples("examples.json");
-    tg_test_failure("convert_data", TG_JSON({"data": "Zm 9v", "from": "base64", "to": "hex"}), TG_INVALID_ARGUMENTS, "/data: character 3 is no base64");
+    tg_test_failure("convert_data", TG_JSON({"data": "Zm 9v", "from": "base64", "to": "hex"}), TG_INVALID_ARGUMENTS, "/data: character 3 is not base64");
     tg_test_failure("hash_data", TG_JSON({"data": "abc", "encoding": "hex"}), TG_INVALID_ARGUMENTS, "/data: the hex ends too early");
     tg_test_result("hash_data", TG_JSON({"data": "a\u0000b", "algorithms": ["crc32c"]}), TG_JSON({"crc32c": "63f9a95c", "bytes": 3}));
     return tg_test_end();

@@ -280,7 +280,7 @@ tg_text tg_options_of(const tg_tool *tool, const char **wrong) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = read ? yyjson_val_mut_copy(doc, yyjson_doc_get_root(read)) : NULL;
     if (!yyjson_mut_is_obj(root)) {
-        *wrong = "`options` is no JSON object";
+        *wrong = "`options` is not a JSON object";
         return tg_copy(given, strlen(given)); /* unchanged: the host reports the place */
     }
     const struct {

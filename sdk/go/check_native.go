@@ -117,7 +117,7 @@ func (t *Tool) checkWaits(properties map[string]any, found func(string, ...any))
 	if names, ok := t.options["editable"].([]string); ok {
 		for _, name := range names {
 			if _, ok := properties[name]; !ok {
-				found("`editable` names `%s`, which is no argument", name)
+				found("`editable` names `%s`, which is not an argument", name)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (t *Tool) checkWaits(properties map[string]any, found func(string, ...any))
 		}
 		for _, step := range steps {
 			if _, ok := properties[step]; !ok {
-				found("`prompt` shows `%s`, which is no argument", step)
+				found("`prompt` shows `%s`, which is not an argument", step)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func decode[A any](text string) (arguments A, err error) {
 	raw := json.RawMessage(text)
 	if !json.Valid(raw) {
-		return arguments, InvalidArguments("the arguments are no JSON")
+		return arguments, InvalidArguments("the arguments are not JSON")
 	}
 	if err := read("", raw, reflect.ValueOf(&arguments).Elem()); err != nil {
 		return arguments, InvalidArguments("%w", err)

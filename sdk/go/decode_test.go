@@ -100,7 +100,7 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 		{`"pair":[1,256]`, "/pair/1: number 256 does not fit uint8"},
 		{`"at":"noon"`, "/at: "},
 		{`"when":{"x":1}`, "/when/x: "},
-		{`"colour":`, "the arguments are no JSON"},
+		{`"colour":`, "the arguments are not JSON"},
 	} {
 		_, err := decode[purchase](`{"id":"a","amount":5,` + row.more + `}`)
 		if err == nil || !strings.HasPrefix(err.Error(), row.want) {

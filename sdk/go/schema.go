@@ -117,7 +117,7 @@ func own(t reflect.Type) (map[string]any, bool, error) {
 	text := reflect.New(t).Interface().(Schemer).JSONSchema()
 	var schema map[string]any
 	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, true, fmt.Errorf("the schema that %s says is no JSON object: %w", t, err)
+		return nil, true, fmt.Errorf("the schema that %s says is not a JSON object: %w", t, err)
 	}
 	return schema, true, nil
 }
@@ -169,7 +169,7 @@ func (d *deriver) collection(t reflect.Type) (map[string]any, error) {
 		return d.nullable(map[string]any{"type": "array", "items": items}), nil
 	}
 	if t.Key().Kind() != reflect.String && !implements(t.Key(), textType) {
-		return nil, fmt.Errorf("type %s has keys that are no strings", t)
+		return nil, fmt.Errorf("type %s has keys that are not strings", t)
 	}
 	return d.nullable(map[string]any{"type": "object", "additionalProperties": items}), nil
 }

@@ -101,7 +101,7 @@ func value(field reflect.StructField, tag string, into map[string]any, keyword s
 			return nil
 		}
 	}
-	return fmt.Errorf("tag %s: %q is no number", tag, text)
+	return fmt.Errorf("tag %s: %q is not a number", tag, text)
 }
 
 // literal parses the value of a tag: a string as it is, anything else as JSON.
@@ -113,7 +113,7 @@ func literal(text string, schema map[string]any) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil || decoder.More() {
-		return nil, fmt.Errorf("%q is no JSON", text)
+		return nil, fmt.Errorf("%q is not JSON", text)
 	}
 	return value, nil
 }

@@ -133,17 +133,17 @@ func TestTypesWithoutSchemaAreNamed(t *testing.T) {
 		want  string
 	}{
 		{make(chan int), "chan int has no JSON form"},
-		{map[float64]int{}, "keys that are no strings"},
+		{map[float64]int{}, "keys that are not strings"},
 		{opaque{}, "has to say its schema"},
 		{struct {
 			A int `minimum:"one"`
-		}{}, `field A: tag minimum: "one" is no number`},
+		}{}, `field A: tag minimum: "one" is not a number`},
 		{struct {
 			A int `json:"a,string"`
 		}{}, "field A: its tag json says string"},
 		{struct {
 			A int `enum:"1,x"`
-		}{}, `field A: tag enum: "x" is no JSON`},
+		}{}, `field A: tag enum: "x" is not JSON`},
 	} {
 		_, err := schemaOf(reflect.TypeOf(row.value), input)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
@@ -173,7 +173,7 @@ func TestFindings(t *testing.T) {
 		{Server("x", "Does.", run, Title("")), "`title` has 1 to 128 characters"},
 		{Server("x", "Does.", run, Timeout(0)), "`timeout_ms` is 1 to 86400000"},
 		{Server("x", "Does.", run, Prompt("{a}")), "`prompt` says nothing about a tool that nobody is asked about"},
-		{Server("x", "Does.", run, RequiresApproval(), Prompt("{b}")), "`prompt` shows `b`, which is no argument"},
+		{Server("x", "Does.", run, RequiresApproval(), Prompt("{b}")), "`prompt` shows `b`, which is not an argument"},
 		{Server("x", "Does.", run, RequiresApproval(), Prompt("{a")), "`{` without a `}`"},
 		{Server("x", "Does.", run, RequiresApproval(), Prompt("a}")), "`}` without a `{`"},
 		{Server("x", "Does.", run, RequiresApproval(), Prompt("{a b}")), "neither an argument's name nor"},

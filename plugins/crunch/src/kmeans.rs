@@ -16,7 +16,7 @@ pub struct Points {
     /// Into how many clusters; at most as many as there are points.
     #[schemars(range(min = 1, max = 256))]
     clusters: usize,
-    /// How often to start anew; the best result counts.
+    /// How often to start again; the best result counts.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 100))]
     starts: u32,

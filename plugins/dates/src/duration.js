@@ -25,7 +25,7 @@ export function read(text, name) {
   const found = WRITTEN.exec(text.trim());
   if (!found)
     throw new InvalidArguments(
-      `/${name}: ${JSON.stringify(text)} is no duration of ISO 8601, as P1M is, or P2DT6H30M`,
+      `/${name}: ${JSON.stringify(text)} is not a duration of ISO 8601, as P1M is, or P2DT6H30M`,
     );
   const sign = found[1] === "-" ? -1 : 1;
   const part = (/** @type {number} */ at) => Number(found[at] ?? 0);

@@ -74,7 +74,7 @@ export function read(text, name) {
     new InvalidArguments(`/${name}: ${JSON.stringify(text)} ${why}`);
   const written = text.trim();
   const found = CALENDAR.exec(written) ?? WEEK.exec(written) ?? ORDINAL.exec(written);
-  if (!found) throw wrong("is no date of ISO 8601, as 2024-02-29 is, or 2024-02-29T12:30:00+02:00");
+  if (!found) throw wrong("is not a date of ISO 8601, as 2024-02-29 is, or 2024-02-29T12:30:00+02:00");
   const [whole, first, second, third] = found;
   const year = Number(first);
   if (year === 0) throw wrong("has the year 0: years go from 0001 to 9999");
@@ -125,7 +125,7 @@ export function offset(text, name) {
   const minutes = found ? Number(found[2] ?? 0) * 60 + Number(found[3] ?? 0) : Number.NaN;
   if (!found || Number(found[3] ?? 0) > 59 || minutes > 18 * 60) {
     throw new InvalidArguments(
-      `/${name}: ${JSON.stringify(text)} is no offset, as Z or +02:00 is; names of time zones are not known here`,
+      `/${name}: ${JSON.stringify(text)} is not an offset, as Z or +02:00 is; names of time zones are not known here`,
     );
   }
   return found[1] === "-" ? -minutes : minutes;

@@ -117,8 +117,8 @@ toolgate_sdk::plugin! {
     Tool::server("bad_result", "Gives a result that breaks its own schema.", |_: NoArguments, _: &Call| {
         Ok(Liar { number: "seven".to_owned() })
     }),
-    Tool::server_json("not_json", "Gives a result that is no JSON.", |_: NoArguments, _: &Call| Ok("{".to_owned())),
-    Tool::server("spin", "Loops for ever.", spend::spin).timeout(Duration::from_millis(500)).recovery(Recovery::Fail),
+    Tool::server_json("not_json", "Gives a result that is not JSON.", |_: NoArguments, _: &Call| Ok("{".to_owned())),
+    Tool::server("spin", "Loops forever.", spend::spin).timeout(Duration::from_millis(500)).recovery(Recovery::Fail),
     Tool::server("sleep", "Sleeps.", spend::sleep),
     Tool::server("flood", "Gives a result of that many bytes.", spend::flood),
     Tool::server("grow", "Takes and touches that much memory.", spend::grow),

@@ -46,7 +46,7 @@ pub struct Chatter {
     bytes: usize,
 }
 
-/// Loops for ever, without a host call.
+/// Loops forever, without a host call.
 pub fn spin(_: NoArguments, _call: &Call) -> Result<u64, Failure> {
     let mut turns = 0_u64;
     loop {

@@ -65,7 +65,7 @@ enum Amount {
     Absent,
     /// So much, without its sign: to take back a million is no small matter.
     Of(f64),
-    /// Something that is no number.
+    /// Something that is not a number.
     Unreadable,
 }
 

@@ -7,7 +7,7 @@ export function stepsOf(pointer: string): string[] {
   if (pointer === "") return [];
   if (!pointer.startsWith("/") || /~(?![01])/.test(pointer)) {
     throw new InvalidArguments(
-      `${JSON.stringify(pointer)} is no JSON Pointer: it is empty, or begins with /, and ~ is written ~0`,
+      `${JSON.stringify(pointer)} is not a JSON Pointer: it is empty, or begins with /, and ~ is written ~0`,
     );
   }
   return pointer

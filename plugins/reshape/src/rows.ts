@@ -68,7 +68,7 @@ export function summary(values: readonly (Json | undefined)[], how: How, name: s
   }
   const numbers = there.map((value) => {
     if (typeof value === "number") return value;
-    throw new InvalidArguments(`${name}: ${JSON.stringify(value)} is no number that could be added`);
+    throw new InvalidArguments(`${name}: ${JSON.stringify(value)} is not a number that can be added`);
   });
   const sum = numbers.reduce((sum, number) => sum + number, 0);
   return how === "sum" ? sum : numbers.length === 0 ? null : sum / numbers.length;

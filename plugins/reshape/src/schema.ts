@@ -228,7 +228,7 @@ function expression(pattern: string): RegExp {
   try {
     return new RegExp(pattern, "u");
   } catch {
-    throw new InvalidArguments(`/schema: ${JSON.stringify(pattern)} is no regular expression`);
+    throw new InvalidArguments(`/schema: ${JSON.stringify(pattern)} is not a regular expression`);
   }
 }
 

@@ -32,7 +32,7 @@ const CHANGES: [Json[], Json | RegExp][] = [
   [[{ remove: "" }], /the whole document/],
   [[{ move: "/a/b", to: "/b" }], { a: {}, b: [1, 2] }],
   [[{ move: "/a", to: "/a/b" }], /cannot be moved into itself/],
-  [[{ move: "/a", to: "a" }], /is no JSON Pointer/],
+  [[{ move: "/a", to: "a" }], /is not a JSON Pointer/],
   [[{ copy: "/a" }], /\/changes\/0: fits none of/],
 ];
 

@@ -30,7 +30,7 @@ static void failures(void) {
     tg_test_failure("fails", "{\"how\": \"silently\"}", TG_FAILED, "no result and no reason");
     tg_test_failure("fails", "{\"how\": \"unwritable\"}", TG_FAILED, "cannot be written");
     tg_test_failure("fails", "{\"how\": \"later\"}", TG_UNAVAILABLE, "the kitchen is closed");
-    tg_test_text(tg_test_run("fails", "{\"how\": \"now\"}").text, "not now \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", "a surrogate is no UTF-8");
+    tg_test_text(tg_test_run("fails", "{\"how\": \"now\"}").text, "not now \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", "a surrogate is not UTF-8");
     tg_test_failure("fails", "{\"how\": 1}", TG_INVALID_ARGUMENTS, "/how: is of type");
     tg_test_failure("sure", "{}", TG_INVALID_ARGUMENTS, "no server tool");
     tg_test_failure("nothing", "{}", TG_INVALID_ARGUMENTS, "no server tool");
@@ -95,8 +95,8 @@ static void declarations(void) {
     tg_test_text(options(tg_tools[1]),
         "{\"hints\":{\"open_world\":false,\"idempotent\":true},\"recovery\":\"ask\",\"title\":\"Steps\",\"timeout_ms\":1000,\"result\":{\"type\":\"null\"}}",
         "options of both places are one object");
-    tg_test_text(options((tg_tool){.options = "[1]"}), "`options` is no JSON object", "a list");
-    tg_test_text(options((tg_tool){.options = "{"}), "`options` is no JSON object", "half an object");
+    tg_test_text(options((tg_tool){.options = "[1]"}), "`options` is not a JSON object", "a list");
+    tg_test_text(options((tg_tool){.options = "{"}), "`options` is not a JSON object", "half an object");
     tg_test_text(options((tg_tool){.result = "x"}), "`result` is not JSON", "a schema that is none");
     tg_test_text(options((tg_tool){.title = "\xff"}), "a text of the options is not UTF-8", "no UTF-8");
 }

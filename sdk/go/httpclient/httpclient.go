@@ -16,7 +16,7 @@ import (
 )
 
 // ErrDenied means that the host does not allow the request.
-var ErrDenied = errors.New("the host does not allow the request: it is outside of what was granted; the call's log says what is missing")
+var ErrDenied = errors.New("the host does not allow the request: no grant allows it; the call's log names the missing grant")
 
 // Field is one header field.
 type Field struct{ Name, Value string }

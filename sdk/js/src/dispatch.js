@@ -139,7 +139,7 @@ function misfit(key, part) {
   if (typeof part === "number" && !Number.isFinite(part))
     return `${part} has no form in JSON; give null where there is no number`;
   if (!isWellFormed(key) || (typeof part === "string" && !isWellFormed(part)))
-    return "a text has a lone surrogate, which is no Unicode";
+    return "a text has a lone surrogate, which is not Unicode";
   return undefined;
 }
 

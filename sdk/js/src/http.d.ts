@@ -1,9 +1,9 @@
 import type { Failure, Json } from "./index.js";
 
-/** Why there is no answer. Uncaught, `unreachable` is `unavailable`, else it is `failed`. */
+/** Why there is no response. Uncaught, `unreachable` is `unavailable`, else it is `failed`. */
 export class HttpError extends Failure {
   readonly tag: "failed" | "unavailable";
-  /** It cannot be sent; the host does not allow it; or it brought no answer. */
+  /** It cannot be sent; the host does not allow it; or it got no response. */
   readonly code: "invalid" | "denied" | "unreachable";
 }
 
@@ -60,7 +60,7 @@ export class Response {
 }
 
 /**
- * Sends a request and reads the whole answer, whatever its status. The call waits meanwhile, on both engines; there is nothing to
+ * Sends a request and reads the whole response, with any status. The call waits meanwhile, on both engines; there is nothing to
  * await. Redirects are not followed. The host adds an `Idempotency-Key` to whatever changes something.
  */
 export function request(url: string, init?: RequestInit): Response;

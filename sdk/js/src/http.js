@@ -7,7 +7,7 @@ import { fromUtf8, toUtf8 } from "./text.js";
 const SENTENCES = {
   invalid: "the request cannot be sent",
   denied: "the host does not allow the request",
-  unreachable: "the request brought no answer",
+  unreachable: "the request got no response",
 };
 
 export class HttpError extends Failure {
@@ -51,7 +51,7 @@ export class Response {
     try {
       return JSON.parse(this.text());
     } catch (error) {
-      throw new Failed("the server's answer is no JSON", { cause: error });
+      throw new Failed("the server's answer is not JSON", { cause: error });
     }
   }
 

@@ -68,7 +68,7 @@ export interface Scope {
   readonly conversation: string;
   readonly turn: string;
   readonly caller: string;
-  /** Who approved the call, where somebody did. */
+  /** Who approved the call, if there was one. */
   readonly approver?: string;
   /** What the caller passed along with the turn. */
   readonly context?: Json;
@@ -81,17 +81,17 @@ export interface Call {
   readonly id: string;
   /** The name of the tool. */
   readonly tool: string;
-  /** Stable over every attempt at this call and never used for another: hand it to whatever has effects. */
+  /** Stable over every attempt at this call and never used for another: pass it to services with side effects. */
   readonly idempotencyKey: string;
   /** 1, then one more each time that the call is dispatched again after a crash. */
   readonly attempt: number;
   /** Who asked, and where. */
   readonly scope: Scope;
   /**
-   * Reports progress to whoever follows the call right now. Shown for tools that say `streaming: true`.
+   * Reports progress to the clients that follow the call. Shown for tools that say `streaming: true`.
    * @param message One line for people.
    * @param fraction 0 to 1, where it is known.
-   * @param data Any JSON for whoever renders the call, a partial result for instance.
+   * @param data Any JSON for the user interface, such as a partial result.
    */
   progress(message: string, fraction?: number, data?: unknown): void;
   /** Writes a line to the call's log. `console` does the same. */
@@ -112,7 +112,7 @@ interface Declared<P> {
   parameters?: P;
   /** For people; 1 to 128 characters. */
   title?: string;
-  /** How bad it would be if a call went wrong, shown to whoever is asked. */
+  /** The possible harm of a wrong call, which approvers see. */
   risk?: "low" | "medium" | "high" | "critical";
   /** How long a result is worth keeping in a model's context. */
   retention?: { neverEvict: true } | { maxAgeTurns?: number; maxCount?: number };
@@ -123,7 +123,7 @@ interface Declared<P> {
 interface Waits {
   /** Bound on each wait, in milliseconds. Absent means the host's. */
   expiresMs?: number;
-  /** The members of the turn's context that are shown to whoever is asked. Absent means all. */
+  /** The members of the turn's context that approvers see. Absent means all. */
   contextKeys?: readonly string[];
 }
 

@@ -13,11 +13,11 @@ export class KeyValueError extends Failure {
 export class Bucket {
   /** The value under a key, or `undefined`. */
   get<T = Json>(key: string): T | undefined;
-  /** Puts a value under a key, over whatever was there. */
+  /** Puts a value under a key. */
   set(key: string, value: unknown): void;
   /** The bytes under a key, or `undefined`. */
   getBytes(key: string): Uint8Array | undefined;
-  /** Puts bytes under a key, over whatever was there. */
+  /** Puts bytes under a key. */
   setBytes(key: string, value: Uint8Array): void;
   /** Whether there is a value under a key. */
   has(key: string): boolean;

@@ -102,7 +102,7 @@ export class Bucket {
 
   /** @param {string} key */
   increment(key, by = 1) {
-    if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is no integer that can be added`);
+    if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is not an integer that can be added`);
     if (by >= 0 || this.#bucket.takesNegative) return told(() => this.#bucket.increment(key, by));
     return this.update(key, (number = 0) => added(key, number, by));
   }
@@ -139,7 +139,7 @@ function added(key, number, by) {
   if (Number.isSafeInteger(number)) return Number(number) + by;
   throw new KeyValueError(
     "other",
-    `the key-value store cannot be used now: what is under "${key}" is no number`,
+    `the key-value store cannot be used now: what is under "${key}" is not a number`,
   );
 }
 
@@ -152,7 +152,7 @@ function decode(key, bytes) {
   try {
     return JSON.parse(fromUtf8(bytes));
   } catch {
-    throw new KeyValueError("malformed", `what is stored under "${key}" is no JSON`);
+    throw new KeyValueError("malformed", `what is stored under "${key}" is not JSON`);
   }
 }
 

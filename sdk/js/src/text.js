@@ -61,7 +61,7 @@ export function toUtf8(text) {
 }
 
 /**
- * What is no UTF-8 is replaced where the engine has a TextDecoder, and read as Latin-1 where it has none.
+ * What is not UTF-8 is replaced where the engine has a TextDecoder, and read as Latin-1 where it has none.
  * @param {Uint8Array} bytes
  */
 export function fromUtf8(bytes) {

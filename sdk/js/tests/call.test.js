@@ -94,12 +94,12 @@ const ENDS = [
   [
     "half of a character",
     () => ["😀", "\ud83d"],
-    { failure: "failed", message: "/1: a text has a lone surrogate, which is no Unicode" },
+    { failure: "failed", message: "/1: a text has a lone surrogate, which is not Unicode" },
   ],
   [
     "half of a character in a name",
     () => ({ "\ude00": 1 }),
-    { failure: "failed", message: "/\ufffd: a text has a lone surrogate, which is no Unicode" },
+    { failure: "failed", message: "/\ufffd: a text has a lone surrogate, which is not Unicode" },
   ],
   [
     "half of a character in what is said",

@@ -38,7 +38,7 @@ test("bytes are kept as they are, and are no values", async () => {
   const { failure, message } = await outcome(() => open().get("raw"), {
     keyvalue: new Map([["raw", new Uint8Array([255])]]),
   });
-  assert.deepEqual([failure, message], ["failed", 'what is stored under "raw" is no JSON']);
+  assert.deepEqual([failure, message], ["failed", 'what is stored under "raw" is not JSON']);
 });
 
 test("an update starts again with what others wrote", async () => {
@@ -83,7 +83,7 @@ test("what the store refuses is a failure", async () => {
   };
   assert.deepEqual(await refused(text), [
     "unavailable",
-    'the key-value store cannot be used now: what is under "n" is no number',
+    'the key-value store cannot be used now: what is under "n" is not a number',
   ]);
 });
 
@@ -134,12 +134,12 @@ test("a status says whether trying again may help", async () => {
   }
   assert.equal(
     (await outcome(() => request("https://h/").json(), { http: () => ({ body: "<" }) })).message,
-    "the server's answer is no JSON",
+    "the server's answer is not JSON",
   );
   const { failure, message } = await outcome(() => request("https://h/"));
   assert.deepEqual(
     [failure, message],
-    ["unavailable", "the request brought no answer: the test has no answer to GET https://h/"],
+    ["unavailable", "the request got no response: the test has no answer to GET https://h/"],
   );
 });
 

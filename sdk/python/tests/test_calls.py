@@ -339,7 +339,7 @@ class Outside(unittest.TestCase):
                 self.assertIsInstance(self.fetch(http.Response(status)).failure, kind)
 
     def test_an_answer_that_is_no_json_fails_the_call(self) -> None:
-        self.assertIn("is no JSON", str(self.fetch(http.Response(200, (), b"<")).failure))
+        self.assertIn("is not JSON", str(self.fetch(http.Response(200, (), b"<")).failure))
 
     def test_nothing_is_allowed_by_default(self) -> None:
         self.assertIsInstance(testing.run(fetch, {"url": "https://h"}).failure, http.RequestDenied)

@@ -249,7 +249,7 @@ def _scalar(value: Any, annotation: Any) -> Any:
         value = value.value
     if value is None or isinstance(value, (str, bool, int)):
         return value
-    raise Misfit(f"`{_name(annotation)}` has a value that is no scalar of JSON")
+    raise Misfit(f"`{_name(annotation)}` has a value that is not a scalar of JSON")
 
 
 def _enumeration(cls: type[enum.Enum]) -> Shape:
@@ -258,7 +258,7 @@ def _enumeration(cls: type[enum.Enum]) -> Shape:
         raise Misfit(f"`{cls.__name__}` has no members")
     for member in members:
         if not (member.value is None or isinstance(member.value, (str, bool, int, float))):
-            raise Misfit(f"`{cls.__name__}.{member.name}` has a value that is no scalar of JSON")
+            raise Misfit(f"`{cls.__name__}.{member.name}` has a value that is not a scalar of JSON")
     return Choice([(member.value, member) for member in members])
 
 

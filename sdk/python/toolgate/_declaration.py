@@ -72,7 +72,7 @@ class Tool:
                 found.append(f"parameter `{name}`: {misfit}")
         names = {member.name or name for name, member in root.members.items()}
         found += [
-            f"the docstring describes `{name}`, which is no parameter"
+            f"the docstring describes `{name}`, which is not a parameter"
             for name in self._doc.parameters
             if name not in names and name != takes_call and not found
         ]
@@ -190,7 +190,7 @@ def _too_much(what: str, schema: dict[str, Any] | None) -> list[str]:
     try:
         size = len(_text(schema).encode())
     except (TypeError, ValueError) as error:
-        return [f"the schema of its {what} is no JSON: {error}"]
+        return [f"the schema of its {what} is not JSON: {error}"]
     found = [f"the schema of its {what} is over 64 KiB"] if size > _MAX_SCHEMA_BYTES else []
     return found + ([f"the schema of its {what} is deeper than 32 levels"] if _depth(schema) > _MAX_SCHEMA_DEPTH else [])
 

@@ -35,7 +35,7 @@ def to_json(value: Any) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise NoJson(f"a text has a lone surrogate ({error.object[error.start]!a}), which is no UTF-8") from None
+        raise NoJson(f"a text has a lone surrogate ({error.object[error.start]!a}), which is not UTF-8") from None
     return text
 
 

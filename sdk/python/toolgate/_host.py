@@ -45,5 +45,5 @@ def current() -> Host:
 
 
 def clean(text: str) -> str:
-    """A text that the interface can carry: lone surrogates, which are no UTF-8, become U+FFFD."""
+    """A text that the interface can carry: lone surrogates, which are not UTF-8, become U+FFFD."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not text.isascii() else text

@@ -101,7 +101,7 @@ def _check_lists(options: dict[str, Any], properties: dict[str, Any], found: lis
     if isinstance(editable, list):
         if not editable or len(set(map(str, editable))) != len(editable):
             found.append("`editable` names at least one argument, each once")
-        found.extend(f"`editable` names `{name}`, which is no argument" for name in editable if name not in properties)
+        found.extend(f"`editable` names `{name}`, which is not an argument" for name in editable if name not in properties)
     elif editable is not None and editable not in ("all", "none"):
         found.append('`editable` is "all", "none" or a list of arguments')
     responses = options.get("responses")
@@ -149,4 +149,4 @@ def _placeholder(inside: str, properties: dict[str, Any]) -> list[str]:
         name = inside
     else:
         return [f"`prompt` has `{{{inside}}}`, which is neither an argument's name nor a JSON Pointer"]
-    return [] if name in properties else [f"`prompt` shows `{name}`, which is no argument"]
+    return [] if name in properties else [f"`prompt` shows `{name}`, which is not an argument"]

@@ -73,8 +73,8 @@ def _read(arguments: str) -> Any:
     try:
         return json.loads(arguments, parse_constant=_no_constant)
     except ValueError as error:
-        raise InvalidArguments(f"the arguments are no JSON: {error}") from None
+        raise InvalidArguments(f"the arguments are not JSON: {error}") from None
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -107,8 +107,8 @@ def tool(
         on_expiry: What ends a wait for approval that nobody gave.
         prompt: What a person is shown: ``{name}`` is an argument, ``{/json/pointer}`` one within, ``{{`` a brace.
         editable: What an approver may change: arguments' names, ``"all"`` or ``"none"``.
-        context_keys: The members of the turn's context that are shown to whoever is asked; without it, all.
-        risk: How bad it would be if a call went wrong.
+        context_keys: The members of the turn's context that approvers see; without it, all.
+        risk: The possible harm of a wrong call.
         read_only: A hint: it changes nothing.
         destructive: A hint: what it changes may be lost.
         idempotent: A hint: a second call with the same arguments changes nothing more.

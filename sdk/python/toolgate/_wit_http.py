@@ -31,7 +31,7 @@ def send(types: Any, handler: Any, streams: Any, request: Request) -> Response:
     while isinstance(answer, Ok):
         answer = answer.value
     if answer is None or isinstance(answer, Err):
-        raise _known(answer.value) if answer else Unreachable("the request brought no answer")
+        raise _known(answer.value) if answer else Unreachable("the request got no response")
     return _read(types, streams, answer)
 
 
@@ -105,7 +105,7 @@ def _read(types: Any, streams: Any, answer: Any) -> Response:
             except Err as error:
                 if isinstance(error.value, streams.StreamError_Closed):
                     break
-                raise Unreachable(f"the answer broke off: {error.value.value.to_debug_string()}") from None
+                raise Unreachable(f"the response broke off: {error.value.value.to_debug_string()}") from None
     types.IncomingBody.finish(body)
     return Response(status, headers, b"".join(pieces))
 
@@ -122,4 +122,4 @@ def _known(error: Any) -> Exception:
     if case in _INVALID:
         return RequestInvalid(f"the request cannot be sent: {case}")
     detail = getattr(error, "value", None)
-    return Unreachable(f"the request brought no answer: {case}" + (f" ({detail})" if detail else ""))
+    return Unreachable(f"the request got no response: {case}" + (f" ({detail})" if detail else ""))

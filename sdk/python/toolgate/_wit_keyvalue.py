@@ -66,7 +66,7 @@ class Bucket:
 
 
 class Swap:
-    """One try at changing a value: ``swap`` gives ``None``, or the next try where somebody else was faster."""
+    """One try at changing a value: ``swap`` gives ``None``, or the next try where another call was faster."""
 
     def __init__(self, atomics: Any, cas: Any):
         self.atomics, self.cas = atomics, cas

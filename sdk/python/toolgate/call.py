@@ -19,31 +19,31 @@ class Scope:
     caller: str = ""
     """The principal that submitted the turn."""
     approver: str | None = None
-    """The principal that approved the call, where somebody did."""
+    """The principal that approved the call, if there was one."""
     context: Any = None
     """What the caller passed along with the turn: any JSON, ``None`` where it passed nothing."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call. A function gets it by a parameter that is annotated with ``Call``, which is no argument of the tool."""
+    """One call. A function gets it by a parameter that is annotated with ``Call``, which is not an argument of the tool."""
 
     id: str
     """The id that the caller gave the call, the same at every attempt."""
     tool: str
     idempotency_key: str
-    """Stable over every attempt at this call and never used for another: hand it to whatever has effects."""
+    """Stable over every attempt at this call and never used for another: pass it to services with side effects."""
     attempt: int
     """1, then one more each time that the call is dispatched again after a crash."""
     scope: Scope
 
     def progress(self, message: str, fraction: float | None = None, data: Any = None) -> None:
-        """Reports progress to whoever follows the call right now.
+        """Reports progress to the clients that follow the call.
 
         Args:
             message: One line for people.
             fraction: 0.0 to 1.0 where it is known; anything else is taken as not known.
-            data: A value for whoever renders the call, a partial result for instance.
+            data: A value for the user interface, such as a partial result.
         """
         known = float(fraction) if fraction is not None else None
         text = None if data is None else to_json(data)

@@ -27,7 +27,7 @@ class RequestDenied(Failed):
 
 
 class Unreachable(Unavailable):
-    """It was sent, or tried, and brought no answer."""
+    """It was sent, or tried, and got no response."""
 
 
 class StatusFailed(Failed):
@@ -52,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer, whatever its status."""
+    """A response with any status."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -70,7 +70,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text, with what is no UTF-8 replaced."""
+        """The body as text, with what is not UTF-8 replaced."""
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
@@ -78,7 +78,7 @@ class Response:
         try:
             return _json.loads(self.body)
         except ValueError as error:
-            raise Failed(f"the server's answer is no JSON: {error}") from None
+            raise Failed(f"the server's answer is not JSON: {error}") from None
 
     def raise_for_status(self) -> Response:
         """Itself, if the request succeeded; otherwise the failure that fits the status."""
@@ -98,7 +98,7 @@ def request(
     json: Any = None,
     timeout: float | None = None,
 ) -> Response:
-    """Sends a request and reads the whole answer, whatever its status.
+    """Sends a request and reads the whole response, with any status.
 
     Args:
         method: GET, POST and so on, in upper case.

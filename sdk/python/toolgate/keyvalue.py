@@ -50,7 +50,7 @@ class Bucket:
         return self._inner.get(key)
 
     def set(self, key: str, value: Any) -> None:
-        """Puts a value under a key, over whatever was there. Where several calls may write one key, use ``update``."""
+        """Puts a value under a key. Where several calls may write one key, use ``update``."""
         self._inner.set(key, to_json(value).encode())
 
     def set_bytes(self, key: str, value: bytes) -> None:
@@ -110,7 +110,7 @@ def _decode(key: str, value: bytes) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise Malformed(f"what is stored under `{key}` is no JSON: {error}") from None
+        raise Malformed(f"what is stored under `{key}` is not JSON: {error}") from None
 
 
 def _copy(default: Any) -> Any:

@@ -57,7 +57,7 @@ pub struct Scope {
     pub turn: String,
     /// The principal that submitted the turn.
     pub caller: String,
-    /// The principal that approved the call, where somebody did.
+    /// The principal that approved the call, if there was one.
     pub approver: Option<String>,
     /// What the caller passed along with the turn; `null` where it passed nothing.
     pub context: Value,
@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
         &self.request.id
     }
 
-    /// Stable over every attempt at this call and never used for another: hand it to whatever has effects.
+    /// Stable over every attempt at this call and never used for another: pass it to services with side effects.
     pub fn idempotency_key(&self) -> &str {
         &self.request.idempotency_key
     }
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
         self.outlet.progress(message, fraction.into(), None);
     }
 
-    /// Reports progress with a value for whoever renders the call, a partial result for instance.
+    /// Reports progress with a value for the user interface, such as a partial result.
     pub fn progress_with(&self, message: &str, fraction: impl Into<Option<f64>>, data: &Value) {
         self.outlet.progress(message, fraction.into(), Some(data.to_string()));
     }

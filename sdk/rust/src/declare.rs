@@ -17,7 +17,7 @@ impl<E, A> Tool<E, A> {
         self
     }
 
-    /// How bad it would be if a call went wrong. Shown to whoever is asked, unless the operator says otherwise.
+    /// The possible harm of a wrong call. Approvers see it, unless the operator sets another one.
     pub fn risk(mut self, risk: Risk) -> Self {
         self.spec.options.risk = Some(risk);
         self

@@ -21,7 +21,7 @@ mod wasi;
 #[cfg(target_family = "wasm")]
 use wasi as backend;
 
-/// Why there is no answer.
+/// Why there is no response.
 ///
 /// No `std::error::Error`, so that under `?` it becomes [`Failure::Unavailable`] where trying again may help.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Error {
     Invalid(String),
     /// The host does not allow it; the call's log says what would have to be granted.
     Denied(String),
-    /// It was sent, or tried, and brought no answer.
+    /// It was sent, or tried, and got no response.
     Unreachable(String),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Error {
         match self {
             Self::Invalid(why) => write!(f, "the request cannot be sent: {why}"),
             Self::Denied(why) => write!(f, "the host does not allow the request: {why}"),
-            Self::Unreachable(why) => write!(f, "the request brought no answer: {why}"),
+            Self::Unreachable(why) => write!(f, "the request got no response: {why}"),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Request {
         Ok(self.body("application/json", body))
     }
 
-    /// Sends it and reads the whole answer, whatever its status.
+    /// Sends it and reads the whole response, with any status.
     ///
     /// # Errors
     /// [`Error`]; an answer that says no is none.
@@ -142,7 +142,7 @@ impl Response {
         }
     }
 
-    /// The body as text, with what is no UTF-8 replaced.
+    /// The body as text, with what is not UTF-8 replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

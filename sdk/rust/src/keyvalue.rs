@@ -88,7 +88,7 @@ impl Bucket {
         self.0.get(key)?.map(|bytes| decode(key, &bytes)).transpose()
     }
 
-    /// Puts a value under a key, as JSON, over whatever was there. Where several calls may write one key, use
+    /// Puts a value under a key, as JSON. Where several calls may write one key, use
     /// [`update`](Self::update).
     ///
     /// # Errors

@@ -123,13 +123,13 @@ fn check_reports_every_finding_at_once() {
         "send: `never_evict` contradicts the other bounds on retention",
         "send: bounds on retention are at least 1",
         "send: another tool of this plugin has the same name",
-        "send: `editable` names `sum`, which is no argument",
+        "send: `editable` names `sum`, which is not an argument",
         "send: `prompt` has a `{` without a `}`; write `{{` for a brace",
         "ask: `prompt` has `{}`, which is neither an argument's name nor a JSON Pointer",
         "ring: `title` has 1 to 128 characters",
         "ring: `context_keys` are at most 64 distinct names of 1 to 128 characters",
         "ring: `prompt` has a `}` without a `{`; write `}}` for a brace",
-        "ring2: `prompt` shows `nobody`, which is no argument",
+        "ring2: `prompt` shows `nobody`, which is not an argument",
     ];
     assert_eq!(findings.lines(), expected);
 }

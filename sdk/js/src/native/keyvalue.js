@@ -50,7 +50,7 @@ export class RawBucket {
   increment(key, by) {
     const stored = this.#values.get(key);
     const sum = Number(stored ? fromUtf8(stored) : 0) + by;
-    if (!Number.isSafeInteger(sum)) throw { tag: "other", val: `what is under "${key}" is no number` };
+    if (!Number.isSafeInteger(sum)) throw { tag: "other", val: `what is under "${key}" is not a number` };
     this.#values.set(key, toUtf8(String(sum)));
     return sum;
   }

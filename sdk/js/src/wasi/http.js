@@ -90,7 +90,7 @@ function read(answer) {
     } catch (thrown) {
       const { tag, val } = payload(thrown);
       if (tag === "closed") break;
-      throw { refused: "unreachable", why: `the answer broke off: ${val?.toDebugString?.() ?? tag}` };
+      throw { refused: "unreachable", why: `the response broke off: ${val?.toDebugString?.() ?? tag}` };
     }
   }
   dispose(stream);
@@ -127,7 +127,7 @@ function answered(step) {
     if (tag === "HTTP-request-denied" || tag === "destination-IP-prohibited") {
       throw {
         refused: "denied",
-        why: "it is outside of what was granted; the call's log says what is missing",
+        why: "no grant allows it; the call's log names the missing grant",
       };
     }
     const why = val === undefined || val === null ? tag : `${tag} ${JSON.stringify(val)}`;

@@ -97,7 +97,7 @@ class Cas {
 
   /**
    * @param {Uint8Array} value
-   * @returns {Cas | undefined} What to try again with, if somebody else was faster.
+   * @returns {Cas | undefined} What to try again with, if another call was faster.
    */
   swap(value) {
     try {

@@ -97,7 +97,7 @@ fn read(answer: IncomingResponse) -> Result<Response, Error> {
     let headers =
         answer.headers().entries().into_iter().map(|(name, value)| (name.to_lowercase(), text(value))).collect();
     let mut response = Response { status: answer.status(), headers, body: Vec::new() };
-    let broken = |what: &str| Error::Unreachable(format!("the answer broke off: {what}"));
+    let broken = |what: &str| Error::Unreachable(format!("the response broke off: {what}"));
     let body = answer.consume().map_err(|()| broken("it has no body"))?;
     {
         let stream = body.stream().map_err(|()| broken("its body cannot be read"))?;
@@ -116,7 +116,7 @@ fn read(answer: IncomingResponse) -> Result<Response, Error> {
 fn refused(error: ErrorCode) -> Error {
     match error {
         ErrorCode::HttpRequestDenied | ErrorCode::DestinationIpProhibited => {
-            Error::Denied("it is outside of what was granted; the call's log says what is missing".to_owned())
+            Error::Denied("no grant allows it; the call's log names the missing grant".to_owned())
         }
         ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpRequestMethodInvalid => Error::Invalid(format!("{error:?}")),
         error => Error::Unreachable(format!("{error:?}")),

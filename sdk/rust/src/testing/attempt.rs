@@ -35,7 +35,7 @@ pub struct Attempt {
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The result, or why there is none. A text that is no JSON is `Failed`, as it is on a host.
+    /// The result, or why there is none. A text that is not JSON is `Failed`, as it is on a host.
     pub result: Result<Value, Failure>,
     /// What was reported, in order.
     pub updates: Vec<Update>,
@@ -50,7 +50,7 @@ pub struct Update {
     pub message: String,
     /// 0.0 to 1.0 where it is known.
     pub fraction: Option<f64>,
-    /// A value for whoever renders the call.
+    /// A value for the user interface.
     pub data: Option<Value>,
 }
 

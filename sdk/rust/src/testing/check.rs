@@ -114,7 +114,7 @@ fn check_options(options: &Value, parameters: &Value, found: &mut impl FnMut(Str
             found("`editable` names no argument".to_owned());
         }
         for name in names.iter().filter_map(Value::as_str).filter(|name| !has_property(parameters, name)) {
-            found(format!("`editable` names `{name}`, which is no argument"));
+            found(format!("`editable` names `{name}`, which is not an argument"));
         }
     }
     if let Some(keys) = options["context_keys"].as_array() {
@@ -131,7 +131,7 @@ fn check_options(options: &Value, parameters: &Value, found: &mut impl FnMut(Str
         match placeholders(template) {
             Ok(steps) => {
                 for step in steps.iter().filter(|step| !has_property(parameters, step)) {
-                    found(format!("`prompt` shows `{step}`, which is no argument"));
+                    found(format!("`prompt` shows `{step}`, which is not an argument"));
                 }
             }
             Err(what) => found(format!("`prompt` {what}")),
