@@ -1,5 +1,5 @@
-//! The demo: one turn of an agent with calls of every temper, a host that is killed while two of them wait, and people who
-//! answer afterwards. Everything goes through the binary's own commands, as a person would type them.
+//! The demo: one turn of an agent with calls of every kind. The host is killed while two calls wait, and people answer afterwards.
+//! Everything uses the binary's own commands, as a person types them.
 
 mod folder;
 mod host;
@@ -22,24 +22,24 @@ use watch::{Events, Watchdog};
 /// How the demo is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Whether it answers by itself what waits for a person.
+    /// Whether it answers suspensions in place of a person.
     pub(crate) answer: bool,
     /// The port of the host; 0 takes a free one.
     pub(crate) port: u16,
-    /// Whether plugins in other languages, which need the registries of those, are left out.
+    /// Whether plugins in other languages are left out. They need the registries of those languages.
     pub(crate) only_rust: bool,
 }
 
 /// The conversation that the demo's turn belongs to.
 const CONVERSATION: &str = "demo";
 
-/// The conversation in which the ledger is set up and looked at.
+/// The conversation that sets up the ledger and reads it.
 const ACCOUNTS: &str = "demo-accounts";
 
 /// The model's answer: a file of the folder `demo/`.
 const TURN: &str = "turn.openai.json";
 
-/// How each call of it ends when nobody says no.
+/// The outcome of each call if every approval is given.
 const EXPECTED: [(&str, &str); 5] = [
     ("text_stats", "ok"),
     ("cluster", "ok"),
@@ -51,7 +51,7 @@ const EXPECTED: [(&str, &str); 5] = [
 /// The conversation of a turn with a tool of each language.
 const LANGUAGES: &str = "demo-languages";
 
-/// The tools of that turn, in its order, and what each is written in.
+/// The tools of that turn, in its order, with their languages.
 const WRITTEN_IN: [(&str, &str); 6] = [
     ("text_search", "Rust"),
     ("stats_group", "Python"),
@@ -61,7 +61,7 @@ const WRITTEN_IN: [(&str, &str); 6] = [
     ("hash_data", "C"),
 ];
 
-/// Shows it.
+/// Runs the demo.
 pub(crate) fn run(options: &Options) -> Result<()> {
     console::headline("Building the example plugins and the host (the first time takes some minutes)");
     let mut components = build::example_plugins()?;
@@ -95,16 +95,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let events = Events::follow(&agent)?;
     let before = agent.submit(TURN, CONVERSATION)?;
     before.show();
-    ensure!(before.waiting().len() == 2, "two calls should wait for a person; see {}", folder.log().display());
+    ensure!(before.waiting().len() == 2, "two calls must wait for a person; see {}", folder.log().display());
 
     console::headline("The host is killed (SIGKILL) and started again");
     host.kill()?;
     host.restart(&operator, &folder)?;
     let after = agent.turn(&before)?;
-    ensure!(before.same_as(&after), "the turn is another one after the kill:\n{before}\nand then\n{after}");
-    console::line("Nothing is forgotten: every result is there, none was computed again, and the same two calls wait.");
+    ensure!(before.same_as(&after), "the turn changed with the kill:\n{before}\nand then\n{after}");
+    console::line("Nothing is lost: every result is there, none was computed again, and the same two calls wait.");
 
-    console::headline("What waits for a person");
+    console::headline("Suspensions that wait for a person");
     for waiting in after.waiting() {
         present(&operator, waiting);
     }
@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     host.kill()?;
     console::headline("Done");
-    console::line(&format!("The folder of the demo is {}; the next one begins afresh.", folder.shown().display()));
+    console::line(&format!("The folder of the demo is {}. The next demo empties it.", folder.shown().display()));
     Ok(())
 }
 
@@ -153,7 +153,7 @@ fn every_language(agent: &Toolgate) -> Result<()> {
     Ok(())
 }
 
-/// Says what waits, and the commands that answer it.
+/// Prints a suspension with the commands that answer it.
 fn present(operator: &Toolgate, waiting: &Waiting) {
     console::line(&format!("\n{} {}", console::toned(Tone::Waiting, &waiting.kind), waiting.tool));
     console::line(&format!("  {}", waiting.prompt));

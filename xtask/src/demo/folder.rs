@@ -30,7 +30,7 @@ const POLICY: &str = "limits.wasm";
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder anew and puts the components into it.
+    /// Creates an empty folder and copies the components into it.
     pub(crate) fn fresh(components: &[PathBuf]) -> Result<Self> {
         let beside = workspace::binary("toolgate")?;
         let target = beside.parent().and_then(Path::parent).context("xtask does not lie in a target folder")?;

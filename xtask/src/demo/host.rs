@@ -74,7 +74,7 @@ impl Process {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills it and waits for its end.
     pub(crate) fn kill(&self) -> Result<()> {
         let mut child = self.child();
         child.kill().and_then(|()| child.wait()).context("could not kill the host")?;
@@ -84,7 +84,7 @@ impl Process {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // A host that is gone already is what this is for.
+        // It may have ended already.
         let _ = self.process.kill();
     }
 }

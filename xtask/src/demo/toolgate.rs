@@ -12,7 +12,7 @@ use super::turn::Turn;
 use crate::console;
 use crate::workspace;
 
-/// The binary in somebody's hands. Without a token it uses the admin's, which it finds in the host's own folder.
+/// The binary with a person's token. Without one it uses the admin's, which it finds in the host's folder.
 #[derive(Clone)]
 pub(crate) struct Toolgate {
     binary: PathBuf,
@@ -59,7 +59,7 @@ impl Toolgate {
         let file = format!("demo/{file}");
         let settled =
             Turn::parse(&self.run(&["submit", &file, "--conversation", CONVERSATION, "--wait", "--json"])?)?;
-        ensure!(settled.id() == turn.id(), "the same calls were taken for another turn");
+        ensure!(settled.id() == turn.id(), "the same calls made another turn");
         Ok(settled)
     }
 
@@ -72,7 +72,7 @@ impl Toolgate {
         Ok(messages.iter().map(Value::to_string).collect())
     }
 
-    /// Runs a command in sight of whoever watches.
+    /// Runs a command and shows its output.
     pub(crate) fn shown(&self, words: &[String]) -> Result<()> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         console::line(&format!("$ {}", self.line(&shell(&words))));
@@ -81,7 +81,7 @@ impl Toolgate {
         Ok(())
     }
 
-    /// What a command prints, or nothing if it fails.
+    /// The output of a command, or nothing if it fails.
     pub(crate) fn quiet(&self, words: &[&str]) -> Option<String> {
         let output = self.command(words).stdin(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -97,7 +97,7 @@ impl Toolgate {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).current_dir(workspace::root()).env("TOOLGATE_CONFIG", &self.configuration);
-        // What the developer has set for a host of their own must not lead the demo there.
+        // The developer's settings for another host must not affect the demo.
         for variable in ["TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONVERSATION", "TOOLGATE_LOG"] {
             command.env_remove(variable);
         }
@@ -115,7 +115,7 @@ impl Toolgate {
             let said = String::from_utf8_lossy(&stderr);
             bail!("`toolgate {}` ended with {status}: {}", words.join(" "), said.trim());
         }
-        String::from_utf8(stdout).context("toolgate printed something other than text")
+        String::from_utf8(stdout).context("toolgate printed bytes that are not UTF-8")
     }
 }
 

@@ -1,4 +1,4 @@
-//! A turn as the host's API tells it: only what the demo shows.
+//! A turn of the host's API, with the parts that the demo shows.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::console::{self, Tone};
 
-/// The longest piece of a result that is shown in a line.
-const EXCERPT: usize = 100;
+/// The greatest number of characters of a result in a line.
+const MAX_EXCERPT: usize = 100;
 
 /// A turn.
 pub(crate) struct Turn {
@@ -27,7 +27,7 @@ pub(crate) struct Call {
     content: Value,
 }
 
-/// What a call waits for.
+/// The suspension of a call.
 #[derive(PartialEq)]
 pub(crate) struct Waiting {
     pub(crate) suspension: String,
@@ -94,7 +94,7 @@ impl Call {
         }
     }
 
-    /// What an account holds, if this call asked for it.
+    /// The balance of an account, if this call returned it.
     pub(crate) fn balance_of(&self, account: &str) -> Option<u64> {
         let result = &self.content["result"];
         (result["account"] == account).then(|| result["balance_cents"].as_u64()).flatten()
@@ -132,7 +132,7 @@ fn text(value: &Value) -> String {
 
 /// The beginning of a text on one line.
 pub(crate) fn excerpt(text: &str) -> String {
-    let mut short: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(EXCERPT).collect();
+    let mut short: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_EXCERPT).collect();
     if short.len() < text.len() {
         short.push('…');
     }

@@ -1,4 +1,4 @@
-//! What goes on beside the demo: events are shown as they come, and a demo that answers by itself is bounded in time.
+//! Shows events while the demo runs, and limits the time of a demo that answers by itself.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
@@ -15,14 +15,14 @@ use super::host::Host;
 use super::toolgate::Toolgate;
 use crate::console;
 
-/// How long a demo may take that answers by itself, after everything was built.
+/// The time limit of a demo that answers by itself, without builds.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How long the last events may take to arrive: the connection is made again after the kill.
+/// The time limit of the last events, because the connection is made again after the kill.
 const ARRIVAL: Duration = Duration::from_secs(20);
 
-/// `toolgate events`, whose events are shown in a line each. It outlives the kill of the host: it connects again and goes
-/// on where it was cut off.
+/// `toolgate events`, with a line for each event. It survives the kill of the host: it connects again and continues after the
+/// last event.
 pub(crate) struct Events {
     child: Child,
     settled: Receiver<()>,
@@ -40,12 +40,12 @@ impl Events {
         Ok(Self { child, settled })
     }
 
-    /// Shows what is still to come of the turn, and ends.
+    /// Shows the remaining events of the turn, and ends.
     pub(crate) fn finish(mut self) {
         if self.settled.recv_timeout(ARRIVAL).is_err() {
             console::aside("  (the last events did not arrive)");
         }
-        // If it is gone already there is nothing to end.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -59,13 +59,13 @@ fn show(lines: ChildStdout, settled: &Sender<()>) {
             console::aside(&format!("  | {line}"));
         }
         if event["event"] == "turn.settled" {
-            // Nobody waits for it when the demo failed before.
+            // A demo that failed before does not wait for it.
             let _ = settled.send(());
         }
     }
 }
 
-/// What an event says, in a line. `tools` remembers which call is one of which tool, since progress names the call alone.
+/// An event in a line. `tools` maps calls to tools, because progress names only the call.
 fn sentence(event: &Value, tools: &mut HashMap<String, String>) -> Option<String> {
     let text = |name: &str| event[name].as_str().unwrap_or_default();
     let (name, call) = (text("event"), text("call"));
@@ -73,7 +73,7 @@ fn sentence(event: &Value, tools: &mut HashMap<String, String>) -> Option<String
         tools.insert(call.to_owned(), text("tool").to_owned());
     }
     let detail = match name {
-        // The calls are in the file that was just submitted.
+        // The user has just submitted the file with the calls.
         "call.requested" => return None,
         "call.started" => format!("attempt {}", event["attempt"]),
         "call.progress" => {
@@ -92,7 +92,6 @@ fn sentence(event: &Value, tools: &mut HashMap<String, String>) -> Option<String
 pub(crate) struct Watchdog(Sender<()>);
 
 impl Watchdog {
-    /// Watches from now on.
     pub(crate) fn start(host: &Host, folder: &Folder) -> Self {
         let (stop, stopped) = mpsc::channel();
         let (process, log) = (host.process(), folder.log());
@@ -111,7 +110,6 @@ impl Watchdog {
         Self(stop)
     }
 
-    /// The demo is over in time.
     pub(crate) fn stop(self) {
         drop(self.0);
     }
@@ -122,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_and_a_request_is_none() {
+    fn event_is_a_line_and_request_is_not_shown() {
         let mut tools = HashMap::new();
         let mut check = |event: &str, expected: Option<&str>| {
             let event = serde_json::from_str(event).unwrap();
