@@ -33,8 +33,8 @@ pub(crate) fn durable() -> Result<()> {
             let start = now();
             for n in 0..TURNS {
                 let (first, second) = commits(&live, (round * TURNS + n) as u128)?;
-                store.append(first).await?;
-                store.append(second).await?;
+                store.append(&first).await?;
+                store.append(&second).await?;
             }
             floor.add(start.elapsed(), TURNS);
             let start = now();
@@ -170,8 +170,8 @@ async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
     let store = store::open(&path, &store::Settings::default())?;
     for n in 0..MANY {
         let (first, second) = commits(live, n)?;
-        store.append(first).await?;
-        store.append(second).await?;
+        store.append(&first).await?;
+        store.append(&second).await?;
     }
     drop(store);
     let database = database(&path.join("sled"))?;

@@ -110,7 +110,7 @@ impl Store for MortalStore {
         self.inner.forget(denied, ended).await
     }
 
-    async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         if let Some(gate) = self.gate() {
             // A gate that nobody holds any more is open.
             drop(gate.acquire().await);

@@ -13,7 +13,6 @@ use domain::{
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::dispatcher::Inner;
 use crate::ports::{Committed, Facts, Feed, Position, Progress, Report, Store, StoreFault};
 use crate::stop::Stop;
 
@@ -26,6 +25,9 @@ const PAGE: usize = 8;
 /// How many bytes of what callers and guests made it keeps of them: each commit may hold megabytes, and a follower may stop
 /// reading. At least one commit is kept; the others are read again.
 const HELD: usize = 256 << 10;
+
+/// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.
+const MAX_TOLD: usize = 16 << 10;
 
 /// Something that happened just now and is kept nowhere.
 #[derive(Debug, Clone)]
@@ -90,6 +92,13 @@ impl Feeds {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
     }
 
+    /// Tells followers what an ephemeral turn did, if anybody follows. Slow followers keep what they are told in memory, so large
+    /// events are left out: the caller gets those.
+    pub(crate) fn ephemeral_committed(&self, turn: &Turn, events: &[Event]) {
+        let events = events.iter().filter(|event| size(event) <= MAX_TOLD).cloned().collect();
+        self.live(&turn.conversation, &turn.caller, Live::Ephemeral { turn: turn.id, events });
+    }
+
     pub(crate) fn host(&self) {
         self.send(&Feed::Host, || Signal::Committed);
     }
@@ -125,7 +134,8 @@ impl Feeds {
 
 /// Follows one feed in the name of a principal, who gets nothing of turns that it may not see.
 pub struct Follower {
-    inner: Arc<Inner>,
+    feeds: Arc<Feeds>,
+    store: Arc<dyn Store>,
     by: Principal,
     feed: Feed,
     /// Taken only by `drop`.
@@ -136,9 +146,9 @@ pub struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(inner: Arc<Inner>, by: Principal, feed: Feed, after: Position) -> Self {
-        let signals = Some(inner.feeds.subscribe(&feed));
-        Self { inner, by, feed, signals, after, behind: true, read: VecDeque::new() }
+    pub(crate) fn new(feeds: Arc<Feeds>, store: Arc<dyn Store>, by: Principal, feed: Feed, after: Position) -> Self {
+        let signals = Some(feeds.subscribe(&feed));
+        Self { feeds, store, by, feed, signals, after, behind: true, read: VecDeque::new() }
     }
 
     /// Whether what a turn of this caller does is for this follower. A conversation that was followed before anybody
@@ -154,7 +164,7 @@ impl Follower {
     /// to whom the conversation belongs.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
         let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
-        let owner = self.inner.parts.store.owner(conversation).await?;
+        let owner = self.store.owner(conversation).await?;
         // Every turn of a conversation is its owner's: the store refuses the first commit of any other.
         Ok(if owner.is_none_or(|owner| self.may_see(&owner)) { committed.into() } else { VecDeque::new() })
     }
@@ -169,8 +179,7 @@ impl Follower {
                 return Ok(Item::Committed(committed));
             }
             if self.behind {
-                let store: &dyn Store = self.inner.parts.store.as_ref();
-                let page = store.follow(&self.feed, self.after, PAGE).await?;
+                let page = self.store.follow(&self.feed, self.after, PAGE).await?;
                 let page = light(page);
                 let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
                 // What is cancelled here reads the same page again.
@@ -197,7 +206,7 @@ impl Follower {
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
         if self.read.is_empty() {
-            let page = light(self.inner.parts.store.follow(&self.feed, self.after, PAGE).await?);
+            let page = light(self.store.follow(&self.feed, self.after, PAGE).await?);
             let after = page.last().map(|last| last.position);
             self.read = self.visible(page).await?;
             self.after = after.unwrap_or(self.after);
@@ -209,7 +218,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.inner.feeds.unsubscribe(&self.feed, self.signals.take());
+        self.feeds.unsubscribe(&self.feed, self.signals.take());
     }
 }
 
@@ -264,7 +273,7 @@ pub(crate) fn size(event: &Event) -> usize {
 
 /// Passes what a guest reports to those who follow its conversation.
 pub(crate) struct LiveReport {
-    inner: Arc<Inner>,
+    feeds: Arc<Feeds>,
     conversation: ConversationId,
     caller: PrincipalId,
     turn: TurnId,
@@ -276,7 +285,7 @@ pub(crate) struct LiveReport {
 
 impl LiveReport {
     pub(crate) fn new(
-        inner: Arc<Inner>,
+        feeds: Arc<Feeds>,
         turn: &Turn,
         index: CallIndex,
         call: CallId,
@@ -284,12 +293,12 @@ impl LiveReport {
         stop: Arc<Stop>,
     ) -> Self {
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
-        Self { inner, conversation, caller, turn: turn.id, call, index, streaming, stop }
+        Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
     }
 
     /// Whether anybody sees what the call says now. Of a call that has ended nobody expects to hear any more.
     fn is_seen(&self) -> bool {
-        self.inner.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
+        self.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
     }
 }
 
@@ -306,7 +315,7 @@ impl Report for LiveReport {
         // Only a tool that says so reports progress: whoever renders the call was told what to expect.
         if self.streaming && self.is_seen() {
             let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
-            self.inner.feeds.live(&self.conversation, &self.caller, live);
+            self.feeds.live(&self.conversation, &self.caller, live);
         }
     }
 
@@ -314,7 +323,7 @@ impl Report for LiveReport {
         tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level, line);
         if self.is_seen() {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
-            self.inner.feeds.live(&self.conversation, &self.caller, live);
+            self.feeds.live(&self.conversation, &self.caller, live);
         }
     }
 }

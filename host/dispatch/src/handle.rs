@@ -15,13 +15,16 @@ use std::sync::Arc;
 
 use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};
 
-use crate::dispatcher::Inner;
 use crate::error::Error;
 use crate::feed::Follower;
+use crate::parts::Parts;
+use crate::pending::Pending;
+use crate::pipeline::Pipeline;
 use crate::ports::{Feed, LiveTool, Position, StoreFault};
-use crate::presence::{Attachment, may_attach};
+use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
+use crate::standing::Standings;
 
 /// A cheap clone that reaches the host.
 #[derive(Clone)]
@@ -29,9 +32,25 @@ pub struct Handle {
     inner: Arc<Inner>,
 }
 
+/// What a handle reaches.
+struct Inner {
+    parts: Arc<Parts>,
+    pipeline: Arc<Pipeline>,
+    pending: Pending,
+    presence: Arc<Presence>,
+}
+
+impl Inner {
+    fn standings(&self) -> &Arc<Standings> {
+        &self.pipeline.observers.standings
+    }
+}
+
 impl Handle {
-    pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self { inner }
+    pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>) -> Self {
+        let parts = pipeline.parts.clone();
+        let pending = Pending { store: parts.store.clone(), turns: pipeline.turns.clone() };
+        Self { inner: Arc::new(Inner { parts, pipeline, pending, presence }) }
     }
 
     /// The time, as the host sees it.
@@ -61,19 +80,19 @@ impl Handle {
     /// The turns that this process keeps in memory: those that run or are waited for, not those that wait.
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
-        self.inner.turns.len()
+        self.inner.pipeline.turns.len()
     }
 
     /// What a principal may have at once.
     #[must_use]
     pub fn quota(&self, principal: &PrincipalId) -> Quota {
-        self.inner.ledger.quotas().of(principal)
+        self.inner.pipeline.observers.tracker.quotas().of(principal)
     }
 
     /// What all principals have at the host, and how calls ended since it was started.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.inner.ledger.counts()
+        self.inner.pipeline.observers.tracker.counts()
     }
 
     /// A turn as it is now.
@@ -81,8 +100,8 @@ impl Handle {
     /// # Errors
     /// [`Error::NotFound`] when there is none such for this principal, and what the store says.
     pub async fn turn(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
-        let entered = self.inner.turns.enter(id);
-        self.visible(by, conversation, self.inner.read(&entered, id).await?)
+        let entered = self.inner.pipeline.turns.enter(id);
+        self.visible(by, conversation, entered.read(self.inner.parts.store.as_ref()).await?)
     }
 
     /// Waits until a turn has come so far, at most for the given time, and returns it as it is then.
@@ -97,14 +116,14 @@ impl Handle {
         until: Until,
         at_most: Span,
     ) -> Result<Turn, Error> {
-        let entered = self.inner.turns.enter(id);
+        let entered = self.inner.pipeline.turns.enter(id);
         // Subscribed first, read second: a commit in between is seen.
         let mut changed = entered.subscribe();
         let clock = &self.inner.parts.clock;
         let deadline = clock.now() + at_most;
         loop {
             changed.mark_unchanged();
-            let turn = self.visible(by, conversation, self.inner.read(&entered, id).await?)?;
+            let turn = self.visible(by, conversation, entered.read(self.inner.parts.store.as_ref()).await?)?;
             let arrived = turn.is_ended() || (until == Until::Quiet && !turn.is_running());
             if arrived || clock.now() >= deadline {
                 return Ok(turn);
@@ -122,10 +141,10 @@ impl Handle {
     /// [`Error::NotFound`], or a refusal where the principal is neither its caller nor an admin.
     pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         self.turn(by, conversation, id).await?;
-        let (inner, principal) = (self.inner.clone(), by.clone());
+        let (pipeline, principal) = (self.inner.pipeline.clone(), by.clone());
         to_the_end("cancel a turn", async move {
-            let entered = inner.turns.enter(id);
-            inner.step(&entered, id, |_, _| Some(Input::Cancel { by: principal.clone() })).await
+            let entered = pipeline.turns.enter(id);
+            pipeline.step(&entered, |_, _| Some(Input::Cancel { by: principal.clone() })).await
         })
         .await?;
         self.turn(by, conversation, id).await
@@ -147,7 +166,7 @@ impl Handle {
         after: Position,
     ) -> Result<Follower, Error> {
         self.may_follow(by, conversation).await?;
-        Ok(Follower::new(self.inner.clone(), by.clone(), Feed::Conversation(conversation.clone()), after))
+        Ok(self.follower(by, Feed::Conversation(conversation.clone()), after))
     }
 
     /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
@@ -164,7 +183,8 @@ impl Handle {
             return Err(Error::NotAllowed("only a principal with the role client attaches as one".into()));
         }
         self.may_follow(by, conversation).await?;
-        Ok(Attachment::new(self.inner.clone(), conversation.clone(), tools))
+        let (presence, pipeline) = (self.inner.presence.clone(), self.inner.pipeline.clone());
+        Ok(Attachment::new(presence, pipeline, conversation.clone(), tools))
     }
 
     /// A conversation that nobody has submitted to yet may be followed by whoever could submit to it.
@@ -179,7 +199,12 @@ impl Handle {
     /// [`Error::NotAllowed`] without the role `admin`.
     pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
         admin(by)?;
-        Ok(Follower::new(self.inner.clone(), by.clone(), Feed::Host, after))
+        Ok(self.follower(by, Feed::Host, after))
+    }
+
+    fn follower(&self, by: &Principal, feed: Feed, after: Position) -> Follower {
+        let feeds = self.inner.pipeline.observers.feeds.clone();
+        Follower::new(feeds, self.inner.parts.store.clone(), by.clone(), feed, after)
     }
 }
 

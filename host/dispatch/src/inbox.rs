@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::error::Error;
-use crate::handle::Handle;
 use crate::index;
+use crate::pending::{Pending, lists};
 use crate::ports::SuspensionRow;
 use crate::request::PendingItem;
 
@@ -64,7 +64,7 @@ impl Default for Inbox {
 
 impl Inbox {
     /// A commit is on disk: tells what it did to suspensions. `before` is the turn without it, if there was one.
-    pub(crate) fn moved(&self, before: Option<&Turn>, after: &Turn) {
+    pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn) {
         if self.0.receiver_count() == 0 {
             return;
         }
@@ -103,7 +103,7 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
 
 /// Follows what waits, in the name of a principal, who is told of nothing that it may not see.
 pub struct InboxFollower {
-    handle: Handle,
+    pending: Pending,
     by: Principal,
     only: Option<SuspensionId>,
     moves: broadcast::Receiver<Arc<Move>>,
@@ -112,8 +112,8 @@ pub struct InboxFollower {
 }
 
 impl InboxFollower {
-    pub(crate) fn new(handle: Handle, by: Principal, only: Option<SuspensionId>, inbox: &Inbox) -> Self {
-        Self { handle, by, only, moves: inbox.0.subscribe(), next: None }
+    pub(crate) fn new(pending: Pending, by: Principal, only: Option<SuspensionId>, inbox: &Inbox) -> Self {
+        Self { pending, by, only, moves: inbox.0.subscribe(), next: None }
     }
 
     /// What happens next. Safe to cancel: what was not returned is returned next.
@@ -127,7 +127,7 @@ impl InboxFollower {
                 None => match self.moves.recv().await {
                     Ok(moved) => self.next.insert(moved).clone(),
                     Err(RecvError::Lagged(_)) => return Ok(Waiting::Missed),
-                    // The sender lives as long as the handle's host.
+                    // The sender lives as long as the host.
                     Err(RecvError::Closed) => std::future::pending().await,
                 },
             };
@@ -141,13 +141,13 @@ impl InboxFollower {
 
     async fn told(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
-        if self.only.is_some_and(|only| only != row.id) || !Handle::lists(&self.by, row) {
+        if self.only.is_some_and(|only| only != row.id) || !lists(&self.by, row) {
             return Ok(None);
         }
         if let How::Closed { by, link, at } = &moved.how {
             return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), link: *link, at: *at }));
         }
-        let item = self.handle.suspension(&self.by, row.id).await?;
+        let item = self.pending.suspension(&self.by, row.id).await?;
         // What has ended since is told of as ended, and that comes next.
         let item = Some(Box::new(item)).filter(|item| item.closed.is_none());
         Ok(item

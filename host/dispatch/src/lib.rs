@@ -2,50 +2,55 @@
 //!
 //! One call takes one path, by plain calls:
 //!
-//! 1. [`Handle::submit`] looks the tools up and makes a plan for each call (`plan`),
-//! 2. `ledger` holds it against the caller's quota, and [`domain::Turn::submit`] decides which facts follow,
-//! 3. `index` derives what changes of the indexes, and [`ports::Store::append`] makes both durable,
-//! 4. `feed` wakes whoever follows,
-//! 5. `perform` starts what the new state owes: [`ports::Tools::run`],
-//! 6. and the outcome of that is the next input of the same step (`dispatcher`).
+//! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
+//! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
+//! 3. `pipeline` adds what follows from them to the indexes, and [`ports::Store::append`] makes all of it durable,
+//! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
+//! 5. `pipeline/perform` starts what the new state owes: [`ports::Tools::run`],
+//! 6. and the outcome of that is the next input to the same pipeline.
 //!
 //! An answer, an expiry, a cancellation and a restart are inputs like any other. Nothing here knows a database, an
 //! engine or a wire format.
 
+mod alarm;
 mod audit;
-mod dispatcher;
 mod error;
 mod exact;
 mod expiry;
 mod feed;
 mod forget;
 mod handle;
+mod host;
 mod idempotency;
 mod inbox;
 mod index;
-mod judge;
-mod ledger;
 mod outbox;
-mod perform;
+mod parts;
+mod pending;
+mod pipeline;
 mod plan;
 pub mod ports;
 mod presence;
 mod prompt;
 mod quota;
+mod recheck;
 mod request;
-mod silence;
+mod runner;
 mod standing;
 mod start;
 mod stop;
+mod timeout_approvals;
+mod tracker;
 mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
-pub use dispatcher::{Host, Parts};
 pub use error::Error;
 pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
 pub use handle::{Answered, Handle, Open, WantedLink};
+pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};
+pub use parts::Parts;
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};

@@ -5,9 +5,9 @@ use domain::Turn;
 
 use crate::ports::{DeliveryRow, DeliveryState, Index, Occasion, Subscribers, SuspensionRow};
 
-/// Adds the deliveries that go with these changes of the indexes. `before` is the turn as it was, if it existed.
-pub(crate) fn with_deliveries(
-    mut index: Vec<Index>,
+/// The deliveries that go with these changes of the indexes. `before` is the turn as it was, if it existed.
+pub(crate) fn deliveries(
+    index: &[Index],
     subscribers: &dyn Subscribers,
     before: Option<&Turn>,
     after: &Turn,
@@ -16,9 +16,7 @@ pub(crate) fn with_deliveries(
         Index::Suspension(row) => Some(row),
         _ => None,
     });
-    let owed: Vec<Index> = rows.flat_map(|row| deliveries(row, subscribers, before, after)).collect();
-    index.extend(owed);
-    index
+    rows.flat_map(|row| deliveries_of(row, subscribers, before, after)).collect()
 }
 
 /// Whether a commit owes anybody anything.
@@ -26,7 +24,12 @@ pub(crate) fn owes(index: &[Index]) -> bool {
     index.iter().any(|change| matches!(change, Index::Delivery(_)))
 }
 
-fn deliveries(row: &SuspensionRow, subscribers: &dyn Subscribers, before: Option<&Turn>, after: &Turn) -> Vec<Index> {
+fn deliveries_of(
+    row: &SuspensionRow,
+    subscribers: &dyn Subscribers,
+    before: Option<&Turn>,
+    after: &Turn,
+) -> Vec<Index> {
     let Some((_, _, suspension, closed)) = after.suspension(row.id) else { return Vec::new() };
     let known = before.and_then(|before| before.suspension(row.id));
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());

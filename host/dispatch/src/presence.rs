@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::{ConversationId, Input, Kind, Principal, ToolName, Turn};
+use domain::{CallIndex, ConversationId, Input, Kind, Principal, ToolName, Turn};
 
-use crate::dispatcher::Inner;
+use crate::pipeline::Pipeline;
 use crate::ports::{Filter, StoreFault};
 
 /// The attached clients.
@@ -25,6 +25,40 @@ impl Presence {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = state.attached.get(conversation);
         attached.is_some_and(|clients| clients.iter().any(|(_, tools)| tools.iter().any(|name| name.as_str() == tool)))
+    }
+
+    /// Gives calls that no attached client can carry out any more a new grace period, after which they end `unavailable`: those
+    /// of one conversation, or of all conversations when the host has just started and no client is attached yet.
+    pub(crate) async fn clients_left(
+        &self,
+        pipeline: &Arc<Pipeline>,
+        conversation: Option<ConversationId>,
+    ) -> Result<(), StoreFault> {
+        let filter = Filter { open: Some(true), conversation, kind: Some(Kind::ClientExec), ..Filter::default() };
+        let mut after = None;
+        loop {
+            let page = pipeline.parts.store.suspensions(&filter, after, 100).await?;
+            for row in page.rows {
+                let entered = pipeline.turns.enter(row.turn);
+                let stepped =
+                    pipeline.step(&entered, |turn, _| Some(Input::ClientsLeft { calls: self.unattended(turn) }));
+                if let Err(error) = stepped.await {
+                    tracing::error!(turn = %row.turn, %error, "a call of a client that left got no grace period");
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The client calls of a turn that no attached client can carry out.
+    fn unattended(&self, turn: &Turn) -> Vec<CallIndex> {
+        let calls = turn
+            .pending()
+            .filter(|(_, call, open)| open.kind == Kind::ClientExec && !self.attends(&turn.conversation, &call.tool));
+        calls.map(|(index, ..)| index).collect()
     }
 
     fn attach(&self, conversation: &ConversationId, tools: Vec<ToolName>) -> u64 {
@@ -48,56 +82,35 @@ impl Presence {
 
 /// A client is attached while this is held.
 pub struct Attachment {
-    inner: Arc<Inner>,
+    presence: Arc<Presence>,
+    pipeline: Arc<Pipeline>,
     conversation: ConversationId,
     id: u64,
     runtime: tokio::runtime::Handle,
 }
 
 impl Attachment {
-    pub(crate) fn new(inner: Arc<Inner>, conversation: ConversationId, tools: Vec<ToolName>) -> Self {
-        let id = inner.presence.attach(&conversation, tools);
-        Self { inner, conversation, id, runtime: tokio::runtime::Handle::current() }
+    pub(crate) fn new(
+        presence: Arc<Presence>,
+        pipeline: Arc<Pipeline>,
+        conversation: ConversationId,
+        tools: Vec<ToolName>,
+    ) -> Self {
+        let id = presence.attach(&conversation, tools);
+        Self { presence, pipeline, conversation, id, runtime: tokio::runtime::Handle::current() }
     }
 }
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        self.inner.presence.detach(&self.conversation, self.id);
-        let (inner, conversation) = (self.inner.clone(), self.conversation.clone());
+        self.presence.detach(&self.conversation, self.id);
+        let (presence, pipeline) = (self.presence.clone(), self.pipeline.clone());
+        let conversation = self.conversation.clone();
         self.runtime.spawn(async move {
-            if let Err(error) = clients_left(&inner, Some(conversation)).await {
-                tracing::error!(%error, "client calls could not be looked up");
+            if let Err(error) = presence.clients_left(&pipeline, Some(conversation)).await {
+                tracing::error!(%error, "the calls of a client that left could not be read");
             }
         });
-    }
-}
-
-/// Gives calls that no attached client can carry out any more a new grace, after which they end `unavailable`: those of a
-/// conversation whose client has gone, or all of them when the host has just started and every client is gone.
-pub(crate) async fn clients_left(inner: &Arc<Inner>, conversation: Option<ConversationId>) -> Result<(), StoreFault> {
-    let filter = Filter { open: Some(true), conversation, kind: Some(Kind::ClientExec), ..Filter::default() };
-    let mut after = None;
-    loop {
-        let page = inner.parts.store.suspensions(&filter, after, 100).await?;
-        for row in page.rows {
-            let entered = inner.turns.enter(row.turn);
-            let unattended = |turn: &Turn| {
-                let calls = turn.pending().filter(|(_, call, open)| {
-                    open.kind == Kind::ClientExec && !inner.presence.attends(&turn.conversation, &call.tool)
-                });
-                calls.map(|(index, ..)| index).collect()
-            };
-            let stepped =
-                inner.step(&entered, row.turn, |turn, _| Some(Input::ClientsLeft { calls: unattended(turn) }));
-            if let Err(error) = stepped.await {
-                tracing::error!(turn = %row.turn, %error, "a client call could not be given its grace");
-            }
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
     }
 }
 

@@ -195,12 +195,6 @@ impl Drop for Coming {
     }
 }
 
-/// What a commit changes of standing approvals.
-pub(crate) fn of(index: &[Index]) -> Vec<Index> {
-    let concerns = |change: &&Index| matches!(change, Index::Standing(_) | Index::StandingUse(_));
-    index.iter().filter(concerns).cloned().collect()
-}
-
 /// Whether the pinned arguments are the ones that were approved.
 fn pins(pin: &Pin, approved: &Arguments, arguments: &Arguments) -> bool {
     match (pin, &approved.value, &arguments.value) {

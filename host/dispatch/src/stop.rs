@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::Span;
 use futures::future::{AbortHandle, Abortable};
 
-use crate::dispatcher::Parts;
+use crate::parts::Parts;
 
 /// Whether a call should stop.
 #[derive(Default)]
@@ -52,6 +52,7 @@ impl Stop {
 }
 
 /// A call that is carried out, and the way to stop it.
+#[derive(Clone)]
 pub(crate) struct Running {
     run: AbortHandle,
     stop: Arc<Stop>,
@@ -99,13 +100,13 @@ enum Stage {
 }
 
 impl Calls {
-    /// They are about to be carried out. False: nobody waits for them any more, and none may be.
-    pub(crate) fn begin(&self, calls: Vec<Running>) -> bool {
-        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*stage, Stage::Left) {
-            return false;
+    /// One of them is about to be carried out. False: the caller has left, and it may not be.
+    pub(crate) fn add(&self, call: Running) -> bool {
+        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stage::Left => return false,
+            Stage::Running(calls) => calls.push(call),
+            stage @ Stage::Planned => *stage = Stage::Running(vec![call]),
         }
-        *stage = Stage::Running(calls);
         true
     }
 

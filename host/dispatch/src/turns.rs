@@ -1,5 +1,5 @@
 //! The turns that this process is busy with. A turn is here while a guest of it runs, while somebody waits for it, or
-//! while an input is decided; a turn that only waits for the outside is in the store alone and costs no memory.
+//! while an input is decided. A turn that only waits for the outside is in the store alone and costs no memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
+use crate::ports::{Store, StoreFault};
 use crate::stop::Running;
 
 /// The turns in memory.
@@ -16,7 +17,7 @@ pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
 /// One turn in memory.
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// Inputs to one turn are decided one after the other; the store settles what another process decides.
+    /// Inputs to one turn are decided one after the other. The store settles what another process decides.
     slot: AsyncMutex<Slot>,
     /// Counts the commits that this process made, for those who wait for one.
     changed: watch::Sender<u64>,
@@ -47,16 +48,31 @@ impl Turns {
         Entered { turns: self.clone(), id, entry: Some(entry) }
     }
 
-    /// How many turns are in memory.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
 impl Entered {
+    pub(crate) fn id(&self) -> TurnId {
+        self.id
+    }
+
     /// What is known of the turn, for as long as the guard is held.
     pub(crate) async fn lock(&self) -> MutexGuard<'_, Slot> {
         self.entry().slot.lock().await
+    }
+
+    /// As [`Entered::lock`], with the turn loaded. It is absent only where the store does not have it.
+    pub(crate) async fn loaded(&self, store: &dyn Store) -> Result<MutexGuard<'_, Slot>, StoreFault> {
+        let mut slot = self.lock().await;
+        slot.load(self.id, store).await?;
+        Ok(slot)
+    }
+
+    /// The turn as it is now.
+    pub(crate) async fn read(&self, store: &dyn Store) -> Result<Option<Turn>, StoreFault> {
+        Ok(self.loaded(store).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
     }
 
     /// Counts a commit, for those who wait for one.
@@ -75,10 +91,26 @@ impl Entered {
     }
 }
 
+impl Slot {
+    /// Loads the turn from the store, unless it is known.
+    pub(crate) async fn load(&mut self, id: TurnId, store: &dyn Store) -> Result<(), StoreFault> {
+        if self.turn.is_some() {
+            return Ok(());
+        }
+        let Some(loaded) = store.load(id).await? else { return Ok(()) };
+        let turn = Turn::replay(&loaded.events).ok_or_else(|| StoreFault {
+            attempted: "load a turn",
+            reason: format!("the log of {id} does not begin with the start of a turn"),
+        })?;
+        self.turn = Some((turn, loaded.version));
+        Ok(())
+    }
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Given up while the map is locked: two that leave at once must not each take the other for somebody who stays.
+        // Dropped while the map is locked: otherwise two that leave at once could each count the other and keep the entry.
         self.entry = None;
         if turns.get(&self.id).is_some_and(|entry| Arc::strong_count(entry) == 1) {
             turns.remove(&self.id);

@@ -92,8 +92,8 @@ impl State {
         Ok(())
     }
 
-    fn apply(&mut self, commit: Commit, record: Digest) -> Position {
-        let Commit { turn, conversation, events, index, expected } = commit;
+    fn apply(&mut self, commit: &Commit, record: Digest) -> Position {
+        let Commit { turn, conversation, events, index, expected } = commit.clone();
         let position = self.advance(Source::Turn { turn, number: expected }, record);
         let log = self.logs.entry(turn).or_default();
         self.feeds.insert((conversation.clone(), position), (turn, log.len()));
@@ -179,10 +179,10 @@ fn digest(write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>) -> 
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let record = digest(|out| record::write_events(&commit.events, out))?;
         let mut state = self.state();
-        state.check(&commit)?;
+        state.check(commit)?;
         Ok(state.apply(commit, record))
     }
 

@@ -125,8 +125,8 @@ impl Drop for SledStore {
 
 #[async_trait]
 impl Store for SledStore {
-    async fn append(&self, commit: Commit) -> Result<Position, AppendError> {
-        self.commit(Plan::of_commit(&commit)?).await
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
+        self.commit(Plan::of_commit(commit)?).await
     }
 
     async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {

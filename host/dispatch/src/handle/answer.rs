@@ -11,9 +11,10 @@ use domain::{
 use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::exact::{self, Exact};
-use crate::judge::unknown;
+use crate::pending::unknown;
 use crate::plan::Asker;
 use crate::ports::LiveTool;
+use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
 
@@ -30,14 +31,14 @@ impl Handle {
         Bounds::check("the data", size(&answer.data), bounds.data)?;
         Bounds::check("the arguments", size(&answer.arguments), bounds.arguments)?;
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
-        let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
         let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or_else(unknown)?;
         let (handle, by) = (self.clone(), by.clone());
         to_the_end("answer a suspension", async move {
-            let entered = handle.inner.turns.enter(row.turn);
+            let pipeline = &handle.inner.pipeline;
+            let (entered, store) = (pipeline.turns.enter(row.turn), pipeline.parts.store.as_ref());
             // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
             // arguments are those of the answer.
-            let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
+            let turn = entered.read(store).await?.ok_or_else(unknown)?;
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.judged(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that many at once do not give more than there may be.
@@ -47,12 +48,12 @@ impl Handle {
                 resolve.checked.standing = coming.as_ref().map_or(NO_ROOM, |coming| coming.active);
                 Some(Input::Resolve(Box::new(resolve)))
             };
-            let replayed = match handle.inner.step(&entered, row.turn, |turn, _| resolve(turn)).await {
+            let replayed = match pipeline.step(&entered, |turn, _| resolve(turn)).await {
                 Ok(_) => false,
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = handle.inner.read(&entered, row.turn).await?.ok_or_else(unknown)?;
+            let turn = entered.read(store).await?.ok_or_else(unknown)?;
             let (.., suspension, closed) = turn.suspension(row.id).ok_or_else(unknown)?;
             let state = closed.map_or("open", domain::Closed::state).to_owned();
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
@@ -74,14 +75,13 @@ impl Handle {
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
         Bounds::check("the comment", size, self.inner.parts.bounds.comment)?;
-        let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
         let row = self.inner.parts.store.suspension(suspension).await?.ok_or_else(unknown)?;
-        let (inner, by) = (self.inner.clone(), by.clone());
+        let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
         to_the_end("hand an approval on", async move {
-            let entered = inner.turns.enter(row.turn);
+            let entered = pipeline.turns.enter(row.turn);
             let input =
                 |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };
-            inner.step(&entered, row.turn, |turn, _| Some(input(turn))).await.map(drop)
+            pipeline.step(&entered, |turn, _| Some(input(turn))).await.map(drop)
         })
         .await
     }
@@ -94,8 +94,8 @@ impl Handle {
         if answer.data.is_none() || suspension.response.is_none() || !self.has_say(by, turn, suspension) {
             return Ok(());
         }
-        let recalled = self.inner.recalled(pinned, &call.tool).await;
-        let unknown = |outcome| Violation { pointer: "/data".into(), message: unknown(outcome) };
+        let recalled = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await;
+        let unknown = |outcome| Violation { pointer: "/data".into(), message: recheck::unknown(outcome) };
         recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![unknown(outcome)]))
     }
 
@@ -113,8 +113,8 @@ impl Handle {
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let live = self.inner.recalled(pinned, &call.tool).await.map_err(|outcome| {
-            let cause = unknown(outcome);
+        let live = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await.map_err(|outcome| {
+            let cause = recheck::unknown(outcome);
             Refusal::NotAllowed(format!("nobody can say what the policy makes of this call, so deny it: {cause}"))
         })?;
         // What breaks the tool's schema is refused for that.
@@ -142,11 +142,11 @@ impl Handle {
             return Ok(None);
         }
         let (inner, now) = (&self.inner, self.now());
-        inner.standings.ready(inner.parts.store.as_ref(), now).await?;
+        inner.standings().ready(inner.parts.store.as_ref(), now).await?;
         // An edit that changes nothing but how they are written leaves them as they were asked.
         let edited = answer.arguments.as_ref().map_or(0, Json::size);
         let bytes = edited.max(call.arguments.size()) + terms.pin.size();
-        Ok(Some(inner.standings.coming(&turn.caller, bytes, now)))
+        Ok(Some(inner.standings().coming(&turn.caller, bytes, now)))
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
@@ -265,5 +265,5 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
 const MOST_PINNED: usize = 64;
 
 fn gone() -> Vec<Violation> {
-    vec![Violation { pointer: String::new(), message: unknown(Outcome::Invalidated) }]
+    vec![Violation { pointer: String::new(), message: recheck::unknown(Outcome::Invalidated) }]
 }

@@ -28,7 +28,7 @@ impl Handle {
     /// [`StoreFault`]; nothing is recorded.
     pub async fn plugin_changed(&self, event: PluginEvent) -> Result<(), StoreFault> {
         self.inner.parts.store.record(event).await?;
-        self.inner.feeds.host();
+        self.inner.pipeline.observers.feeds.host();
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use domain::{
 };
 
 use super::Handle;
-use crate::dispatcher::Inner;
 use crate::error::Error;
 use crate::exact;
 use crate::plan::{Asker, Planned, plan};
@@ -44,8 +43,8 @@ impl Handle {
                     let reason = "a person has just denied an identical call; do not repeat it";
                     requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
                 } else {
-                    self.inner.standings.ready(parts.store.as_ref(), now).await?;
-                    let standings = &self.inner.standings;
+                    self.inner.standings().ready(parts.store.as_ref(), now).await?;
+                    let standings = self.inner.standings();
                     if covered && pinned.may_be_covered(&requested.asked) {
                         requested.standing =
                             standings.find(&by.id, &live, &requested.asked, &requested.arguments, now, &take);
@@ -119,11 +118,11 @@ fn sees(by: &Principal, row: &StandingRow) -> bool {
     in_scope && (by_role || by.id == row.caller)
 }
 
-impl Inner {
+impl super::Inner {
     /// Looks up how a standing approval is by now.
     pub(crate) async fn reread(&self, id: StandingId) -> Result<(), StoreFault> {
         let row = self.parts.store.standing(id).await?;
-        self.standings.corrected(id, row);
+        self.standings().corrected(id, row);
         Ok(())
     }
 }

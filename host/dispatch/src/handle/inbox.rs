@@ -3,10 +3,10 @@
 use domain::{ConversationId, Kind, Principal, PrincipalId, SuspensionId};
 
 use super::Handle;
-use super::read::narrowed;
 use crate::error::Error;
 use crate::inbox::InboxFollower;
-use crate::ports::{Filter, SuspensionRow};
+use crate::pending::narrowed;
+use crate::ports::Filter;
 use crate::request::PendingItem;
 
 /// Rows that are read at a time to be counted.
@@ -39,13 +39,7 @@ impl Handle {
     /// named. Read the list afterwards, not before.
     #[must_use]
     pub fn follow_inbox(&self, by: &Principal, only: Option<SuspensionId>) -> InboxFollower {
-        InboxFollower::new(self.clone(), by.clone(), only, &self.inner.inbox)
-    }
-
-    /// Whether a principal is shown a suspension in lists.
-    pub(crate) fn lists(by: &Principal, row: &SuspensionRow) -> bool {
-        by.may_see(&row.conversation, &row.caller)
-            && narrowed(by, Filter::default()).is_some_and(|filter| filter.matches(row))
+        InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.pipeline.observers.inbox)
     }
 
     /// Whether a principal may answer a suspension as it is now.

@@ -6,6 +6,7 @@ use domain::{Input, Link, LinkId, Principal, PrincipalId, Refusal, SuspensionId,
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
+use crate::pending::unknown;
 
 /// A link as it shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +64,12 @@ impl Handle {
         what: &'static str,
         input: impl Fn() -> Input + Send + Sync + 'static,
     ) -> Result<Turn, Error> {
-        let unknown = || Refusal::Stale { state: "unknown".into(), by: None, at: None };
         let row = self.inner.parts.store.suspension(suspension).await?.ok_or_else(unknown)?;
-        let inner = self.inner.clone();
+        let pipeline = self.inner.pipeline.clone();
         to_the_end(what, async move {
-            let entered = inner.turns.enter(row.turn);
-            inner.step(&entered, row.turn, |_, _| Some(input())).await?;
-            Ok(inner.read(&entered, row.turn).await?.ok_or_else(unknown)?)
+            let entered = pipeline.turns.enter(row.turn);
+            pipeline.step(&entered, |_, _| Some(input())).await?;
+            Ok(entered.read(pipeline.parts.store.as_ref()).await?.ok_or_else(unknown)?)
         })
         .await
     }

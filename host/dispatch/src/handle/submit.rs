@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use domain::{
-    CallId, Effect, Executor, Input, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn,
-    TurnId,
-};
-use tokio::task::{AbortHandle, JoinSet};
+use domain::{CallId, Executor, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId};
+use tokio::task::AbortHandle;
 
 use super::{Handle, to_the_end};
-use crate::dispatcher::{Parts, fault};
 use crate::error::Error;
 use crate::exact;
-use crate::feed::{Live, size};
-use crate::ledger::Admission;
-use crate::ports::{AppendError, Commit, StoreFault};
+use crate::parts::Parts;
+use crate::pipeline::{Decided, refused, unfinished};
+use crate::ports::AppendError;
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
-use crate::stop::{Calls, Running, Stop};
-use crate::{index, outbox, standing};
+use crate::stop::Calls;
+use crate::tracker::Reservation;
 
 impl Handle {
     /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
@@ -34,7 +30,7 @@ impl Handle {
         let begun = calls.clone();
         let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &begun).await });
         let _leave = LeaveOnDrop { task: task.abort_handle(), calls, parts: &self.inner.parts };
-        task.await.unwrap_or_else(|error| Err(no_end(format!("the task that carried it out ended: {error}"))))
+        task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
     }
 
     /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task: for callers that live on the
@@ -43,11 +39,16 @@ impl Handle {
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
-        self.submit_until(by, request, &Calls::default()).await
+        self.submit_until(by, request, &Arc::default()).await
     }
 
     /// As [`Handle::submit_here`]; whoever shares `running` can stop the calls of an ephemeral turn.
-    async fn submit_until(&self, by: &Principal, request: TurnRequest, running: &Calls) -> Result<Submitted, Error> {
+    async fn submit_until(
+        &self,
+        by: &Principal,
+        request: TurnRequest,
+        running: &Arc<Calls>,
+    ) -> Result<Submitted, Error> {
         self.check(by, &request)?;
         let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
         if let Some(turn) = self.recorded(by, &request).await? {
@@ -55,11 +56,11 @@ impl Handle {
         }
         let mut spent = 0;
         loop {
-            match self.attempt(by, &request, running, spent < MOST_SPENT).await {
+            match self.attempt(by, &request, running, spent < MAX_SPENT).await {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
-                Ok(Attempt::Spent(id)) if spent < MOST_SPENT => self.inner.reread(id).await?,
-                Ok(Attempt::Spent(id)) => return Err(fault("submit a turn", &AppendError::StandingSpent(id)).into()),
+                Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
+                Ok(Attempt::Spent(id)) => return Err(refused("submit a turn", AppendError::StandingSpent(id)).into()),
                 // The same turn, submitted twice at once, may be what there is no more room beside.
                 Err(Error::Busy(busy)) => {
                     return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
@@ -75,12 +76,13 @@ impl Handle {
         &self,
         by: &Principal,
         request: &TurnRequest,
-        running: &Calls,
+        running: &Arc<Calls>,
         covered: bool,
     ) -> Result<Attempt, Error> {
-        let ledger = &self.inner.ledger;
-        ledger.ready().await?;
-        let mut admission = ledger.admit(&by.id, request)?;
+        let pipeline = &self.inner.pipeline;
+        let tracker = &pipeline.observers.tracker;
+        tracker.ready().await?;
+        let mut reservation = tracker.reserve(&by.id, request)?;
         let calls = self.planned(by, request, covered).await?;
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         let submission = Submission {
@@ -91,22 +93,20 @@ impl Handle {
             context: request.context.clone(),
             calls,
         };
-        let (events, turn) = self.inner.with_context(|cx| Turn::submit(submission, cx))?;
-        admission.calls(turn.due(self.inner.owner).count())?;
+        let (events, after) = self.inner.parts.with_context(|cx| Turn::submit(submission, cx))?;
+        reservation.calls(after.due(self.inner.parts.owner).count())?;
+        let decided = Decided { before: None, events, after };
         if ephemeral {
-            let turn = self.run_ephemeral(events, turn, admission, running).await?;
+            let turn = pipeline.carry_out(decided, reservation, running.clone()).await?;
             return Ok(Attempt::Submitted(Submitted { turn, replayed: false, ephemeral: true }));
         }
-        let index = index::changes(None, &events, &turn);
-        let index = outbox::with_deliveries(index, self.inner.parts.subscribers.as_ref(), None, &turn);
-        let commit = Commit { turn: turn.id, conversation: turn.conversation.clone(), expected: 0, index, events };
-        let (turn, replayed) = match self.begin(commit, turn, admission).await? {
+        let (turn, replayed) = match self.begin(decided, reservation).await? {
             Begun::Now(turn) => (*turn, false),
             Begun::Spent(id) => return Ok(Attempt::Spent(id)),
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, request).await? {
                 Some(turn) => (turn, true),
-                None => return Err(fault("submit a turn", &AppendError::Conflict).into()),
+                None => return Err(refused("submit a turn", AppendError::Conflict).into()),
             },
         };
         Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
@@ -118,29 +118,15 @@ impl Handle {
     }
 
     /// Commits a new turn and performs what it owes.
-    async fn begin(&self, commit: Commit, turn: Turn, mut admission: Admission) -> Result<Begun, Error> {
-        let inner = self.inner.clone();
+    async fn begin(&self, decided: Decided, mut reservation: Reservation) -> Result<Begun, Error> {
+        let pipeline = self.inner.pipeline.clone();
         to_the_end("submit a turn", async move {
-            let entered = inner.turns.enter(turn.id);
-            let mut slot = entered.lock().await;
-            let owes = outbox::owes(&commit.index);
-            let uses = standing::of(&commit.index);
-            match inner.parts.store.append(commit).await {
-                Ok(_) => {
-                    if owes {
-                        inner.parts.subscribers.owed();
-                    }
-                    inner.standings.committed(&uses);
-                    inner.ledger.began(&mut admission, &turn);
-                    inner.inbox.moved(None, &turn);
-                    inner.committed(&entered, &mut slot, turn.clone(), 1, Some(&mut admission));
-                    Ok(Begun::Now(Box::new(turn)))
-                }
+            match pipeline.begin(decided, &mut reservation).await {
+                Ok(turn) => Ok(Begun::Now(Box::new(turn))),
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
-                Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
-                Err(AppendError::Fault(fault)) => Err(fault.into()),
                 Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
-                Err(error @ AppendError::Conflict) => Err(fault("submit a turn", &error).into()),
+                Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
+                Err(error) => Err(refused("submit a turn", error).into()),
             }
         })
         .await
@@ -194,94 +180,18 @@ impl Handle {
             }
         }
         let Some((id, call)) = found else { return Ok(None) };
-        let entered = self.inner.turns.enter(id);
-        let turn = self.inner.read(&entered, id).await?.ok_or(Error::NotFound("turn"))?;
+        let entered = self.inner.pipeline.turns.enter(id);
+        let turn = entered.read(store.as_ref()).await?.ok_or(Error::NotFound("turn"))?;
         match difference(&turn, request) {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
         }
     }
-
-    /// Carries an ephemeral turn out in this task. Nothing is written, except that what its guests wrote to their own
-    /// stores is made durable before a result is told.
-    async fn run_ephemeral(
-        &self,
-        events: Vec<domain::Event>,
-        mut turn: Turn,
-        mut admission: Admission,
-        running: &Calls,
-    ) -> Result<Turn, Error> {
-        let inner = &self.inner;
-        let followed = inner.feeds.is_followed(&turn.conversation);
-        let tell = |turn: &Turn, mut events: Vec<domain::Event>| {
-            // The live plane keeps what it is told for slow followers, so what is large is not told: the caller gets it.
-            events.retain(|event| size(event) <= MOST_TOLD);
-            if followed {
-                inner.publish(turn, Live::Ephemeral { turn: turn.id, events: events.into() });
-            }
-        };
-        let due = turn.due(inner.owner).filter_map(|Effect::Run { call, attempt }| {
-            let stop = Arc::<Stop>::default();
-            let (run, ticket) = (inner.run_of(&turn, call, attempt, &stop)?, admission.ticket()?);
-            let beside = inner.clone();
-            let placed = async move {
-                let _place = ticket.place().await;
-                (call, attempt, beside.run(run, None).await)
-            };
-            Some(Running::new(stop, placed))
-        });
-        let (calls, mut runs): (Vec<_>, Vec<_>) = due.unzip();
-        if !running.begin(calls) {
-            return Err(no_end("its caller left"));
-        }
-        tell(&turn, events);
-        // The last one runs here, and so does the only one; its siblings compute beside it.
-        let here = runs.pop();
-        let mut siblings = JoinSet::new();
-        for run in runs {
-            siblings.spawn_on(run, &inner.parts.guests);
-        }
-        let mut ends = Vec::with_capacity(siblings.len() + 1);
-        if let Some(run) = here {
-            ends.push(run.await);
-        }
-        // A call that did not stop in time was ended; what its siblings still have of theirs is not taken from them.
-        let mut ended = false;
-        loop {
-            for end in ends.drain(..) {
-                let Ok((call, attempt, end)) = end else {
-                    ended = true;
-                    continue;
-                };
-                if end.wrote {
-                    inner.parts.store.sync().await?;
-                }
-                let finished = Input::Finished { call, attempt, outcome: end.outcome, receipt: end.receipt };
-                let (events, next) = inner.with_context(|cx| turn.decide(finished, cx))?;
-                turn = next;
-                tell(&turn, events);
-            }
-            match siblings.join_next().await {
-                None if ended => return Err(no_end("its caller left")),
-                None => {
-                    inner.ledger.ended_ephemeral(&turn);
-                    return Ok(turn);
-                }
-                Some(Ok(end)) => ends.push(end),
-                Some(Err(error)) => return Err(no_end(format!("a task ended: {error}"))),
-            }
-        }
-    }
-}
-
-/// An ephemeral turn that has not been carried out to its end.
-fn no_end(reason: impl Into<String>) -> Error {
-    StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
 }
 
 /// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else used or revoked
 /// one, so that many that are submitted at once do not give up too early.
-const MOST_SPENT: usize = 100;
+const MAX_SPENT: usize = 100;
 
 /// What became of an attempt to submit a turn.
 enum Attempt {
@@ -299,9 +209,6 @@ enum Begun {
     /// This standing approval, on which a call of it relied, has no use left.
     Spent(StandingId),
 }
-
-/// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.
-const MOST_TOLD: usize = 16 << 10;
 
 /// Whether nothing of a call can wait, so that a turn of such calls need not be written down.
 fn never_waits(requested: &Requested) -> bool {

@@ -26,7 +26,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`AppendError`]; nothing has changed.
-    async fn append(&self, commit: Commit) -> Result<Position, AppendError>;
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError>;
 
     /// Appends a fact about a plugin to the host's feed.
     ///

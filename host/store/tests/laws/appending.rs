@@ -6,10 +6,10 @@ use crate::given::{self, Subject, call, commit, conversation, due, fact, princip
 
 pub(crate) async fn a_log_is_what_was_appended_to_it(store: Subject) {
     assert_eq!(store.load(turn(1)).await.unwrap(), None);
-    store.append(Commit { events: vec![fact(1), fact(2)], ..commit(1, 0, 0) }).await.unwrap();
-    store.append(commit(2, 0, 9)).await.unwrap();
+    store.append(&Commit { events: vec![fact(1), fact(2)], ..commit(1, 0, 0) }).await.unwrap();
+    store.append(&commit(2, 0, 9)).await.unwrap();
     for number in 1..300 {
-        store.append(commit(1, number, u64::from(number) + 2)).await.unwrap();
+        store.append(&commit(1, number, u64::from(number) + 2)).await.unwrap();
         let loaded = store.load(turn(1)).await.unwrap().unwrap();
         assert_eq!(loaded.version, number + 1, "an append that returned is read");
     }
@@ -20,7 +20,7 @@ pub(crate) async fn a_log_is_what_was_appended_to_it(store: Subject) {
 pub(crate) async fn a_log_can_be_read_as_it_was(store: Subject) {
     assert_eq!(store.load_until(turn(1), 1).await.unwrap(), None);
     for number in 0..5 {
-        store.append(commit(1, number, number.into())).await.unwrap();
+        store.append(&commit(1, number, number.into())).await.unwrap();
     }
     for commits in [1, 3, 5, 9, u32::MAX] {
         let loaded = store.load_until(turn(1), commits).await.unwrap().unwrap();
@@ -35,12 +35,12 @@ pub(crate) async fn a_log_can_be_read_as_it_was(store: Subject) {
 }
 
 pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
-    let conflicts = async |expected| matches!(store.append(commit(1, expected, 0)).await, Err(AppendError::Conflict));
+    let conflicts = async |expected| matches!(store.append(&commit(1, expected, 0)).await, Err(AppendError::Conflict));
     assert!(conflicts(1).await, "a log that there is not has no first commit");
-    store.append(commit(1, 0, 1)).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
     assert!(conflicts(0).await);
     assert!(conflicts(2).await, "a log has no holes");
-    store.append(commit(1, 1, 2)).await.unwrap();
+    store.append(&commit(1, 1, 2)).await.unwrap();
     for expected in [0, 1, 3, u32::MAX] {
         assert!(conflicts(expected).await, "{expected}");
     }
@@ -49,7 +49,7 @@ pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
 
 pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     let mine = [Index::Owner(principal("ann")), Index::Call(call("a"))];
-    let first = store.append(with(commit(1, 0, 1), mine)).await.unwrap();
+    let first = store.append(&with(commit(1, 0, 1), mine)).await.unwrap();
     let everything = |claim: Index| {
         let index = [
             Index::Call(call("new")),
@@ -59,11 +59,11 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
         ];
         with(commit(2, 0, 2), index)
     };
-    let refused = store.append(everything(Index::Owner(principal("bob")))).await;
+    let refused = store.append(&everything(Index::Owner(principal("bob")))).await;
     assert!(matches!(refused, Err(AppendError::NotOwner)));
-    let refused = store.append(everything(Index::Call(call("a")))).await;
+    let refused = store.append(&everything(Index::Call(call("a")))).await;
     assert!(matches!(refused, Err(AppendError::CallExists(of)) if of == turn(1)));
-    let refused = store.append(Commit { expected: 5, ..everything(Index::Call(call("b"))) }).await;
+    let refused = store.append(&Commit { expected: 5, ..everything(Index::Call(call("b"))) }).await;
     assert!(matches!(refused, Err(AppendError::Conflict)));
 
     let c = conversation("c");
@@ -84,7 +84,7 @@ pub(crate) async fn of_conflicting_commits_exactly_one_wins(store: Subject) {
         let tasks: Vec<_> = (0..32)
             .map(|number| {
                 let store = store.clone();
-                tokio::spawn(async move { store.append(commit(1, round, number)).await })
+                tokio::spawn(async move { store.append(&commit(1, round, number)).await })
             })
             .collect();
         let mut wins = 0;
@@ -101,14 +101,14 @@ pub(crate) async fn of_conflicting_commits_exactly_one_wins(store: Subject) {
 }
 
 pub(crate) async fn a_claim_fails_alone(store: Subject) {
-    store.append(with(commit(1, 0, 1), [Index::Call(call("a"))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::Call(call("a"))])).await.unwrap();
     // Submitted at once, so that a store that writes several commits together has them in one batch.
     let tasks: Vec<_> = (2..66)
         .map(|number| {
             let store = store.clone();
             let id = if number % 2 == 0 { "a".to_owned() } else { format!("b{number}") };
             let claims = [Index::Owner(principal("ann")), Index::Call(call(&id))];
-            tokio::spawn(async move { (number, store.append(with(commit(number, 0, 1), claims)).await) })
+            tokio::spawn(async move { (number, store.append(&with(commit(number, 0, 1), claims)).await) })
         })
         .collect();
     for task in tasks {
@@ -123,11 +123,11 @@ pub(crate) async fn a_claim_fails_alone(store: Subject) {
 
 pub(crate) async fn a_claim_that_already_holds_is_no_conflict(store: Subject) {
     let claims = || [Index::Owner(principal("ann")), Index::Call(call("a"))];
-    store.append(with(commit(1, 0, 1), claims())).await.unwrap();
-    store.append(with(commit(1, 1, 2), claims())).await.unwrap();
+    store.append(&with(commit(1, 0, 1), claims())).await.unwrap();
+    store.append(&with(commit(1, 1, 2), claims())).await.unwrap();
     assert_eq!(store.find_call(&conversation("c"), &call("a")).await.unwrap(), Some(turn(1)));
     let elsewhere = with(given::within("d", commit(2, 0, 3)), [Index::Owner(principal("bob")), Index::Call(call("a"))]);
-    store.append(elsewhere).await.unwrap();
+    store.append(&elsewhere).await.unwrap();
     assert_eq!(store.find_call(&conversation("d"), &call("a")).await.unwrap(), Some(turn(2)));
     assert_eq!(store.owner(&conversation("e")).await.unwrap(), None);
 }

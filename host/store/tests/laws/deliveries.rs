@@ -10,7 +10,7 @@ fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> Delive
 
 async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
     let owed = rows.iter().cloned().map(Index::Delivery);
-    store.append(with(commit(number, 0, 0), owed)).await.unwrap();
+    store.append(&with(commit(number, 0, 0), owed)).await.unwrap();
 }
 
 async fn due(store: &Subject, webhook: &str, until: u64, limit: usize) -> Vec<DeliveryRow> {
@@ -87,12 +87,12 @@ pub(crate) async fn deliveries_about_a_suspension_come_in_the_order_of_occasions
 pub(crate) async fn what_is_owed_goes_with_its_commit(store: Subject) {
     owe(&store, 1, &[]).await;
     let lost = with(commit(1, 0, 7), [Index::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
-    store.append(lost).await.unwrap_err();
+    store.append(&lost).await.unwrap_err();
     assert_eq!((due(&store, "pager", u64::MAX, 9).await, owed(&store).await), (vec![], vec![]));
 
     let kept = delivery(1, Occasion::Opened, "pager", 1);
     let index = [Index::Suspension(row(1, "open")), Index::Delivery(kept.clone())];
-    store.append(with(commit(1, 1, 7), index)).await.unwrap();
+    store.append(&with(commit(1, 1, 7), index)).await.unwrap();
     let loaded = store.load(given::turn(1)).await.unwrap().unwrap();
     assert_eq!(loaded.events.last(), Some(&fact(7)));
     assert_eq!(due(&store, "pager", u64::MAX, 9).await, [kept]);

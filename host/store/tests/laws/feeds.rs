@@ -25,7 +25,7 @@ async fn fill(store: &Subject) {
             let store = store.clone();
             tokio::spawn(async move {
                 for number in 0..50 {
-                    store.append(commit(turn, number, u64::from(number))).await.unwrap();
+                    store.append(&commit(turn, number, u64::from(number))).await.unwrap();
                 }
             })
         })
@@ -86,7 +86,7 @@ pub(crate) async fn a_follower_misses_nothing_while_commits_go_on(store: Subject
 pub(crate) async fn feeds_do_not_mix(store: Subject) {
     let names = ["a", "ab", "a:b", "b"];
     for (number, name) in (1..).zip(names) {
-        store.append(within(name, commit(number, 0, number))).await.unwrap();
+        store.append(&within(name, commit(number, 0, number))).await.unwrap();
         store.record(given::plugin(number)).await.unwrap();
     }
     for (number, name) in (1..).zip(names) {
@@ -104,7 +104,7 @@ async fn something_of_everything(store: &Subject) -> Vec<Facts> {
     for round in 0..10 {
         let number = u64::from(round);
         for of in [1, 2] {
-            let position = store.append(commit(of, round, number)).await.unwrap();
+            let position = store.append(&commit(of, round, number)).await.unwrap();
             expected.push(Facts::Turn { turn: turn(of), events: vec![given::fact(number)] });
             assert_eq!(position.0, expected.len() as u64, "positions have no gaps");
         }
@@ -144,7 +144,7 @@ pub(crate) async fn the_same_commits_make_the_same_chain(store: Subject) {
     assert_eq!(store.head().await.unwrap(), Head::START);
     let commits = something_of_everything(&store).await.len();
     let large = Commit { events: vec![given::large_fact(1, 300 << 10)], ..commit(3, 0, 0) };
-    store.append(large).await.unwrap();
+    store.append(&large).await.unwrap();
     let head = store.head().await.unwrap();
     let links = store.chain(Position(0), usize::MAX).await.unwrap();
     assert_eq!(links.len(), commits + 1);

@@ -6,7 +6,7 @@ use domain::{Due, Kind, SuspensionId};
 use crate::given::{Subject, commit, conversation, due, principal, row, suspension, time, turn, with, within};
 
 async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
-    store.append(with(commit(number, expected, 0), [Index::Due { before, after }])).await.unwrap();
+    store.append(&with(commit(number, expected, 0), [Index::Due { before, after }])).await.unwrap();
 }
 
 pub(crate) async fn what_is_due_comes_soonest_first_and_moves(store: Subject) {
@@ -67,11 +67,11 @@ async fn rows(store: &Subject) -> Vec<SuspensionRow> {
             ..row(number, "open")
         };
         let opened = with(within(name, commit(number, 0, 0)), [Index::Suspension(row.clone())]);
-        store.append(opened).await.unwrap();
+        store.append(&opened).await.unwrap();
         if number % 3 == 0 {
             row.state = "approve".into();
             let closed = with(within(name, commit(number, 1, 0)), [Index::Suspension(row.clone())]);
-            store.append(closed).await.unwrap();
+            store.append(&closed).await.unwrap();
         }
         rows.push(row);
     }
@@ -126,10 +126,10 @@ pub(crate) async fn suspensions_come_in_pages(store: Subject) {
 pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(store: Subject) {
     for first in (1..=3_000).step_by(500) {
         let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
-        store.append(with(commit(first, 0, 0), opened)).await.unwrap();
+        store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
     }
     let last = SuspensionRow { tool: "ask".into(), ..row(3_001, "open") };
-    store.append(with(commit(9_999, 0, 0), [Index::Suspension(last.clone())])).await.unwrap();
+    store.append(&with(commit(9_999, 0, 0), [Index::Suspension(last.clone())])).await.unwrap();
     let filter = Filter { tool: Some("ask".into()), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
     assert!(page.rows.is_empty() && page.next.is_some(), "an empty page says where the next begins");
@@ -139,14 +139,14 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
 pub(crate) async fn what_is_open_in_a_conversation_is_found_however_long_it_is(store: Subject) {
     for first in (1..=3_000).step_by(500) {
         let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
-        store.append(with(commit(first, 0, 0), opened)).await.unwrap();
+        store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
         let ended = (first..first + 500).map(|number| Index::Suspension(row(number, "approve")));
-        store.append(with(commit(first, 1, 0), ended)).await.unwrap();
+        store.append(&with(commit(first, 1, 0), ended)).await.unwrap();
     }
     let elsewhere = SuspensionRow { conversation: conversation("d"), ..row(3_001, "open") };
-    store.append(within("d", with(commit(3_001, 0, 0), [Index::Suspension(elsewhere)]))).await.unwrap();
+    store.append(&within("d", with(commit(3_001, 0, 0), [Index::Suspension(elsewhere)]))).await.unwrap();
     let open: Vec<_> = (3_002..=3_004).map(|number| row(number, "open")).collect();
-    store.append(with(commit(3_002, 0, 0), open.iter().cloned().map(Index::Suspension))).await.unwrap();
+    store.append(&with(commit(3_002, 0, 0), open.iter().cloned().map(Index::Suspension))).await.unwrap();
 
     let filter = Filter { conversation: Some(conversation("c")), open: Some(true), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
@@ -159,10 +159,10 @@ pub(crate) async fn conversations_come_in_the_order_of_their_ids_with_whose_they
     for (number, name) in (1..).zip(names) {
         let owner = if name.len() == 1 { "ann" } else { "bob" };
         let begun = with(within(name, commit(number, 0, 0)), [Index::Owner(principal(owner))]);
-        store.append(begun).await.unwrap();
+        store.append(&begun).await.unwrap();
     }
     // One more turn makes no second conversation of it.
-    store.append(with(within("a", commit(9, 0, 0)), [Index::Owner(principal("ann"))])).await.unwrap();
+    store.append(&with(within("a", commit(9, 0, 0)), [Index::Owner(principal("ann"))])).await.unwrap();
     let all: Vec<_> = [("Z", "ann"), ("a", "ann"), ("aa", "bob"), ("b", "ann"), ("c.1", "bob"), ("c:1", "bob")]
         .map(|(name, owner)| (conversation(name), principal(owner)))
         .into();

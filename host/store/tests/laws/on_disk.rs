@@ -36,7 +36,7 @@ async fn a_store_remembers_everything() {
         Index::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
-    let first = store.append(with(commit(1, 0, 1), index)).await.unwrap();
+    let first = store.append(&with(commit(1, 0, 1), index)).await.unwrap();
     let second = store.record(given::plugin(1)).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
     store.sync().await.unwrap();
@@ -60,7 +60,7 @@ async fn a_store_remembers_everything() {
     assert_eq!(audited.iter().map(|audited| audited.head.position).collect::<Vec<_>>(), [first, second, head.position]);
     assert_eq!((store.head().await.unwrap(), store.last_start().await.unwrap()), (head, Some(given::start(1))));
     assert_eq!(store.key_value().get("p", "b", b"k").unwrap().as_deref(), Some(b"v".as_slice()));
-    assert!(store.append(commit(1, 1, 2)).await.unwrap() > second, "positions go on where they were");
+    assert!(store.append(&commit(1, 1, 2)).await.unwrap() > second, "positions go on where they were");
     assert_eq!(store.check().unwrap().problems, []);
 }
 
@@ -70,13 +70,13 @@ async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() 
     let store = opened(folder.path());
     // 60 KiB is the largest that stays in the tree, and a page holds many of them; 300 KiB goes to a file.
     for (number, size) in (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5])) {
-        store.append(Commit { events: vec![large_fact(number.into(), size)], ..commit(1, number, 0) }).await.unwrap();
+        store.append(&Commit { events: vec![large_fact(number.into(), size)], ..commit(1, number, 0) }).await.unwrap();
     }
     for number in 0..200_u32 {
         store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10], Quota::UNBOUNDED).unwrap();
     }
     // The same content again is the same file.
-    store.append(Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
+    store.append(&Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
     let findings = vec!["y".repeat(1 << 20)];
     let rejected = domain::PluginEvent { change: domain::PluginChange::Rejected { findings }, ..given::plugin(1) };
     let at = store.record(rejected.clone()).await.unwrap();
@@ -97,7 +97,7 @@ async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() 
 async fn a_damaged_blob_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    store.append(Commit { events: vec![large_fact(1, 300 << 10)], ..commit(1, 0, 0) }).await.unwrap();
+    store.append(&Commit { events: vec![large_fact(1, 300 << 10)], ..commit(1, 0, 0) }).await.unwrap();
     let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
     fs::write(blob, "[]").unwrap();
     let fault = store.load(turn(1)).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn a_folder_is_used_by_one_process_at_a_time() {
 #[tokio::test]
 async fn an_unfinished_snapshot_of_a_killed_process_is_removed() {
     let folder = tempfile::tempdir().unwrap();
-    opened(folder.path()).append(commit(1, 0, 1)).await.unwrap();
+    opened(folder.path()).append(&commit(1, 0, 1)).await.unwrap();
     let unfinished = folder.path().join("sled/snap.0000000000000001.generating");
     fs::write(&unfinished, "half of it").unwrap();
     let half = folder.path().join("blobs/abc.0.unfinished");
@@ -135,7 +135,7 @@ async fn an_unfinished_snapshot_of_a_killed_process_is_removed() {
 #[tokio::test]
 async fn a_record_of_a_newer_host_is_refused_and_never_guessed_at() {
     let folder = tempfile::tempdir().unwrap();
-    opened(folder.path()).append(commit(1, 0, 1)).await.unwrap();
+    opened(folder.path()).append(&commit(1, 0, 1)).await.unwrap();
     tamper(folder.path(), |db| {
         let mut value = db.get(log_key(1, 0)).unwrap().unwrap();
         value[8] = 99;
@@ -171,8 +171,8 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
     let store = opened(folder.path());
     // More turns than the look at opening covers, so that the damage in the first is found only by who meets it.
     for number in 1..=300 {
-        store.append(commit(number, 0, 1)).await.unwrap();
-        store.append(commit(number, 1, 1)).await.unwrap();
+        store.append(&commit(number, 0, 1)).await.unwrap();
+        store.append(&commit(number, 1, 1)).await.unwrap();
     }
     drop(store);
     tamper(folder.path(), |db| {
@@ -193,8 +193,8 @@ async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
     let index = [Index::Suspension(given::row(1, "open"))];
-    store.append(with(commit(1, 0, 1), index)).await.unwrap();
-    store.append(Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
+    store.append(&with(commit(1, 0, 1), index)).await.unwrap();
+    store.append(&Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
     store.record(given::plugin(1)).await.unwrap();
     store.started(given::start(1)).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();

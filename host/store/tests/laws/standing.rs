@@ -33,7 +33,7 @@ fn row(number: u128, uses: u32) -> StandingRow {
 async fn give(store: &Subject, number: u128, uses: u32) {
     let given = Index::Standing(Box::new(row(number, uses)));
     let turn = 1_000 + u64::try_from(number).unwrap();
-    store.append(with(commit(turn, 0, turn), [given])).await.unwrap();
+    store.append(&with(commit(turn, 0, turn), [given])).await.unwrap();
 }
 
 async fn used(store: &Subject, number: u128) -> u32 {
@@ -46,19 +46,19 @@ fn spent(result: Result<Position, AppendError>) -> bool {
 
 pub(crate) async fn a_standing_approval_is_used_as_often_as_it_says(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
-    assert!(spent(store.append(with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "there is none yet");
+    assert!(spent(store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "there is none yet");
     give(&store, 1, 3).await;
     assert_eq!(store.standing(id(1)).await.unwrap(), Some(row(1, 3)));
     // A commit that needs more than is left is refused as a whole.
     let head = store.head().await.unwrap();
     let uses = |n| vec![Index::StandingUse(id(1)); n];
-    assert!(spent(store.append(with(commit(1, 0, 1), uses(4))).await));
+    assert!(spent(store.append(&with(commit(1, 0, 1), uses(4))).await));
     assert_eq!((store.load(crate::given::turn(1)).await.unwrap(), used(&store, 1).await), (None, 0));
     assert_eq!(store.head().await.unwrap(), head);
-    store.append(with(commit(1, 0, 1), uses(2))).await.unwrap();
+    store.append(&with(commit(1, 0, 1), uses(2))).await.unwrap();
     assert_eq!(used(&store, 1).await, 2);
-    store.append(with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
-    assert!(spent(store.append(with(commit(3, 0, 3), [Index::StandingUse(id(1))])).await));
+    store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
+    assert!(spent(store.append(&with(commit(3, 0, 3), [Index::StandingUse(id(1))])).await));
     assert_eq!(used(&store, 1).await, 3);
 }
 
@@ -66,9 +66,9 @@ pub(crate) async fn of_many_uses_at_once_only_as_many_count_as_there_are(store: 
     give(&store, 1, 10).await;
     let uses = (1..=40).map(|number| {
         let store = Arc::clone(&store);
-        tokio::spawn(
-            async move { store.append(with(commit(number, 0, number), [Index::StandingUse(id(1))])).await.is_ok() },
-        )
+        tokio::spawn(async move {
+            store.append(&with(commit(number, 0, number), [Index::StandingUse(id(1))])).await.is_ok()
+        })
     });
     let mut counted = 0;
     for task in uses.collect::<Vec<_>>() {
@@ -81,10 +81,10 @@ pub(crate) async fn nothing_is_used_after_it_was_taken_back_and_that_is_in_the_a
     let revoked = StandingRevoked { id: id(1), by: principal("ann"), at: time(7) };
     assert_eq!(store.revoke(revoked.clone()).await.unwrap(), None, "there is none yet");
     give(&store, 1, 3).await;
-    store.append(with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
     let position = store.revoke(revoked.clone()).await.unwrap().unwrap();
     assert_eq!(store.revoke(StandingRevoked { by: principal("bob"), ..revoked.clone() }).await.unwrap(), None);
-    assert!(spent(store.append(with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await));
+    assert!(spent(store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await));
     let row = store.standing(id(1)).await.unwrap().unwrap();
     assert_eq!((row.used, row.revoked), (1, Some((principal("ann"), time(7)))));
     let audited = store.audit(Position(position.0 - 1), 9).await.unwrap();
@@ -95,7 +95,7 @@ pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
     for number in 1..=7 {
         give(&store, number, 1).await;
     }
-    store.append(with(commit(1, 0, 1), [Index::StandingUse(id(4))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(4))])).await.unwrap();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let page = store.standings(after, 3).await.unwrap();
@@ -109,8 +109,8 @@ pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
 pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) {
     let alike = Digest::of("call");
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), None);
-    store.append(with(commit(1, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
-    store.append(with(commit(2, 0, 2), [Index::Denied(alike, time(9))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [Index::Denied(alike, time(9))])).await.unwrap();
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)));
     assert_eq!(store.denied(&conversation("d"), alike).await.unwrap(), None);
     assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
@@ -126,12 +126,12 @@ pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
             given.arguments = Json::new(format!("\"{}\"", "x".repeat(200_000)));
         }
         let commit = commit(1_000 + u64::try_from(number).unwrap(), 0, 1);
-        store.append(with(commit, [Index::Standing(Box::new(given))])).await.unwrap();
+        store.append(&with(commit, [Index::Standing(Box::new(given))])).await.unwrap();
     }
-    store.append(with(commit(1, 0, 1), [Index::Denied(alike("early"), time(5))])).await.unwrap();
-    store.append(with(commit(2, 0, 2), [Index::Denied(alike("again"), time(5))])).await.unwrap();
-    store.append(with(commit(3, 0, 3), [Index::Denied(alike("again"), time(9))])).await.unwrap();
-    store.append(with(commit(4, 0, 4), [Index::Denied(alike("late"), time(7))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::Denied(alike("early"), time(5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [Index::Denied(alike("again"), time(5))])).await.unwrap();
+    store.append(&with(commit(3, 0, 3), [Index::Denied(alike("again"), time(9))])).await.unwrap();
+    store.append(&with(commit(4, 0, 4), [Index::Denied(alike("late"), time(7))])).await.unwrap();
     let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
 
     assert_eq!(store.forget(time(0), time(0)).await.unwrap(), 0);
@@ -147,9 +147,9 @@ pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
     assert_eq!(store.forget(time(7), time(20)).await.unwrap(), 0, "once");
     // What is gone counts for nothing and can come anew; what is left can be used.
-    assert!(spent(store.append(with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
+    assert!(spent(store.append(&with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
     store
-        .append(with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(alike("early"), time(30))]))
+        .append(&with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(alike("early"), time(30))]))
         .await
         .unwrap();
     assert_eq!((used(&store, 2).await, denied("early").await), (1, Some(time(30))));
@@ -164,10 +164,10 @@ pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
 pub(crate) async fn what_is_written_anew_meanwhile_is_not_forgotten(store: Subject) {
     for round in 1..=30 {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
-        store.append(with(commit(turn, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
-        let again = store.append(with(commit(turn + 1, 0, 2), [Index::Denied(alike, time(9))]));
+        store.append(&with(commit(turn, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
+        let again = with(commit(turn + 1, 0, 2), [Index::Denied(alike, time(9))]);
         let forget = || store.forget(time(7), time(0));
-        let (again, one, two) = tokio::join!(again, forget(), forget());
+        let (again, one, two) = tokio::join!(store.append(&again), forget(), forget());
         again.unwrap();
         assert!(one.unwrap() + two.unwrap() <= 1);
         assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)), "round {round}");

@@ -24,7 +24,7 @@ fn commit_and_tell() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let store = open("new/store", &Settings::default()).unwrap();
     for number in 0..COMMITS {
-        runtime.block_on(store.append(commit(1, number, 1))).unwrap();
+        runtime.block_on(store.append(&commit(1, number, 1))).unwrap();
         std::io::stdout().write_all(format!("acknowledged {number}\n").as_bytes()).unwrap();
         std::io::stdout().flush().unwrap();
     }

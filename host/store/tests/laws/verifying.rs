@@ -20,10 +20,10 @@ async fn written(folder: &Path) -> Head {
     let store = open(folder, &Settings::default()).unwrap();
     for position in 1..=COMMITS {
         let at = match position {
-            11 => store.append(Commit { events: vec![large_fact(1, 300 << 10)], ..commit(11, 0, 0) }).await.unwrap(),
+            11 => store.append(&Commit { events: vec![large_fact(1, 300 << 10)], ..commit(11, 0, 0) }).await.unwrap(),
             12 => store.record(given::plugin(1)).await.unwrap(),
             13 => store.started(given::start(1)).await.unwrap(),
-            _ => store.append(commit(position, 0, position)).await.unwrap(),
+            _ => store.append(&commit(position, 0, position)).await.unwrap(),
         };
         assert_eq!(at.0, position);
     }

@@ -1,6 +1,6 @@
 //! What each principal has at the host at this moment, held against its quota.
 //!
-//! An account is a handful of numbers, however many turns wait, and is there only while one of them is not zero. What a turn
+//! An usage is a handful of numbers, however many turns wait, and is there only while one of them is not zero. What a turn
 //! counts for is worked out from the turn itself, before and after each commit, so that nothing is remembered for it; after
 //! a restart the turns that have not ended are counted before anything new is admitted. Counts are of this process alone.
 
@@ -23,10 +23,10 @@ use crate::request::{Counts, TurnRequest};
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 64;
 
-/// The accounts of all principals.
-pub(crate) struct Ledger {
+/// The usages of all principals.
+pub(crate) struct QuotaTracker {
     quotas: Quotas,
-    shards: [Mutex<HashMap<PrincipalId, Account>>; SHARDS],
+    shards: [Mutex<HashMap<PrincipalId, Usage>>; SHARDS],
     hasher: RandomState,
     refused: [AtomicU64; Bound::ALL.len()],
     outcomes: Outcomes,
@@ -35,12 +35,12 @@ pub(crate) struct Ledger {
 
 /// What one principal has at the host.
 #[derive(Default)]
-struct Account {
+struct Usage {
     has: Footprint,
     /// Calls that run or wait to be run.
     calls: usize,
     /// Where they run. There while there are any.
-    places: Option<Arc<Semaphore>>,
+    permits: Option<Arc<Semaphore>>,
 }
 
 /// What something counts for.
@@ -83,7 +83,7 @@ impl Footprint {
     }
 }
 
-impl Ledger {
+impl QuotaTracker {
     pub(crate) fn new(quotas: Quotas) -> Self {
         Self {
             quotas,
@@ -114,7 +114,7 @@ impl Ledger {
         let mut ended = self.recount.ended.subscribe();
         match ended.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(Err(fault))) => Err(fault.clone()),
-            // The sender lives as long as the ledger.
+            // The sender lives as long as the tracker.
             _ => Ok(()),
         }
     }
@@ -123,7 +123,7 @@ impl Ledger {
     /// change of the turn is seen here or there and not twice.
     pub(crate) fn found(&self, turn: &Turn) {
         if lock(&self.recount.charged).insert(turn.id) {
-            self.change(&turn.caller, |account| account.has.change(Footprint::default(), Footprint::of(turn)));
+            self.change(&turn.caller, |usage| usage.has.change(Footprint::default(), Footprint::of(turn)));
         }
     }
 
@@ -136,67 +136,64 @@ impl Ledger {
         self.recount.ended.send_replace(Some(end));
     }
 
-    /// A commit began a turn: from now on it counts for itself, and its admission for the calls without a ticket.
-    pub(crate) fn began(&self, admission: &mut Admission, turn: &Turn) {
-        self.outcomes.count(None, turn);
-        let asked = std::mem::take(&mut admission.asked);
-        self.change(&turn.caller, |account| account.has.change(asked, Footprint::of(turn)));
-    }
-
-    /// A commit made another turn of a turn.
-    pub(crate) fn moved(&self, before: &Turn, after: &Turn) {
-        self.outcomes.count(Some(before), after);
+    /// Takes in a commit. A turn that begins counts for itself from now on, and its reservation for the calls without a ticket.
+    pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn, reservation: Option<&mut Reservation>) {
+        self.outcomes.count(before, after);
         let is_counted = || {
             let charged = lock(&self.recount.charged);
-            // Asked again: the count may have ended before the lock was there.
+            // Asked again: the count may have ended before the lock was taken.
             self.recount.done.load(Ordering::Acquire) || charged.contains(&after.id)
         };
-        if self.recount.done.load(Ordering::Acquire) || is_counted() {
-            self.change(&after.caller, |account| account.has.change(Footprint::of(before), Footprint::of(after)));
+        if before.is_none() || self.recount.done.load(Ordering::Acquire) || is_counted() {
+            let reserved = reservation.map(|reservation| std::mem::take(&mut reservation.asked)).unwrap_or_default();
+            let less = before.map_or(reserved, Footprint::of);
+            self.change(&after.caller, |usage| usage.has.change(less, Footprint::of(after)));
         }
     }
 
-    /// An ephemeral turn has ended; its admission is what it counted for.
-    pub(crate) fn ended_ephemeral(&self, turn: &Turn) {
-        self.outcomes.count(None, turn);
+    /// Takes in a commit of an ephemeral turn, whose reservation counts for it until it ends.
+    pub(crate) fn ephemeral_committed(&self, turn: &Turn) {
+        if turn.is_ended() {
+            self.outcomes.count(None, turn);
+        }
     }
 
     /// Room for a turn of this principal, before anything is made of it.
     ///
     /// # Errors
     /// [`Error::Busy`]; [`Error::TooLarge`] where there never will be room for it.
-    pub(crate) fn admit(self: &Arc<Self>, by: &PrincipalId, request: &TurnRequest) -> Result<Admission, Error> {
+    pub(crate) fn reserve(self: &Arc<Self>, by: &PrincipalId, request: &TurnRequest) -> Result<Reservation, Error> {
         let quota = self.quotas.of(by);
         let asked = Footprint::asked(request);
         if asked.bytes > quota.open_bytes {
             return Err(Error::TooLarge { what: "the turn", size: asked.bytes, limit: quota.open_bytes });
         }
-        self.change(by, |account| {
-            if account.has.turns >= quota.open_turns {
+        self.change(by, |usage| {
+            if usage.has.turns >= quota.open_turns {
                 return Err((Bound::OpenTurns, quota.open_turns));
             }
-            if account.has.bytes + asked.bytes > quota.open_bytes {
+            if usage.has.bytes + asked.bytes > quota.open_bytes {
                 return Err((Bound::OpenBytes, quota.open_bytes));
             }
-            account.has.change(Footprint::default(), asked);
+            usage.has.change(Footprint::default(), asked);
             Ok(())
         })
         .map_err(|refused| self.refuse(by, refused))?;
-        Ok(Admission { ledger: self.clone(), principal: by.clone(), asked, calls: 0 })
+        Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
     }
 
     /// A ticket for a call that was admitted long ago: one that was approved, or that a kill interrupted.
     pub(crate) fn ticket(self: &Arc<Self>, principal: &PrincipalId) -> Ticket {
-        self.change(principal, |account| account.calls += 1);
+        self.change(principal, |usage| usage.calls += 1);
         self.ticket_of(principal)
     }
 
     /// A ticket for a call that is counted already.
     fn ticket_of(self: &Arc<Self>, principal: &PrincipalId) -> Ticket {
         let most = self.quotas.of(principal).running_calls.clamp(1, Semaphore::MAX_PERMITS);
-        let places = self
-            .change(principal, |account| account.places.get_or_insert_with(|| Arc::new(Semaphore::new(most))).clone());
-        Ticket { ledger: self.clone(), principal: principal.clone(), places }
+        let permits =
+            self.change(principal, |usage| usage.permits.get_or_insert_with(|| Arc::new(Semaphore::new(most))).clone());
+        Ticket { tracker: self.clone(), principal: principal.clone(), permits }
     }
 
     fn refuse(&self, by: &PrincipalId, (bound, limit): (Bound, usize)) -> Error {
@@ -211,28 +208,28 @@ impl Ledger {
         let refused = names.zip(&self.refused).map(|(name, refused)| (name, refused.load(Ordering::Relaxed))).collect();
         let mut counts = Counts { refused, settled: self.outcomes.list(), ..Counts::default() };
         for shard in &self.shards {
-            for (principal, account) in lock(shard).iter() {
-                counts.open_turns += account.has.turns;
-                counts.open_bytes += account.has.bytes;
-                counts.suspensions += account.has.suspensions;
+            for (principal, usage) in lock(shard).iter() {
+                counts.open_turns += usage.has.turns;
+                counts.open_bytes += usage.has.bytes;
+                counts.suspensions += usage.has.suspensions;
                 let most = self.quotas.of(principal).running_calls.max(1);
-                let free = account.places.as_ref().map_or(most, |places| places.available_permits());
+                let free = usage.permits.as_ref().map_or(most, |permits| permits.available_permits());
                 let running = most.saturating_sub(free);
                 counts.running_calls += running;
-                counts.waiting_calls += account.calls.saturating_sub(running);
+                counts.waiting_calls += usage.calls.saturating_sub(running);
             }
         }
         counts
     }
 
-    fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Account) -> T) -> T {
+    fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Usage) -> T) -> T {
         let shard = self.hasher.hash_one(principal) as usize % SHARDS;
         let mut shard = lock(&self.shards[shard]);
-        let account = shard.entry(principal.clone()).or_default();
-        let changed = change(account);
-        if account.calls == 0 {
-            account.places = None;
-            if account.has == Footprint::default() {
+        let usage = shard.entry(principal.clone()).or_default();
+        let changed = change(usage);
+        if usage.calls == 0 {
+            usage.permits = None;
+            if usage.has == Footprint::default() {
                 shard.remove(principal);
             }
         }
@@ -246,30 +243,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Room for a turn that is being submitted. Given back when this is dropped: by then the turn was refused, or counts for
 /// itself.
-pub(crate) struct Admission {
-    ledger: Arc<Ledger>,
+pub(crate) struct Reservation {
+    tracker: Arc<QuotaTracker>,
     principal: PrincipalId,
     asked: Footprint,
     /// Calls that are counted and have no ticket yet.
     calls: usize,
 }
 
-impl Admission {
+impl Reservation {
     /// Room for so many calls that will run without anybody's answer. A turn with more of them than there ever is room for
     /// is admitted while nothing else of its principal runs, so that trying again is never in vain.
     ///
     /// # Errors
     /// [`Error::Busy`].
     pub(crate) fn calls(&mut self, more: usize) -> Result<(), Error> {
-        let quota = self.ledger.quotas.of(&self.principal);
+        let quota = self.tracker.quotas.of(&self.principal);
         let most = quota.running_calls.saturating_add(quota.waiting_calls);
-        let admitted = self.ledger.change(&self.principal, |account| {
-            let fits = account.calls == 0 || account.calls + more <= most;
-            account.calls += if fits { more } else { 0 };
+        let admitted = self.tracker.change(&self.principal, |usage| {
+            let fits = usage.calls == 0 || usage.calls + more <= most;
+            usage.calls += if fits { more } else { 0 };
             fits
         });
         if !admitted {
-            return Err(self.ledger.refuse(&self.principal, (Bound::WaitingCalls, most)));
+            return Err(self.tracker.refuse(&self.principal, (Bound::WaitingCalls, most)));
         }
         self.calls += more;
         Ok(())
@@ -278,44 +275,44 @@ impl Admission {
     /// The ticket of one of those calls.
     pub(crate) fn ticket(&mut self) -> Option<Ticket> {
         self.calls = self.calls.checked_sub(1)?;
-        Some(self.ledger.ticket_of(&self.principal))
+        Some(self.tracker.ticket_of(&self.principal))
     }
 }
 
-impl Drop for Admission {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let (asked, calls) = (self.asked, self.calls);
-        self.ledger.change(&self.principal, |account| {
-            account.has.change(asked, Footprint::default());
-            account.calls = account.calls.saturating_sub(calls);
+        self.tracker.change(&self.principal, |usage| {
+            usage.has.change(asked, Footprint::default());
+            usage.calls = usage.calls.saturating_sub(calls);
         });
     }
 }
 
 /// Counts a call as running or waiting to be run, while this is held.
 pub(crate) struct Ticket {
-    ledger: Arc<Ledger>,
+    tracker: Arc<QuotaTracker>,
     principal: PrincipalId,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Ticket {
     /// Waits until as few calls of the principal run that one more may. Those that wait take turns.
-    pub(crate) async fn place(self) -> Place {
+    pub(crate) async fn permit(self) -> Permit {
         // Nobody closes the semaphore; should somebody, calls would run unbounded rather than not at all.
-        let permit = self.places.clone().acquire_owned().await.ok();
-        Place { _permit: permit, _ticket: self }
+        let permit = self.permits.clone().acquire_owned().await.ok();
+        Permit { _permit: permit, _ticket: self }
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.ledger.change(&self.principal, |account| account.calls = account.calls.saturating_sub(1));
+        self.tracker.change(&self.principal, |usage| usage.calls = usage.calls.saturating_sub(1));
     }
 }
 
 /// Where a call runs, while this is held. The place is free before the call is no longer counted.
-pub(crate) struct Place {
+pub(crate) struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
     _ticket: Ticket,
 }

@@ -1,0 +1,44 @@
+//! What a host is made of: the ports, and what the operator decided.
+
+use std::sync::Arc;
+
+use domain::{Context, OwnerId, Rules};
+use tokio::runtime;
+
+use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
+use crate::quota::Quotas;
+use crate::request::Bounds;
+
+/// What a host is made of.
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The live tools.
+    pub tools: Arc<dyn Tools>,
+    /// Decides whether a call may run, and whether a person is asked.
+    pub policy: Arc<dyn Policy>,
+    pub clock: Arc<dyn Clock>,
+    /// Where guests run: threads of their own, so that a spinning guest delays nobody else.
+    pub guests: runtime::Handle,
+    /// This run of the host. Calls that it starts name it as their owner.
+    pub owner: OwnerId,
+    /// Makes a new id of 128 bits at each call. Ids sort by time.
+    pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
+    /// The operator's rules.
+    pub rules: Rules,
+    /// Bounds on what may be sent.
+    pub bounds: Bounds,
+    /// What each principal may have at once.
+    pub quotas: Quotas,
+    /// The webhooks that receive suspensions; `()` for none.
+    pub subscribers: Arc<dyn Subscribers>,
+}
+
+impl Parts {
+    /// Decides with a fresh context.
+    pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let mut mint = || (self.mint)();
+        let now = self.clock.now();
+        decide(&mut Context { now, owner: self.owner, rules: &self.rules, mint: &mut mint })
+    }
+}

@@ -1,0 +1,94 @@
+//! Suspensions as a principal sees them: which it may see, and each with all that is needed to answer it.
+
+use std::sync::Arc;
+
+use domain::{Kind, Principal, Refusal, Role, SuspensionId, Turn};
+
+use crate::error::Error;
+use crate::ports::{Filter, Store, StoreFault, SuspensionRow};
+use crate::request::PendingItem;
+use crate::turns::Turns;
+
+/// Reads suspensions.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) turns: Arc<Turns>,
+}
+
+impl Pending {
+    /// The row of a suspension that this principal may see.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] as `stale` when it does not exist for this principal.
+    pub(crate) async fn row(&self, by: &Principal, id: SuspensionId) -> Result<SuspensionRow, Error> {
+        let row = self.store.suspension(id).await?.filter(|row| by.may_see(&row.conversation, &row.caller));
+        row.ok_or_else(|| unknown().into())
+    }
+
+    /// One suspension.
+    ///
+    /// # Errors
+    /// As [`Pending::row`].
+    pub(crate) async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<PendingItem, Error> {
+        let row = self.row(by, id).await?;
+        self.item(&row, &mut None).await?.ok_or_else(|| unknown().into())
+    }
+
+    /// The suspension of a row. `last` is the turn that was loaded last; rows of one turn are often neighbours.
+    pub(crate) async fn item(
+        &self,
+        row: &SuspensionRow,
+        last: &mut Option<Turn>,
+    ) -> Result<Option<PendingItem>, StoreFault> {
+        if last.as_ref().is_none_or(|turn| turn.id != row.turn) {
+            *last = self.turns.enter(row.turn).read(self.store.as_ref()).await?;
+        }
+        let Some(turn) = last.as_ref() else { return Ok(None) };
+        Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| PendingItem {
+            conversation: turn.conversation.clone(),
+            turn: turn.id,
+            caller: turn.caller.clone(),
+            context: turn.context.clone(),
+            index,
+            call: call.clone(),
+            suspension: suspension.clone(),
+            closed: closed.cloned(),
+        }))
+    }
+}
+
+/// The refusal of anything that names a suspension that does not exist, or not for this principal.
+pub(crate) fn unknown() -> Refusal {
+    Refusal::Stale { state: "unknown".into(), by: None, at: None }
+}
+
+/// Whether a principal is shown a suspension in lists.
+pub(crate) fn lists(by: &Principal, row: &SuspensionRow) -> bool {
+    by.may_see(&row.conversation, &row.caller)
+        && narrowed(by, Filter::default()).is_some_and(|filter| filter.matches(row))
+}
+
+/// The filter, narrowed to what the principal may see; `None` if that is nothing.
+pub(crate) fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
+    if let Some(only) = &by.conversation {
+        if filter.conversation.as_ref().is_some_and(|asked| asked != only) {
+            return None;
+        }
+        filter.conversation = Some(only.clone());
+    }
+    let sees_all = by.roles.has(Role::Admin) || by.roles.has(Role::Approver);
+    if !sees_all && by.roles.has(Role::Client) && !by.roles.has(Role::Caller) {
+        // A client is at the user's end. It sees what it may carry out, and no question that is meant for approvers.
+        if filter.kind.is_some_and(|asked| asked != Kind::ClientExec) {
+            return None;
+        }
+        filter.kind = Some(Kind::ClientExec);
+    } else if !sees_all {
+        if filter.caller.as_ref().is_some_and(|asked| *asked != by.id) {
+            return None;
+        }
+        filter.caller = Some(by.id.clone());
+    }
+    Some(filter)
+}

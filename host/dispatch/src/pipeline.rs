@@ -1,0 +1,144 @@
+//! The only loop. Every input to a turn goes through [`Pipeline::commit`], whether somebody submits, answers or cancels,
+//! time passes, a guest ends, or the host restarts:
+//!
+//! `contributions(before, events, after) → append → observe(before, events, after) → perform(after.due())`
+
+mod contributions;
+mod ephemeral;
+mod observers;
+mod perform;
+
+use std::sync::Arc;
+
+use domain::{Event, Input, Turn};
+
+use crate::error::Error;
+use crate::parts::Parts;
+use crate::ports::{AppendError, Commit, StoreFault};
+use crate::runner::Runner;
+use crate::tracker::Reservation;
+use crate::turns::{Entered, Slot, Turns};
+
+pub(crate) use ephemeral::{Ephemeral, unfinished};
+pub(crate) use observers::Observers;
+
+/// How often an input is decided again because another process appended first. More often than this is a fault.
+const MAX_CONFLICTS: usize = 16;
+
+/// Decides inputs to turns, commits what follows, and performs what the new state owes.
+pub(crate) struct Pipeline {
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) observers: Observers,
+    pub(crate) runner: Runner,
+}
+
+/// Where the commits of a turn go.
+pub(crate) enum Log<'a> {
+    /// To the store. Its guests run in tasks of their own, and each end is an input of its own.
+    Store(&'a Entered),
+    /// Nowhere: nothing of the turn can wait, so its caller waits for it, and submits it again if it is lost.
+    Memory(&'a mut Ephemeral),
+}
+
+/// What was decided and is not committed yet.
+pub(crate) struct Decided {
+    /// The turn without these events, with the number of its commits; `None` where they begin it.
+    pub(crate) before: Option<(Turn, u32)>,
+    pub(crate) events: Vec<Event>,
+    /// The turn with them.
+    pub(crate) after: Turn,
+}
+
+impl Pipeline {
+    /// Feeds an input to a turn. `input` makes it from the turn as it is at that moment; `None` leaves the turn as it is.
+    /// Returns whether anything changed.
+    pub(crate) async fn step(
+        self: &Arc<Self>,
+        entered: &Entered,
+        input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
+    ) -> Result<bool, Error> {
+        let mut slot = entered.lock().await;
+        for _ in 0..MAX_CONFLICTS {
+            slot.load(entered.id(), self.parts.store.as_ref()).await?;
+            let Some(decided) = self.decide(&mut slot, &input)? else { return Ok(false) };
+            match self.commit(&mut Log::Store(entered), &mut slot, decided, None).await {
+                Ok(()) => return Ok(true),
+                Err(AppendError::Conflict) => {}
+                Err(error) => return Err(refused("extend a turn", error).into()),
+            }
+        }
+        Err(refused("extend a turn", AppendError::Conflict).into())
+    }
+
+    /// Begins a turn with its first commit.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        decided: Decided,
+        reservation: &mut Reservation,
+    ) -> Result<Turn, AppendError> {
+        let turn = decided.after.clone();
+        let entered = self.turns.enter(turn.id);
+        let mut slot = entered.lock().await;
+        self.commit(&mut Log::Store(&entered), &mut slot, decided, Some(reservation)).await?;
+        Ok(turn)
+    }
+
+    /// What follows from an input. `None`: nothing, and the turn stays in the slot. Otherwise it has been taken from there.
+    fn decide(
+        &self,
+        slot: &mut Slot,
+        input: impl FnOnce(&Turn, &mut Slot) -> Option<Input>,
+    ) -> Result<Option<Decided>, Error> {
+        let (turn, version) = slot.turn.take().ok_or(Error::NotFound("turn"))?;
+        let decided = match input(&turn, slot) {
+            Some(input) => self.parts.with_context(|cx| turn.decide(input, cx)).map(Some),
+            None => Ok(None),
+        };
+        match decided {
+            Ok(Some((events, after))) if !events.is_empty() => {
+                Ok(Some(Decided { before: Some((turn, version)), events, after }))
+            }
+            unchanged => {
+                slot.turn = Some((turn, version));
+                unchanged.map(|_| None).map_err(Error::from)
+            }
+        }
+    }
+
+    /// Commits what was decided, and does what follows from that. This is the one path of everything that happens to a turn.
+    ///
+    /// # Errors
+    /// [`AppendError`]: nothing is committed, and nothing follows.
+    async fn commit(
+        self: &Arc<Self>,
+        log: &mut Log<'_>,
+        slot: &mut Slot,
+        decided: Decided,
+        mut reservation: Option<&mut Reservation>,
+    ) -> Result<(), AppendError> {
+        let Decided { before, events, after } = decided;
+        let (before, version) = before.map_or((None, 0), |(turn, version)| (Some(turn), version));
+        let (turn, conversation) = (after.id, after.conversation.clone());
+        let mut commit = Commit { turn, conversation, expected: version, events, index: Vec::new() };
+        match log {
+            Log::Store(_) => {
+                commit.index = self.contributions(before.as_ref(), &commit.events, &after);
+                self.parts.store.append(&commit).await?;
+            }
+            Log::Memory(ephemeral) => ephemeral.append(self.parts.store.as_ref()).await?,
+        }
+        self.observers.committed(log, before.as_ref(), &commit, &after, reservation.as_deref_mut());
+        self.perform(log, slot, &after, reservation);
+        slot.turn = Some((after, version + 1));
+        Ok(())
+    }
+}
+
+/// A commit that the store should not have refused.
+pub(crate) fn refused(attempted: &'static str, error: AppendError) -> StoreFault {
+    match error {
+        AppendError::Fault(fault) => fault,
+        error => StoreFault { attempted, reason: error.to_string() },
+    }
+}

@@ -1,0 +1,110 @@
+//! Turns that are carried out in the task that submits them, and of which nothing is written. They take the same path as
+//! all others; their log is in memory.
+
+use std::sync::Arc;
+
+use domain::{CallIndex, Input, Turn};
+use futures::future::{Aborted, BoxFuture};
+use tokio::task::JoinSet;
+
+use super::{Decided, Log, Pipeline, refused};
+use crate::error::Error;
+use crate::ports::{End, Store, StoreFault};
+use crate::stop::{Calls, Running};
+use crate::tracker::Reservation;
+use crate::turns::Slot;
+
+/// How the run of one call ended; `Aborted` where it was stopped.
+type Ended = Result<(CallIndex, u32, End), Aborted>;
+
+/// The log of an ephemeral turn, and the runs of its calls.
+pub(crate) struct Ephemeral {
+    /// The calls that run, for its caller to stop.
+    calls: Arc<Calls>,
+    /// Runs that have not begun.
+    pub(super) owed: Vec<BoxFuture<'static, Ended>>,
+    siblings: JoinSet<Ended>,
+    /// Whether the run that ended last wrote to its plugin's store, which is not known to be on disk yet.
+    wrote: bool,
+    /// Whether a call was stopped because the caller left.
+    left: bool,
+    /// Whether somebody followed the conversation when the turn began.
+    pub(super) is_followed: bool,
+}
+
+impl Pipeline {
+    /// Carries an ephemeral turn out in this task. Nothing of it is written.
+    pub(crate) async fn carry_out(
+        self: &Arc<Self>,
+        decided: Decided,
+        mut reservation: Reservation,
+        calls: Arc<Calls>,
+    ) -> Result<Turn, Error> {
+        let is_followed = self.observers.feeds.is_followed(&decided.after.conversation);
+        let (owed, siblings) = (Vec::new(), JoinSet::new());
+        let mut log = Ephemeral { calls, owed, siblings, wrote: false, left: false, is_followed };
+        let mut slot = Slot::default();
+        let failed = |error| Error::from(refused("carry out an ephemeral turn", error));
+        self.commit(&mut Log::Memory(&mut log), &mut slot, decided, Some(&mut reservation)).await.map_err(failed)?;
+        while let Some((call, attempt, end)) = log.next_end(self).await? {
+            let End { outcome, receipt, .. } = end;
+            let decided = self.decide(&mut slot, |_, slot| {
+                slot.running.remove(&(call, attempt));
+                Some(Input::Finished { call, attempt, outcome, receipt })
+            })?;
+            if let Some(decided) = decided {
+                self.commit(&mut Log::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
+            }
+        }
+        let turn = slot.turn.filter(|_| !log.left).map(|(turn, _)| turn);
+        turn.ok_or_else(|| unfinished("its caller left"))
+    }
+}
+
+impl Ephemeral {
+    /// Nothing is written, except that what a guest wrote to its own store is on disk before its result is seen.
+    pub(super) async fn append(&mut self, store: &dyn Store) -> Result<(), StoreFault> {
+        if std::mem::take(&mut self.wrote) { store.sync().await } else { Ok(()) }
+    }
+
+    /// Adds a run, unless the caller has left.
+    pub(super) fn add(&mut self, running: &Running, run: BoxFuture<'static, Ended>) {
+        if self.calls.add(running.clone()) {
+            self.owed.push(run);
+        } else {
+            self.left = true;
+        }
+    }
+
+    /// The end of a run, as soon as there is one. `None` once there are no more runs.
+    async fn next_end(&mut self, pipeline: &Pipeline) -> Result<Option<(CallIndex, u32, End)>, Error> {
+        loop {
+            // The last one runs here, and so does the only one. Its siblings run beside it.
+            let here = self.owed.pop();
+            for run in self.owed.drain(..) {
+                self.siblings.spawn_on(run, &pipeline.parts.guests);
+            }
+            let ended = match here {
+                Some(run) => run.await,
+                None => match self.siblings.join_next().await {
+                    None => return Ok(None),
+                    Some(Ok(ended)) => ended,
+                    Some(Err(error)) => return Err(unfinished(format!("a task ended: {error}"))),
+                },
+            };
+            // A call that did not stop in its grace period is aborted. Its siblings keep what is left of theirs.
+            match ended {
+                Ok((call, attempt, end)) => {
+                    self.wrote = end.wrote;
+                    return Ok(Some((call, attempt, end)));
+                }
+                Err(Aborted) => self.left = true,
+            }
+        }
+    }
+}
+
+/// An ephemeral turn that was not carried out to its end.
+pub(crate) fn unfinished(reason: impl Into<String>) -> Error {
+    StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
+}

@@ -1,0 +1,120 @@
+//! Acting: what the state of a turn owes is started, and what it no longer owes is stopped. Both are safe to repeat.
+
+use std::sync::Arc;
+
+use domain::{CallIndex, Effect, Input, Turn};
+use futures::FutureExt;
+
+use super::{Log, Pipeline};
+use crate::plan::Asker;
+use crate::ports::{End, Run};
+use crate::stop::{Running, Stop};
+use crate::tracker::{Reservation, Ticket};
+use crate::turns::{Entered, Slot};
+
+impl Pipeline {
+    /// Brings what runs in line with what the turn owes. Calls of a turn that has just begun have their tickets from its
+    /// reservation.
+    pub(super) fn perform(
+        self: &Arc<Self>,
+        log: &mut Log<'_>,
+        slot: &mut Slot,
+        turn: &Turn,
+        mut reservation: Option<&mut Reservation>,
+    ) {
+        let due = turn.due(self.parts.owner).map(|Effect::Run { call, attempt }| (call, attempt));
+        let due: Vec<(CallIndex, u32)> = due.collect();
+        slot.running.retain(|key, running| {
+            let keep = due.contains(key);
+            if !keep {
+                running.stop(&self.parts);
+            }
+            keep
+        });
+        for (call, attempt) in due {
+            if slot.running.contains_key(&(call, attempt)) {
+                continue;
+            }
+            let ticket = reservation.as_mut().and_then(|reservation| reservation.ticket());
+            let ticket = ticket.unwrap_or_else(|| self.observers.tracker.ticket(&turn.caller));
+            let stop = Arc::<Stop>::default();
+            let running = match log {
+                Log::Store(_) => {
+                    // Entered here and not by the task: until the task is polled for the first time, nothing else may
+                    // forget that this call runs.
+                    let entered = self.turns.enter(turn.id);
+                    let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
+                    let (running, run) = Running::new(stop, run);
+                    self.parts.guests.spawn(run);
+                    running
+                }
+                Log::Memory(ephemeral) => {
+                    let Some(run) = self.runner.run_of(turn, call, attempt, &stop) else { continue };
+                    let pipeline = self.clone();
+                    let (running, run) = Running::new(stop, async move {
+                        let _permit = ticket.permit().await;
+                        (call, attempt, pipeline.runner.run(run, None).await)
+                    });
+                    ephemeral.add(&running, run.boxed());
+                    running
+                }
+            };
+            slot.running.insert((call, attempt), running);
+        }
+    }
+
+    /// Runs a guest once its caller has a permit for it, and feeds its end back as the next input of its turn.
+    async fn run_to_end(
+        self: Arc<Self>,
+        entered: Entered,
+        call: CallIndex,
+        attempt: u32,
+        ticket: Ticket,
+        stop: Arc<Stop>,
+    ) {
+        let id = entered.id();
+        let permit = ticket.permit().await;
+        // Made only now: a call that waits costs no copy of what it will run with.
+        let Some((run, asker)) = self.owed(&entered, call, attempt, &stop).await else { return };
+        let End { outcome, receipt, .. } = self.runner.run(run, asker).await;
+        drop(permit);
+        if stop.is_requested() {
+            // The call has ended without it.
+            return;
+        }
+        let finished = self.step(&entered, |_, slot| {
+            // The task is about to end by itself. Nobody may stop it while it commits.
+            slot.running.remove(&(call, attempt));
+            Some(Input::Finished { call, attempt, outcome: outcome.clone(), receipt })
+        });
+        if let Err(error) = finished.await {
+            // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
+            tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+        }
+    }
+
+    /// What runs, and for whom the policy is asked again where it must be. `None`: the call stays recorded as running, and is
+    /// recovered when its lease ends.
+    async fn owed(
+        &self,
+        entered: &Entered,
+        call: CallIndex,
+        attempt: u32,
+        stop: &Arc<Stop>,
+    ) -> Option<(Run, Option<Asker>)> {
+        let mut slot = entered.lock().await;
+        if let Err(error) = slot.load(entered.id(), self.parts.store.as_ref()).await {
+            tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
+        }
+        let run = slot.turn.as_ref().and_then(|(turn, _)| {
+            let run = self.runner.run_of(turn, call, attempt, stop)?;
+            // The policy decided some time ago where the call waited, or where another host ran it.
+            let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
+            Some((run, (waited || attempt > 1).then(|| Asker::of(turn))))
+        });
+        if run.is_none() {
+            slot.running.remove(&(call, attempt));
+        }
+        run
+    }
+}

@@ -1,0 +1,52 @@
+//! Asking the policy again about a call that was submitted some time ago, and whose component may have been forgotten since.
+//! Everything that waited takes this way: calls that are about to run, work of clients, and approvals that a timeout would grant.
+
+use std::sync::Arc;
+
+use domain::{Json, Outcome, Pinned, Verdict};
+
+use crate::plan::Asker;
+use crate::ports::{LiveTool, Policy, Tools};
+
+#[derive(Clone)]
+pub(crate) struct Recheck {
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) policy: Arc<dyn Policy>,
+}
+
+impl Recheck {
+    /// The tool that a call is pinned to. If its component was forgotten, it is recalled, which may run a guest.
+    ///
+    /// # Errors
+    /// The outcome of a call whose tool cannot be recalled.
+    pub(crate) async fn recalled(&self, pinned: &Pinned, tool: &str) -> Result<Arc<LiveTool>, Outcome> {
+        if let Some(live) = self.tools.pinned(&pinned.plugin, pinned.component, tool) {
+            return Ok(live);
+        }
+        self.tools.recall(pinned).await?;
+        self.tools.pinned(&pinned.plugin, pinned.component, tool).ok_or(Outcome::Invalidated)
+    }
+
+    /// The verdict of the policy on a call as of now.
+    ///
+    /// # Errors
+    /// As [`Recheck::recalled`].
+    pub(crate) async fn verdict(
+        &self,
+        asker: &Asker,
+        pinned: &Pinned,
+        tool: &str,
+        arguments: &Json,
+    ) -> Result<Verdict, Outcome> {
+        let live = self.recalled(pinned, tool).await?;
+        Ok(self.policy.judge(asker.question(&live, arguments)).await)
+    }
+}
+
+/// Why the policy cannot be asked about a call whose tool cannot be recalled.
+pub(crate) fn unknown(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Failed(failure) => failure.message,
+        _ => "the component that this call is pinned to is gone".to_owned(),
+    }
+}

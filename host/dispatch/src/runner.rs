@@ -1,0 +1,73 @@
+//! Running one guest: what it is given, and what becomes of a run that the policy denies or that the host fails to carry out.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use domain::{CallIndex, Failure, FailureCode, Json, Outcome, Rule, Turn};
+use futures::FutureExt;
+
+use crate::feed::{Feeds, LiveReport};
+use crate::idempotency;
+use crate::plan::{Asker, denied};
+use crate::ports::{End, Run};
+use crate::recheck::Recheck;
+use crate::stop::Stop;
+
+pub(crate) struct Runner {
+    pub(crate) recheck: Recheck,
+    pub(crate) feeds: Arc<Feeds>,
+}
+
+impl Runner {
+    /// Runs a guest. With an `asker` the policy is asked again first, and a call that it denies does not run. A panic on the way
+    /// is the host's fault and still an outcome.
+    pub(crate) async fn run(&self, run: Run, asker: Option<Asker>) -> End {
+        let tool = run.tool.clone();
+        let end = async {
+            if let Some(asker) = asker {
+                match self.recheck.verdict(&asker, &run.pinned, &run.tool, &run.arguments).await {
+                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
+                    Ok(_) => {}
+                    Err(outcome) => return End::unrun(outcome),
+                }
+            }
+            self.recheck.tools.run(run).await
+        };
+        AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(%tool, "the host panicked while it ran a guest");
+            let message = "the host failed while it ran this call";
+            End::unrun(Outcome::Failed(Failure::new(FailureCode::HostFault, message)))
+        })
+    }
+
+    /// The run of a call; `None` where the turn has no such call, or its tool was not found.
+    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<Stop>) -> Option<Run> {
+        let call = turn.calls.get(index.get())?;
+        let pinned = call.pinned.clone()?;
+        let report = LiveReport::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());
+        Some(Run {
+            tool: call.tool.clone(),
+            call: call.id.clone(),
+            arguments: call.arguments.clone(),
+            idempotency_key: idempotency::key(turn, call),
+            attempt,
+            scope: scope(turn, index),
+            report: Arc::new(report),
+            pinned,
+        })
+    }
+}
+
+/// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON already.
+fn scope(turn: &Turn, index: CallIndex) -> Json {
+    let mut scope =
+        format!(r#"{{"conversation":"{}","turn":"{}","caller":"{}""#, turn.conversation, turn.id, turn.caller);
+    if let Some(approver) = turn.calls.get(index.get()).and_then(|call| call.approver.as_ref()) {
+        scope.push_str(&format!(r#","approver":"{approver}""#));
+    }
+    if let Some(context) = &turn.context {
+        scope.push_str(&format!(r#","context":{context}"#));
+    }
+    scope.push('}');
+    Json::new(scope)
+}
