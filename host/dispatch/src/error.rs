@@ -1,14 +1,14 @@
-//! Why a request to the host was not carried out, and whose fault that is.
+//! Why a request to the host failed, and whose fault that is.
 
 use domain::{CallId, Refusal};
 
 use crate::ports::StoreFault;
 use crate::quota::Busy;
 
-/// A request that was not carried out. Nothing of it happened.
+/// A request that failed. It changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such thing, or not for this principal.
+    /// It does not exist, or this principal may not see it.
     #[error("there is no such {0}, or it is not yours to see")]
     NotFound(&'static str),
     /// This principal may not do this.
@@ -19,23 +19,15 @@ pub enum Error {
     CallIdTaken {
         /// The id.
         call: CallId,
-        /// What is different.
         difference: &'static str,
     },
     /// Part of the request is too large.
     #[error("{what} is {size} bytes; at most {limit} are allowed")]
-    TooLarge {
-        /// Which part.
-        what: &'static str,
-        /// Its size.
-        size: usize,
-        /// The largest that is allowed.
-        limit: usize,
-    },
-    /// The principal has as much at the host as it may. The same request may be made again later.
+    TooLarge { what: &'static str, size: usize, limit: usize },
+    /// The principal's quota is used up. The same request may be tried again later.
     #[error("{0}")]
     Busy(Busy),
-    /// The rules of a call's life refuse it.
+    /// The domain refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The host failed.

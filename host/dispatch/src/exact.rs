@@ -1,12 +1,12 @@
-//! JSON compared and quoted exactly. A value that went through a floating-point number is another value: an approver would
-//! be shown other digits than the guest gets, and an edit beyond the sixteenth digit would not be seen as one. So numbers
-//! are kept as they were written, and two numbers are the same only if they are written the same.
+//! Comparing and quoting JSON exactly. A floating-point number would show an approver other digits than the guest gets,
+//! and hide an edit after the sixteenth digit. So numbers are kept as they were written, and two numbers are equal only
+//! if they are written the same.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Deeper than this nothing is compared: such texts count as different. Schema checks refuse them anyway.
+/// Texts that are nested deeper than this count as different. Schema checks refuse them anyway.
 const DEEPEST: usize = 128;
 
 /// A JSON value with its numbers as texts.
@@ -18,20 +18,20 @@ pub enum Exact {
     Text(String),
     /// An array.
     Array(Vec<Self>),
-    /// An object. The order of its members does not count.
+    /// An object. The order of its members does not matter.
     Object(BTreeMap<String, Self>),
 }
 
 impl Exact {
-    /// Reads a JSON text. `None` if it is none, or too deep.
+    /// Reads a JSON text; `None` if it is not JSON, too deep, or has duplicate keys.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // One look at the whole says that it is JSON, whatever its depth; then each byte of it is read once more.
+        // One pass checks that it is JSON, whatever its depth. A second pass reads each byte once more.
         let whole: &RawValue = serde_json::from_str(text).ok()?;
         Reader { rest: whole.get() }.value(DEEPEST)
     }
 
-    /// What a JSON Pointer (RFC 6901) leads to.
+    /// The value at a JSON Pointer (RFC 6901).
     pub(crate) fn pointer(&self, pointer: &str) -> Option<&Self> {
         pointer.split('/').skip(1).try_fold(self, |value, step| {
             let step = step.replace("~1", "/").replace("~0", "~");
@@ -59,13 +59,13 @@ impl Exact {
     }
 }
 
-/// Reads a text that is known to be JSON, from its beginning to its end and never back.
+/// Reads a text that is known to be JSON, in one pass.
 struct Reader<'a> {
     rest: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// The value that begins here, if nothing in it is deeper than this.
+    /// The value that begins here, unless it is too deep.
     fn value(&mut self, deepest: usize) -> Option<Exact> {
         let deeper = deepest.checked_sub(1)?;
         match self.peek()? {
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
             self.peek()?;
             let name = self.text()?;
             self.skip(b':')?;
-            // A member that stands there twice is read in two ways by two readers.
+            // Two readers may read a duplicate key in two ways.
             if members.insert(name, self.value(deepest)?).is_some() {
                 return None;
             }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         serde_json::from_str(self.take(end)?).ok()
     }
 
-    /// What comes next that is no white space.
+    /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         self.rest = self.rest.trim_ascii_start();
         self.rest.bytes().next()
@@ -143,19 +143,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether two texts are the same JSON value: white space and the order of members do not count.
+/// Whether two texts are the same JSON value. White space and the order of members do not matter.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other || matches!((Exact::parse(one), Exact::parse(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// Digest over what makes two calls the same to a person: the arguments as a value, the component and the declaration.
+/// The digest of what makes two calls the same to a person: the arguments as a value, the component and the
+/// declaration.
 pub(crate) fn alike(pinned: &domain::Pinned, arguments: &domain::Json) -> domain::Digest {
     let value = Exact::parse(arguments.as_str()).map(|value| value.to_json());
     let text = value.as_deref().unwrap_or(arguments.as_str());
     domain::Digest::of_parts(&[text.as_bytes(), pinned.component.as_bytes(), pinned.declaration.as_bytes()])
 }
 
-/// The members that differ between two objects: changed, added or removed. `None` if either text is no object.
+/// The members that differ between two objects: changed, added or removed. `None` if either text is not an object.
 pub(crate) fn changed_members(before: &str, after: &str) -> Option<Vec<String>> {
     let (Some(Exact::Object(before)), Some(Exact::Object(after))) = (Exact::parse(before), Exact::parse(after)) else {
         return None;
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_and_order_do_not_count_and_every_digit_does() {
+    fn every_digit_matters_and_white_space_and_order_do_not() {
         assert!(same(r#"{"a":1,"b":[true,"ü"]}"#, r#" { "b" : [ true , "\u00fc" ], "a" : 1 } "#));
         assert!(!same(r#"{"n":12345678901234567890.123}"#, r#"{"n":12345678901234567890.124}"#));
         assert!(!same("1", "1.0"));
@@ -186,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_stands_there_twice_makes_no_value() {
+    fn duplicate_keys_are_refused() {
         assert_eq!(Exact::parse(r#"{"a":1,"a":2}"#), None);
         assert_eq!(changed_members(r#"{"a":1}"#, r#"{"a":1,"a":1}"#), None);
     }
 
     #[test]
-    fn what_is_too_deep_is_the_same_as_nothing() {
+    fn a_text_that_is_too_deep_equals_nothing() {
         let deep = |n: usize, open: &str, close: &str| format!("{}0{}", open.repeat(n), close.repeat(n));
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ ", " ]")] {
             assert!(Exact::parse(&deep(127, open, close)).is_some(), "{open}");
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_stands_there() {
+    fn values_are_read_exactly() {
         for (text, read) in [
             ("null", "null"),
             (" [ ] ", "[]"),

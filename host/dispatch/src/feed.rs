@@ -1,8 +1,8 @@
-//! Following what happens. There are two planes: what was committed can be read again from any position, and progress and
-//! guest logs are live only and may be dropped.
+//! Following conversations and the host. Committed events can be read again from any position. Progress and guest logs
+//! are live only and may be dropped.
 //!
-//! A follower subscribes first and then reads the store; a commit only wakes it. So nothing committed is missed or seen
-//! twice, however slow the follower is, and no committed event is ever kept in memory for it.
+//! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
+//! one twice, however slow it is, and no committed event is kept in memory for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,14 +22,14 @@ const BACKLOG: usize = 256;
 /// How many commits a follower reads at a time.
 const PAGE: usize = 8;
 
-/// How many bytes of what callers and guests made it keeps of them: each commit may hold megabytes, and a follower may stop
-/// reading. At least one commit is kept; the others are read again.
+/// How many bytes of commits a follower keeps at once. Each commit may hold megabytes, and a follower may stop reading.
+/// At least one commit is kept; the others are read again.
 const HELD: usize = 256 << 10;
 
-/// The largest arguments or result of an ephemeral turn that its followers are told of, in bytes.
+/// The largest event of an ephemeral turn that its followers get, in bytes.
 const MAX_TOLD: usize = 16 << 10;
 
-/// Something that happened just now and is kept nowhere.
+/// Something that happened just now and is not stored.
 #[derive(Debug, Clone)]
 pub enum Live {
     /// A guest reports progress.
@@ -54,7 +54,7 @@ pub enum Live {
         /// The line, in the guest's words.
         line: String,
     },
-    /// Facts of an ephemeral turn, which are not written down.
+    /// Events of an ephemeral turn, which are not stored.
     Ephemeral {
         /// The turn.
         turn: TurnId,
@@ -75,11 +75,11 @@ pub enum Item {
 #[derive(Debug, Clone)]
 enum Signal {
     Committed,
-    /// Something live of a turn, with whose turn it is.
+    /// Something live of a turn, with the caller of the turn.
     Live(PrincipalId, Live),
 }
 
-/// Everybody who follows something.
+/// The followers of each feed.
 #[derive(Default)]
 pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
 
@@ -92,8 +92,8 @@ impl Feeds {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
     }
 
-    /// Tells followers what an ephemeral turn did, if anybody follows. Slow followers keep what they are told in memory, so large
-    /// events are left out: the caller gets those.
+    /// Sends the events of an ephemeral turn. Slow followers keep them in memory, so large events are left out: the
+    /// caller gets those.
     pub(crate) fn ephemeral_committed(&self, turn: &Turn, events: &[Event]) {
         let events = events.iter().filter(|event| size(event) <= MAX_TOLD).cloned().collect();
         self.live(&turn.conversation, &turn.caller, Live::Ephemeral { turn: turn.id, events });
@@ -112,7 +112,7 @@ impl Feeds {
     fn send(&self, feed: &Feed, signal: impl FnOnce() -> Signal) {
         let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(followers) = feeds.get(feed) {
-            // An error says that nobody listens any more, which is nobody's fault.
+            // An error means that nobody listens, which is fine.
             let _ = followers.send(signal());
         }
     }
@@ -122,7 +122,8 @@ impl Feeds {
         feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
     }
 
-    /// Gives a receiver up while the map is locked: two that leave at once must not each take the other for one who stays.
+    /// Drops a receiver while the map is locked: otherwise two that leave at once could each count the other and keep
+    /// the entry.
     fn unsubscribe(&self, feed: &Feed, signals: Option<broadcast::Receiver<Signal>>) {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
         drop(signals);
@@ -132,7 +133,7 @@ impl Feeds {
     }
 }
 
-/// Follows one feed in the name of a principal, who gets nothing of turns that it may not see.
+/// Follows one feed in the name of a principal, which gets nothing of turns that it may not see.
 pub struct Follower {
     feeds: Arc<Feeds>,
     store: Arc<dyn Store>,
@@ -151,8 +152,8 @@ impl Follower {
         Self { feeds, store, by, feed, signals, after, behind: true, read: VecDeque::new() }
     }
 
-    /// Whether what a turn of this caller does is for this follower. A conversation that was followed before anybody
-    /// submitted to it may have become another's since.
+    /// Whether this follower may see turns of this caller. A conversation that was followed before its first turn may
+    /// belong to somebody else since.
     fn may_see(&self, caller: &PrincipalId) -> bool {
         match &self.feed {
             Feed::Conversation(conversation) => self.by.may_see(conversation, caller),
@@ -160,16 +161,16 @@ impl Follower {
         }
     }
 
-    /// Leaves out what is not for this follower. The first event of a turn names its caller; of any other, the store says
-    /// to whom the conversation belongs.
+    /// Leaves out what this follower may not see. The first event of a turn names its caller; for any other, the store
+    /// has the owner of the conversation.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
         let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
         let owner = self.store.owner(conversation).await?;
-        // Every turn of a conversation is its owner's: the store refuses the first commit of any other.
+        // Every turn of a conversation belongs to its owner: the store refuses the first commit of any other.
         Ok(if owner.is_none_or(|owner| self.may_see(&owner)) { committed.into() } else { VecDeque::new() })
     }
 
-    /// The next item, as soon as there is one. Safe to cancel: an item that was not returned is returned next.
+    /// The next item. Safe to cancel: an item that was not returned is returned next.
     ///
     /// # Errors
     /// [`StoreFault`] when the store cannot be read.
@@ -182,7 +183,7 @@ impl Follower {
                 let page = self.store.follow(&self.feed, self.after, PAGE).await?;
                 let page = light(page);
                 let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
-                // What is cancelled here reads the same page again.
+                // If this is cancelled here, the same page is read again.
                 self.read = self.visible(page).await?;
                 self.behind = is_more;
                 self.after = after.unwrap_or(self.after);
@@ -200,7 +201,7 @@ impl Follower {
         }
     }
 
-    /// The next item that is there already, if any: what was committed before this call is among them. Safe to cancel.
+    /// The next commit that is in the store already, if any: those from before this call are included. Safe to cancel.
     ///
     /// # Errors
     /// [`StoreFault`] when the store cannot be read.
@@ -235,7 +236,7 @@ fn light(mut page: Vec<Committed>) -> Vec<Committed> {
     page
 }
 
-/// How much of a caller's, a person's or a guest's making is in a commit.
+/// The size of what callers, people and guests put into a commit.
 fn weight(committed: &Committed) -> usize {
     match &committed.facts {
         Facts::Turn { events, .. } => events.iter().map(size).sum(),
@@ -271,7 +272,7 @@ pub(crate) fn size(event: &Event) -> usize {
     }
 }
 
-/// Passes what a guest reports to those who follow its conversation.
+/// Sends what a guest reports to the followers of its conversation.
 pub(crate) struct LiveReport {
     feeds: Arc<Feeds>,
     conversation: ConversationId,
@@ -296,7 +297,7 @@ impl LiveReport {
         Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
     }
 
-    /// Whether anybody sees what the call says now. Of a call that has ended nobody expects to hear any more.
+    /// Whether anybody sees what the call reports. After a call has ended nobody does.
     fn is_seen(&self) -> bool {
         self.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
     }
@@ -312,7 +313,7 @@ impl Report for LiveReport {
     }
 
     fn progress(&self, progress: Progress) {
-        // Only a tool that says so reports progress: whoever renders the call was told what to expect.
+        // Only a tool that declares streaming reports progress: clients rely on its declaration.
         if self.streaming && self.is_seen() {
             let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
             self.feeds.live(&self.conversation, &self.caller, live);
@@ -333,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_follower_keeps_little_of_what_is_heavy_and_never_nothing() {
+    fn a_follower_keeps_few_large_commits_but_at_least_one() {
         let commit = |position, bytes| {
             let value = Json::new(format!("\"{}\"", "x".repeat(bytes)));
             let settled = Event::Call {

@@ -1,4 +1,4 @@
-//! What doors hold: everything that can be asked of a host, each in the name of a principal.
+//! The API of a running host: everything that can be asked of it, each request in the name of a principal.
 
 mod answer;
 mod audit;
@@ -32,7 +32,6 @@ pub struct Handle {
     inner: Arc<Inner>,
 }
 
-/// What a handle reaches.
 struct Inner {
     parts: Arc<Parts>,
     pipeline: Arc<Pipeline>,
@@ -53,7 +52,7 @@ impl Handle {
         Self { inner: Arc::new(Inner { parts, pipeline, pending, presence }) }
     }
 
-    /// The time, as the host sees it.
+    /// The time of the host's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.parts.clock.now()
@@ -71,25 +70,24 @@ impl Handle {
         self.inner.parts.tools.list()
     }
 
-    /// 128 bits that were never made before.
+    /// A new id of 128 bits.
     #[must_use]
     pub fn mint(&self) -> u128 {
         (self.inner.parts.mint)()
     }
 
-    /// The turns that this process keeps in memory: those that run or are waited for, not those that wait.
+    /// How many turns this process keeps in memory: those that run or that somebody waits for.
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.pipeline.turns.len()
     }
 
-    /// What a principal may have at once.
     #[must_use]
     pub fn quota(&self, principal: &PrincipalId) -> Quota {
         self.inner.pipeline.observers.tracker.quotas().of(principal)
     }
 
-    /// What all principals have at the host, and how calls ended since it was started.
+    /// The usage of all principals, and how calls ended since the host started.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.inner.pipeline.observers.tracker.counts()
@@ -98,13 +96,13 @@ impl Handle {
     /// A turn as it is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is none such for this principal, and what the store says.
+    /// [`Error::NotFound`] if this principal cannot see such a turn, and faults of the store.
     pub async fn turn(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         let entered = self.inner.pipeline.turns.enter(id);
         self.visible(by, conversation, entered.read(self.inner.parts.store.as_ref()).await?)
     }
 
-    /// Waits until a turn has come so far, at most for the given time, and returns it as it is then.
+    /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
     ///
     /// # Errors
     /// As [`Handle::turn`].
@@ -138,7 +136,7 @@ impl Handle {
     /// Cancels a turn: every call of it that has not ended ends `cancelled`. A turn that ended stays as it is.
     ///
     /// # Errors
-    /// [`Error::NotFound`], or a refusal where the principal is neither its caller nor an admin.
+    /// [`Error::NotFound`], or a refusal if the principal is neither its caller nor an admin.
     pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         self.turn(by, conversation, id).await?;
         let (pipeline, principal) = (self.inner.pipeline.clone(), by.clone());
@@ -155,10 +153,10 @@ impl Handle {
             .ok_or(Error::NotFound("turn"))
     }
 
-    /// Follows a conversation from a position on: what was committed after it, then what happens.
+    /// Follows a conversation from a position on: first the commits after it, then what happens.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the conversation is somebody else's.
+    /// [`Error::NotFound`] if the conversation belongs to somebody else.
     pub async fn follow(
         &self,
         by: &Principal,
@@ -172,7 +170,8 @@ impl Handle {
     /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `client`; [`Error::NotFound`] when the conversation is not for this client.
+    /// [`Error::NotAllowed`] without the role `client`; [`Error::NotFound`] if this client may not see the
+    /// conversation.
     pub async fn attach(
         &self,
         by: &Principal,
@@ -187,13 +186,13 @@ impl Handle {
         Ok(Attachment::new(presence, pipeline, conversation.clone(), tools))
     }
 
-    /// A conversation that nobody has submitted to yet may be followed by whoever could submit to it.
+    /// A conversation without turns may be followed by everybody who could submit to it.
     async fn may_follow(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
         let owner = self.inner.parts.store.owner(conversation).await?.unwrap_or_else(|| by.id.clone());
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
     }
 
-    /// Follows what becomes of plugins.
+    /// Follows the loading and unloading of plugins.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] without the role `admin`.
@@ -208,8 +207,8 @@ impl Handle {
     }
 }
 
-/// Carries something to its end even if whoever asked for it goes away meanwhile. A commit and what it owes belong together:
-/// a caller that hangs up in between must not leave a call that is recorded as running and that nobody runs.
+/// Carries work to its end even if the caller hangs up. A commit and what it owes belong together: a caller that hangs
+/// up in between must not leave a call that is recorded as running and that nobody runs.
 async fn to_the_end<T: Send + 'static>(
     attempted: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

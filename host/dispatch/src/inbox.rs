@@ -1,8 +1,8 @@
-//! What begins to wait, changes and ends, of all conversations, told as it happens. Live only: whoever follows reads the list
-//! of what waits after it began to follow, and again when it is told that it missed something.
+//! Changes to suspensions of all conversations, as they happen. They are not stored: a follower reads the list of
+//! suspensions after it began to follow, and again when it is told that it missed something.
 //!
-//! Each suspension that was open when somebody began to follow, or opens afterwards, is told of exactly once when it ends,
-//! however it ends: so nothing stays on a screen that can no longer be answered.
+//! For each suspension that was open when a follower began, or that opens later, it gets exactly one `Closed`, so
+//! nothing stays on a screen that can no longer be answered.
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::pending::{Pending, lists};
 use crate::ports::SuspensionRow;
 use crate::request::PendingItem;
 
-/// How many moves a slow follower may be behind before it has to begin anew. A move is small: what waits is read when it is told.
+/// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
+/// itself is read when it is delivered.
 const BACKLOG: usize = 1_024;
 
-/// What follows, and what they are told.
+/// Sends changes to followers.
 pub(crate) struct Inbox(broadcast::Sender<Arc<Move>>);
 
 /// Something happened to a suspension.
@@ -34,25 +35,24 @@ enum How {
     Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp },
 }
 
-/// What a follower is told.
+/// What a follower gets.
 #[derive(Debug, Clone)]
 pub enum Waiting {
-    /// It waits from now on.
+    /// A suspension opened.
     Opened(Box<PendingItem>),
-    /// It still waits, and something about it is different.
+    /// A suspension is still open, and something about it changed.
     Changed(Box<PendingItem>),
-    /// It waits no more.
+    /// A suspension was closed.
     Closed {
-        /// What it was, with the state that it ended in.
+        /// Its row, with the state that it ended in.
         row: SuspensionRow,
-        /// By whose doing.
+        /// Who closed it.
         by: PrincipalId,
-        /// The link that they came by, if they did.
+        /// The one-time link that they used, if any.
         link: Option<LinkId>,
-        /// When.
         at: Timestamp,
     },
-    /// Something was missed: read the list again.
+    /// Changes were missed: read the list again.
     Missed,
 }
 
@@ -63,13 +63,13 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// A commit is on disk: tells what it did to suspensions. `before` is the turn without it, if there was one.
+    /// Sends what a commit did to suspensions. `before` is the turn without it, if there was one.
     pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn) {
         if self.0.receiver_count() == 0 {
             return;
         }
         for (row, how) in moves(before, after) {
-            // An error says that nobody listens any more, which is nobody's fault.
+            // An error means that nobody listens, which is fine.
             let _ = self.0.send(Arc::new(Move { row, how }));
         }
     }
@@ -101,13 +101,13 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
     moves
 }
 
-/// Follows what waits, in the name of a principal, who is told of nothing that it may not see.
+/// Follows suspensions in the name of a principal, which gets only those that it may see.
 pub struct InboxFollower {
     pending: Pending,
     by: Principal,
     only: Option<SuspensionId>,
     moves: broadcast::Receiver<Arc<Move>>,
-    /// Taken from `moves` and not told yet.
+    /// Taken from `moves` and not delivered yet.
     next: Option<Arc<Move>>,
 }
 
@@ -116,7 +116,7 @@ impl InboxFollower {
         Self { pending, by, only, moves: inbox.0.subscribe(), next: None }
     }
 
-    /// What happens next. Safe to cancel: what was not returned is returned next.
+    /// The next change. Safe to cancel: a change that was not returned is returned next.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -148,7 +148,7 @@ impl InboxFollower {
             return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), link: *link, at: *at }));
         }
         let item = self.pending.suspension(&self.by, row.id).await?;
-        // What has ended since is told of as ended, and that comes next.
+        // If it was closed meanwhile, that is the next change.
         let item = Some(Box::new(item)).filter(|item| item.closed.is_none());
         Ok(item
             .map(|item| if matches!(moved.how, How::Opened) { Waiting::Opened(item) } else { Waiting::Changed(item) }))

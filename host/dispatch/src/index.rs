@@ -1,4 +1,4 @@
-//! Which entries of the indexes change with a commit. Indexes are derived: whoever has the logs can make them anew.
+//! Which entries of the indexes change with a commit. Indexes are derived: they can be rebuilt from the logs.
 
 use domain::{
     Call, CallEvent, CallIndex, ClosedAs, Decision, Event, Kind, StandingRow, Suspension, SuspensionId, Turn,
@@ -7,7 +7,8 @@ use domain::{
 use crate::exact;
 use crate::ports::{Index, SuspensionRow};
 
-/// The changes that go with these events. `before` is the turn without them, if it existed; `after` is the turn with them.
+/// The index changes of these events. `before` is the turn without them, if there was one; `after` is the turn with
+/// them.
 pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<Index> {
     let mut changes = Vec::new();
     for event in events {
@@ -87,7 +88,7 @@ fn rows<'a>(
 ) -> impl Iterator<Item = SuspensionRow> + 'a {
     call.suspensions.iter().enumerate().filter_map(move |(n, (suspension, closed))| {
         let known = known.and_then(|known| known.suspensions.get(n));
-        // An escalation changes nothing of the row; whoever is to be told of it is told with the row.
+        // An escalation does not change the row, but webhooks get the row with it.
         let changed = known.is_none_or(|(before, was_closed)| {
             was_closed.is_some() != closed.is_some() || before.escalated_at != suspension.escalated_at
         });

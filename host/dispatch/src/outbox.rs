@@ -1,5 +1,5 @@
-//! What is owed to subscribers with a commit. Like the indexes it is derived from what becomes of the turn; unlike them it
-//! is not made anew from the logs, because what was told already is not in them.
+//! The webhook deliveries that a commit causes. Like the indexes they are derived from the turn. Unlike them they
+//! cannot be rebuilt from the logs, which do not say what was delivered.
 
 use domain::Turn;
 
@@ -19,7 +19,7 @@ pub(crate) fn deliveries(
     rows.flat_map(|row| deliveries_of(row, subscribers, before, after)).collect()
 }
 
-/// Whether a commit owes anybody anything.
+/// Whether a commit causes deliveries.
 pub(crate) fn owes(index: &[Index]) -> bool {
     index.iter().any(|change| matches!(change, Index::Delivery(_)))
 }

@@ -1,6 +1,6 @@
-//! What shall become of each requested call: the tool is found, the arguments are checked, the policy is asked, the
-//! question is written. What is wrong with a call is that call's outcome, in words that a model can act on; it never
-//! refuses the turn.
+//! Planning each requested call: the tool is found, the arguments are checked, the policy is asked, the prompt is
+//! written. An error in a call is the outcome of that call, in words that a model can act on. It never refuses the
+//! turn.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::ports::{LiveTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
-/// Whose call it is, and where it was made.
+/// Who made a call, and in which conversation.
 pub(crate) struct Asker {
     pub(crate) caller: PrincipalId,
     pub(crate) conversation: ConversationId,
@@ -23,13 +23,12 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Who made a turn's calls.
     pub(crate) fn of(turn: &Turn) -> Self {
         let Turn { caller, conversation, context, .. } = turn;
         Self { caller: caller.clone(), conversation: conversation.clone(), context: context.clone() }
     }
 
-    /// A call of this caller, for the policy.
+    /// The question about a call, for the policy.
     pub(crate) fn question(&self, live: &Arc<LiveTool>, arguments: &Json) -> Question {
         Question {
             live: live.clone(),
@@ -41,10 +40,10 @@ impl Asker {
     }
 }
 
-/// A call with its plan, and with what its gate was decided by.
+/// A call with its plan.
 pub(crate) struct Planned {
     pub(crate) requested: Requested,
-    /// Its tool, where the call has to be approved.
+    /// Its tool, if the call needs an approval.
     pub(crate) gated: Option<Arc<LiveTool>>,
 }
 
@@ -86,7 +85,6 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
     Planned { requested, gated }
 }
 
-/// A call that ends at once.
 fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -> Planned {
     let CallRequest { id, tool, arguments, origin, .. } = request;
     let requested = Requested {
@@ -114,7 +112,7 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<Arc<LiveTool>, Ou
     let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
-        // A model's answer holds arguments as a text; one that is no JSON arrives here as the string that it was.
+        // Providers send arguments as text. Text that is not JSON arrives here as a JSON string.
         let quoted = text::excerpt(request.arguments.as_str(), 200);
         return Err(invalid(format!("the arguments are not a JSON object but the text {quoted}")));
     }
@@ -125,8 +123,8 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<Arc<LiveTool>, Ou
     Ok(live)
 }
 
-/// What a call of a tool is pinned to under a verdict. What cannot be gated is not: a person is asked anyway, or the call
-/// is long past.
+/// What a call is pinned to under a verdict. A tool that cannot be gated is not: a person is asked anyway, or the call
+/// was made long ago.
 fn pinned(live: &LiveTool, verdict: &Verdict) -> Arc<Pinned> {
     let declared = &live.pinned;
     let approval = verdict.gates(live.tool.approval);
@@ -139,7 +137,7 @@ fn pinned(live: &LiveTool, verdict: &Verdict) -> Arc<Pinned> {
     Arc::new(pinned)
 }
 
-/// Who asks, why, and who may answer.
+/// The terms of its approval: who asks, why, and who may answer.
 fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
     let by_rule = verdict.rule == Rule::Ask || live.tool.approval == Approval::Auto;
     Asked {
@@ -155,14 +153,13 @@ fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
     }
 }
 
-/// Violations in one sentence.
 fn sentence(what: &str, violations: &[Violation]) -> String {
     let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
     format!("{what}: {}", list.join("; "))
 }
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
-    // A name that a model made up may be of any length and hold anything; the message quotes only its beginning.
+    // A name that a model made up may have any length and content. The message quotes only its beginning.
     let quoted = text::quoted(asked, 64);
     let message = match nearest {
         Some(nearest) => format!("there is no tool {quoted}; did you mean {nearest}?"),
@@ -171,7 +168,7 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }
 
-/// What people are asked, for a call that will ask them; or why these arguments cannot be asked about.
+/// The prompt of a call that asks people, or why it cannot be written for these arguments.
 fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<String>, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
     if !pinned.phases().iter().any(asks) {
@@ -190,7 +187,7 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<St
     Ok(Some(text))
 }
 
-/// The outcome of a call that the provider carried out. Its result came through the caller, so it is not trusted.
+/// The outcome of a call that the provider carried out. Its result came through the caller, so it is untrusted.
 fn recorded(live: &LiveTool, result: ProviderResult) -> Outcome {
     match result {
         ProviderResult::Error(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)),

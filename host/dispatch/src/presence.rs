@@ -1,5 +1,5 @@
-//! Which clients are attached to which conversation, and for which tools. Presence is of the moment and never stored;
-//! what follows from it (a call that ends `unavailable`) is decided by the domain.
+//! Which clients are attached to which conversation, and for which tools. This is never stored. The domain decides what
+//! follows from it, such as a call that ends `unavailable`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

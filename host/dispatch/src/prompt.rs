@@ -1,8 +1,8 @@
-//! What people are asked: a plugin's template, filled in with the arguments of a call.
+//! Prompts for people: a plugin's template, filled in with the arguments of a call.
 //!
 //! `{name}` is a top-level argument, `{/a/0}` a JSON Pointer (RFC 6901) into the arguments, `{{` and `}}` are braces. A
-//! string is put in as it is, any other value as compact JSON, an absent one as `null`. What was put in is never read as
-//! a template again. The result is plain text of a plugin's and a model's making: whoever shows it escapes it.
+//! string is inserted as it is, any other value as compact JSON, an absent one as `null`. Inserted text is never read
+//! as a template again. The result is untrusted text: escape it before showing it.
 
 use crate::exact::Exact;
 
@@ -20,7 +20,6 @@ enum Part {
     Value(String),
 }
 
-/// What is wrong with a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A `{` without its `}`, or a `}` without its `{`.
@@ -76,8 +75,8 @@ impl Template {
         })
     }
 
-    /// The text for these arguments; `None` if it would be longer than [`LONGEST`]. Never cut: who is asked about a part
-    /// would answer for the whole.
+    /// The text for these arguments; `None` if it would be longer than [`LONGEST`]. It is never cut: a person who
+    /// sees a part would answer for the whole.
     #[must_use]
     pub(crate) fn render(&self, arguments: &Exact) -> Option<String> {
         let fill = |part: &Part| match part {
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_multiplies_an_argument_is_stopped_while_it_does() {
+    fn a_template_that_multiplies_an_argument_is_stopped() {
         let arguments = Exact::Object([("a".to_owned(), Exact::Text("x".repeat(1 << 20)))].into());
         let template = Template::parse(&"{a}".repeat(1_300));
         assert_eq!(template.map(|template| template.render(&arguments)), Ok(None));

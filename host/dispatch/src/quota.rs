@@ -1,24 +1,24 @@
-//! What one principal may have at the host at once, as the operator decides it. Whoever would have more is refused before
-//! anything of it is written; nothing that was acknowledged is ever dropped for a quota.
+//! What one principal may use of the host at once, as the operator decides. A submission above the quota is refused
+//! before anything of it is written. Acknowledged work is never dropped for a quota.
 
 use std::collections::HashMap;
 
 use domain::PrincipalId;
 
-/// Bounds on what one principal may have at the host at once.
+/// The limits of one principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Turns that have not ended.
     pub open_turns: usize,
-    /// What those turns were submitted with, in bytes: arguments, names of tools, contexts.
+    /// The size of their submissions in bytes: arguments, names of tools, contexts.
     pub open_bytes: usize,
     /// Calls whose guests run; more wait, first come, first served. At least one runs.
     pub running_calls: usize,
     /// Calls that wait for one of those to end.
     pub waiting_calls: usize,
-    /// Event streams that are open. Kept by the doors: a program that embeds a host may follow as much as it likes.
+    /// Open event streams. The HTTP server enforces this: a program that embeds a host may follow as much as it likes.
     pub event_streams: usize,
-    /// Requests that are being answered, streams aside. Kept by the doors, too.
+    /// Requests in flight, streams aside. The HTTP server enforces this, too.
     pub requests: usize,
 }
 
@@ -35,24 +35,22 @@ impl Default for Quota {
     }
 }
 
-/// The quota of everybody, and of those to whom the operator gave another.
+/// The quota of every principal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Quotas {
-    /// Everybody's.
+    /// For principals without a quota of their own.
     pub each: Quota,
-    /// Of single principals.
     pub named: HashMap<PrincipalId, Quota>,
 }
 
 impl Quotas {
-    /// The quota of a principal.
     #[must_use]
     pub fn of(&self, principal: &PrincipalId) -> Quota {
         self.named.get(principal).copied().unwrap_or(self.each)
     }
 }
 
-/// Which bound of a quota a submission would exceed.
+/// The limit that a submission would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// [`Quota::open_turns`].
@@ -64,19 +62,16 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Every bound with the operator's name of it.
+    /// Every limit with its name in the configuration.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::OpenTurns, "open_turns"), (Self::OpenBytes, "open_bytes"), (Self::WaitingCalls, "waiting_calls")];
 }
 
-/// A submission that would exceed its principal's quota by now. It may be made again later.
+/// A submission that would exceed its principal's quota. It may be tried again later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Busy {
-    /// Whose quota.
     pub principal: PrincipalId,
-    /// Which bound of it.
     pub bound: Bound,
-    /// How much it allows.
     pub limit: usize,
 }
 

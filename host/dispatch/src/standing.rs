@@ -1,5 +1,5 @@
-//! Standing approvals at work: which of them covers a call. What is kept here is a copy of the store's rows; whether a use
-//! is left is decided by the store, in the commit that uses it.
+//! Which standing approval covers a call. The rows here are a copy of the store's. The store decides whether a use is
+//! left, in the commit that uses it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::ports::{Index, LiveTool, Store, StoreFault};
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
 
-/// Whose calls of which tool.
+/// The caller and the tool.
 type Key = (PrincipalId, Arc<str>);
 
 /// The standing approvals that may still be used.
@@ -28,12 +28,12 @@ pub(crate) struct Standings {
 #[derive(Default)]
 struct State {
     rows: HashMap<Key, Vec<Arc<Known>>>,
-    /// What is about to be given, for whose calls.
+    /// Approvals that are about to be given, by the caller whose calls they cover.
     coming: HashMap<PrincipalId, StandingActive>,
 }
 
 impl State {
-    /// What can be used of these, as far as it fits. Nothing is kept of a key that has nothing left.
+    /// The usable rows of a key that fit. A key without usable rows is removed.
     fn of(&mut self, key: &Key, now: Timestamp, fits: impl Fn(&StandingRow) -> bool) -> Vec<Arc<Known>> {
         let Some(known) = self.rows.get_mut(key) else { return Vec::new() };
         known.retain(|known| known.row.state(now) == StandingState::Active);
@@ -44,7 +44,7 @@ impl State {
         fit
     }
 
-    /// Forgets what can be used no more, and whoever has nothing else.
+    /// Removes rows that cannot be used any more, and keys without rows.
     fn forget(&mut self, now: Timestamp) {
         self.rows.retain(|_, known| {
             known.retain(|known| known.row.state(now) == StandingState::Active);
@@ -53,14 +53,14 @@ impl State {
     }
 }
 
-/// A row, and its arguments as they are compared.
+/// A row, and its arguments in the form in which they are compared.
 #[derive(Clone)]
 struct Known {
     row: StandingRow,
     approved: Arc<Arguments>,
 }
 
-/// Arguments, read once.
+/// Arguments, parsed once.
 struct Arguments {
     text: Json,
     value: Option<Exact>,
@@ -77,7 +77,7 @@ impl Standings {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what there is, once.
+    /// Reads all standing approvals, once.
     pub(crate) async fn ready(&self, store: &dyn Store, now: Timestamp) -> Result<(), StoreFault> {
         let read = self.read.get_or_try_init(|| async {
             let mut after = None;
@@ -93,7 +93,7 @@ impl Standings {
     }
 
     fn insert(&self, row: StandingRow) {
-        // Read before the lock is taken: arguments may have a megabyte.
+        // Parsed before the lock is taken: arguments may have a megabyte.
         let approved = Arc::new(Arguments::read(&row.arguments));
         let mut state = self.state();
         let known = state.rows.entry((row.caller.clone(), row.tool.clone())).or_default();
@@ -101,7 +101,7 @@ impl Standings {
         known.push(Arc::new(Known { row, approved }));
     }
 
-    /// Takes in what a commit changes of them.
+    /// Applies the changes of a commit.
     pub(crate) fn committed(&self, index: &[Index]) {
         for change in index {
             match change {
@@ -116,7 +116,7 @@ impl Standings {
         }
     }
 
-    /// Takes in how a row is by now: it was used or revoked elsewhere. Absent: it is gone.
+    /// Replaces a row that was used or revoked elsewhere. `None`: it does not exist any more.
     pub(crate) fn corrected(&self, id: StandingId, row: Option<StandingRow>) {
         self.state().rows.retain(|_, known| {
             known.retain(|known| known.row.standing.id != id);
@@ -127,7 +127,7 @@ impl Standings {
         }
     }
 
-    /// Announces that an approval of so many bytes is about to be given for the calls of this caller.
+    /// Announces that an approval of this size is about to be given for calls of this caller.
     pub(crate) fn coming(self: &Arc<Self>, caller: &PrincipalId, bytes: usize, now: Timestamp) -> Coming {
         let mut state = self.state();
         state.forget(now);
@@ -140,8 +140,8 @@ impl Standings {
         Coming { standings: self.clone(), caller: caller.clone(), bytes, active }
     }
 
-    /// An approval that covers a call, if there is one with a use left beside those that other calls of the turn `take`. The
-    /// store has the last word on that.
+    /// An approval that covers a call and has a use left beside those that other calls of the turn `take`. The store
+    /// decides finally.
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,
@@ -172,13 +172,13 @@ impl Standings {
     }
 }
 
-/// That an approval is about to be given. It counts for others until this is dropped, which is after its commit: of many that
-/// are given at once, no more come through than there may be.
+/// An approval that is about to be given. It counts until this is dropped, after its commit: so many that are given at
+/// once do not exceed the limit.
 pub(crate) struct Coming {
     standings: Arc<Standings>,
     caller: PrincipalId,
     bytes: usize,
-    /// What the caller has besides, with what is about to be given.
+    /// The caller's other approvals, those that are about to be given included.
     pub(crate) active: StandingActive,
 }
 
@@ -195,7 +195,7 @@ impl Drop for Coming {
     }
 }
 
-/// Whether the pinned arguments are the ones that were approved.
+/// Whether the pinned arguments equal the approved ones.
 fn pins(pin: &Pin, approved: &Arguments, arguments: &Arguments) -> bool {
     match (pin, &approved.value, &arguments.value) {
         (Pin::All, _, _) if approved.text == arguments.text => true,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_what_can_be_used_no_more() {
+    fn unusable_standing_approvals_are_dropped() {
         let (standings, at) = (Arc::new(Standings::default()), Timestamp::from_millis);
         let keys = || standings.state().rows.len();
         let key = |tool: &str| ("agent".parse().unwrap(), tool.into());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_arguments_are_those_that_were_approved_and_others_are_free() {
+    fn only_pinned_arguments_must_equal_the_approved_ones() {
         let fields = |pointers: &[&str]| Pin::Fields(pointers.iter().map(|&pointer| pointer.to_owned()).collect());
         let approved = r#"{"to":"a","amount":1.0,"lines":[{"sku":"x"}]}"#;
         for (pin, arguments, covered) in [

@@ -1,12 +1,12 @@
-//! The first thing that a host records: that it began to run, and what it grants.
+//! The first commit of a host: that it started, and what it grants.
 
 use domain::{HostStarted, OwnerId};
 
 use crate::ports::{Clock, Head, Store, StoreFault};
 
-/// What a host says of itself when it begins to run.
+/// What a host records about itself when it starts.
 pub struct Start {
-    /// This run of it.
+    /// This run of the host.
     pub owner: OwnerId,
     /// The version of the program.
     pub version: &'static str,
@@ -14,8 +14,8 @@ pub struct Start {
     pub grants: Vec<String>,
 }
 
-/// Records that a host begins to run, and how its grants differ from those of the one before. Before anything else of it
-/// is recorded, so before there is a handle.
+/// Records that a host starts, and how its grants differ from those of the host before it. This comes before all other
+/// commits of the host, so before there is a handle.
 ///
 /// # Errors
 /// [`StoreFault`]; nothing is recorded.

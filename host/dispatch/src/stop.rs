@@ -1,5 +1,5 @@
-//! Stopping what runs. A guest that has begun is told that it should stop and has a grace to do so; whatever has not begun
-//! ends at once, and never begins.
+//! Stopping calls. A guest that runs is told to stop and has a grace period to do so. A call whose guest has not begun
+//! ends at once, and the guest never begins.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +15,17 @@ pub(crate) struct Stop(Mutex<State>);
 
 #[derive(Clone, Copy, Default)]
 enum State {
-    /// No guest runs yet: the call waits for a place, or its component is being made ready.
+    /// No guest runs yet: the call waits for a permit, or its component is being prepared.
     #[default]
     Waiting,
-    /// A guest runs, and may go on for so long once it should stop.
+    /// A guest runs, and has this grace period once it should stop.
     Begun(Span),
     /// It should stop.
     Requested,
 }
 
 impl Stop {
-    /// A guest is about to run, which would have so long to stop. False: it must not begin any more.
+    /// A guest is about to run, with this grace period. Returns false if it must not begin any more.
     pub(crate) fn begins(&self, grace: Span) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Requested) {
@@ -40,7 +40,8 @@ impl Stop {
         matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Requested)
     }
 
-    /// Asks it to stop, and returns how long it may still take: no time where nothing has begun. `None`: it was asked before.
+    /// Asks the call to stop, and returns its grace period, which is zero if no guest has begun. `None`: it was asked
+    /// before.
     fn request(&self) -> Option<Span> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Requested) {
@@ -51,7 +52,7 @@ impl Stop {
     }
 }
 
-/// A call that is carried out, and the way to stop it.
+/// A call that runs, and the way to stop it.
 #[derive(Clone)]
 pub(crate) struct Running {
     run: AbortHandle,
@@ -59,20 +60,20 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// What `run` does for the call whose guest asks `stop`, and the way to stop it.
+    /// Wraps `run` so that it can be stopped. The guest of the call asks `stop`.
     pub(crate) fn new<F: Future>(stop: Arc<Stop>, run: F) -> (Self, Abortable<F>) {
         let (handle, registration) = AbortHandle::new_pair();
         (Self { run: handle, stop }, Abortable::new(run, registration))
     }
 
-    /// Tells the call to stop. It ends at once if its guest has not begun, and at the end of its grace at the latest: until
-    /// then it keeps its place and its instance, and after that nothing of the guest runs.
+    /// Tells the call to stop. It ends at once if its guest has not begun, and at the end of its grace period at the
+    /// latest. Until then it keeps its permit and its instance; after that nothing of the guest runs.
     pub(crate) fn stop(&self, parts: &Parts) {
         match self.stop.request() {
             None => {}
             Some(Span::ZERO) => self.run.abort(),
             Some(grace) => {
-                // Nothing else of the host is kept alive for it.
+                // The task holds nothing else of the host.
                 let (clock, run) = (parts.clock.clone(), self.run.clone());
                 let until = clock.now() + grace;
                 parts.guests.spawn(async move {
@@ -84,23 +85,22 @@ impl Running {
     }
 }
 
-/// The calls of an ephemeral turn, for whoever stops them when its caller leaves: each has a grace of its own.
+/// The calls of an ephemeral turn. When its caller leaves they are stopped, each with its own grace period.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<Stage>);
 
 #[derive(Default)]
 enum Stage {
-    /// None of them runs: the turn is looked at.
+    /// None of them runs yet.
     #[default]
     Planned,
-    /// All of them are carried out.
     Running(Vec<Running>),
-    /// Nobody waits for them.
+    /// The caller has left.
     Left,
 }
 
 impl Calls {
-    /// One of them is about to be carried out. False: the caller has left, and it may not be.
+    /// Adds a call that is about to run. Returns false if the caller has left, and then it must not run.
     pub(crate) fn add(&self, call: Running) -> bool {
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Stage::Left => return false,
@@ -110,7 +110,7 @@ impl Calls {
         true
     }
 
-    /// Stops all of them. False: none runs yet, and none ever will.
+    /// Stops all of them. Returns false if none runs yet, and then none ever will.
     pub(crate) fn leave(&self, parts: &Parts) -> bool {
         let stage = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Stage::Left);
         let Stage::Running(calls) = stage else { return false };
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_begun_has_a_grace_and_what_has_not_never_begins() {
+    fn only_a_guest_that_runs_has_a_grace_period() {
         let second = Span::from_secs(1);
         let waiting = Stop::default();
         assert_eq!((waiting.request(), waiting.begins(second)), (Some(Span::ZERO), false));

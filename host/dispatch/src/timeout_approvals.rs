@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_begins_behind_what_is_being_rechecked_and_before_all_else() {
+    fn a_scan_starts_after_leading_rechecked_turns() {
         let approvals = rechecking([1, 2, 4]);
         assert_eq!(approvals.resume(at(9)), None);
         assert!(!approvals.pass(&page(4)), "the third is not rechecked");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_due_before_that_is_not_passed_over() {
+    fn a_turn_that_becomes_due_earlier_is_not_skipped() {
         for meanwhile in [false, true] {
             let approvals = rechecking(1..=4);
             assert_eq!(approvals.resume(at(9)), None);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_begins_at_the_beginning_now_and_then() {
+    fn a_scan_starts_over_once_a_minute() {
         let approvals = rechecking(1..=4);
         assert_eq!(approvals.resume(at(9)), None);
         assert!(approvals.pass(&page(4)));

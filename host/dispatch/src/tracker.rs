@@ -1,8 +1,8 @@
-//! What each principal has at the host at this moment, held against its quota.
+//! What each principal uses of the host at this moment, checked against its quota.
 //!
-//! An usage is a handful of numbers, however many turns wait, and is there only while one of them is not zero. What a turn
-//! counts for is worked out from the turn itself, before and after each commit, so that nothing is remembered for it; after
-//! a restart the turns that have not ended are counted before anything new is admitted. Counts are of this process alone.
+//! A usage is a handful of numbers, and exists only while one of them is not zero. What a turn counts for is computed
+//! from the turn itself, before and after each commit, so nothing is remembered for it. After a restart, the turns that
+//! have not ended are counted before anything new is admitted. Each process counts for itself.
 
 mod outcomes;
 
@@ -23,7 +23,7 @@ use crate::request::{Counts, TurnRequest};
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 64;
 
-/// The usages of all principals.
+/// The usage of every principal.
 pub(crate) struct QuotaTracker {
     quotas: Quotas,
     shards: [Mutex<HashMap<PrincipalId, Usage>>; SHARDS],
@@ -33,17 +33,17 @@ pub(crate) struct QuotaTracker {
     recount: Recount,
 }
 
-/// What one principal has at the host.
+/// What one principal uses of the host.
 #[derive(Default)]
 struct Usage {
     has: Footprint,
     /// Calls that run or wait to be run.
     calls: usize,
-    /// Where they run. There while there are any.
+    /// One permit for each call that may run at once. Exists only while there are calls.
     permits: Option<Arc<Semaphore>>,
 }
 
-/// What something counts for.
+/// What a turn counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Footprint {
     turns: usize,
@@ -51,7 +51,7 @@ struct Footprint {
     suspensions: usize,
 }
 
-/// The count that follows a start. While it is under way, only turns in `charged` have been counted.
+/// The count after a start. While it is under way, only turns in `charged` have been counted.
 struct Recount {
     done: AtomicBool,
     charged: Mutex<HashSet<TurnId>>,
@@ -59,7 +59,7 @@ struct Recount {
 }
 
 impl Footprint {
-    /// What a turn counts for: nothing once it has ended. Its size is that of what was submitted, which never changes.
+    /// What a turn counts for: nothing once it has ended. Its size is that of the submission, which never changes.
     fn of(turn: &Turn) -> Self {
         if turn.is_ended() {
             return Self::default();
@@ -69,7 +69,7 @@ impl Footprint {
         Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: turn.pending().count() }
     }
 
-    /// What a turn that is asked for will count for.
+    /// What a submission will count for.
     fn asked(request: &TurnRequest) -> Self {
         let context = request.context.as_ref().map_or(0, domain::Json::size);
         let calls = request.calls.iter().map(|call| call.arguments.size() + call.tool.len());
@@ -103,7 +103,7 @@ impl QuotaTracker {
         &self.quotas
     }
 
-    /// Returns once the turns that the last host left are counted, so that nobody gets more by a restart.
+    /// Returns once the turns of the last host are counted, so that nobody gets more by a restart.
     ///
     /// # Errors
     /// Why they could not be read.
@@ -119,15 +119,15 @@ impl QuotaTracker {
         }
     }
 
-    /// Counts a turn that was there before this host. To be called while its slot is locked, as `moved` is, so that each
-    /// change of the turn is seen here or there and not twice.
+    /// Counts a turn of the last host. The caller holds the lock of its slot, as for `committed`, so that each change
+    /// of the turn is counted here or there and not twice.
     pub(crate) fn found(&self, turn: &Turn) {
         if lock(&self.recount.charged).insert(turn.id) {
             self.change(&turn.caller, |usage| usage.has.change(Footprint::default(), Footprint::of(turn)));
         }
     }
 
-    /// The count has ended, or could not be carried out this time.
+    /// Ends the count, or says why it failed this time.
     pub(crate) fn counted(&self, end: Result<(), StoreFault>) {
         if end.is_ok() {
             self.recount.done.store(true, Ordering::Release);
@@ -136,7 +136,8 @@ impl QuotaTracker {
         self.recount.ended.send_replace(Some(end));
     }
 
-    /// Takes in a commit. A turn that begins counts for itself from now on, and its reservation for the calls without a ticket.
+    /// Counts a commit. A turn that begins counts for itself from now on, and its reservation only for calls without a
+    /// ticket.
     pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn, reservation: Option<&mut Reservation>) {
         self.outcomes.count(before, after);
         let is_counted = || {
@@ -151,17 +152,17 @@ impl QuotaTracker {
         }
     }
 
-    /// Takes in a commit of an ephemeral turn, whose reservation counts for it until it ends.
+    /// Counts a commit of an ephemeral turn. Its reservation counts for it until it ends.
     pub(crate) fn ephemeral_committed(&self, turn: &Turn) {
         if turn.is_ended() {
             self.outcomes.count(None, turn);
         }
     }
 
-    /// Room for a turn of this principal, before anything is made of it.
+    /// Reserves room for a turn of this principal, before any work is done for it.
     ///
     /// # Errors
-    /// [`Error::Busy`]; [`Error::TooLarge`] where there never will be room for it.
+    /// [`Error::Busy`]; [`Error::TooLarge`] if the turn could never fit.
     pub(crate) fn reserve(self: &Arc<Self>, by: &PrincipalId, request: &TurnRequest) -> Result<Reservation, Error> {
         let quota = self.quotas.of(by);
         let asked = Footprint::asked(request);
@@ -182,7 +183,7 @@ impl QuotaTracker {
         Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
     }
 
-    /// A ticket for a call that was admitted long ago: one that was approved, or that a kill interrupted.
+    /// A ticket for a call that was admitted earlier: it was approved now, or a kill interrupted it.
     pub(crate) fn ticket(self: &Arc<Self>, principal: &PrincipalId) -> Ticket {
         self.change(principal, |usage| usage.calls += 1);
         self.ticket_of(principal)
@@ -202,7 +203,7 @@ impl QuotaTracker {
         Error::Busy(Busy { principal: by.clone(), bound, limit })
     }
 
-    /// What all of them have, for whoever watches the host.
+    /// The usage of all principals together.
     pub(crate) fn counts(&self) -> Counts {
         let names = Bound::ALL.into_iter().map(|(_, name)| name);
         let refused = names.zip(&self.refused).map(|(name, refused)| (name, refused.load(Ordering::Relaxed))).collect();
@@ -241,8 +242,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Room for a turn that is being submitted. Given back when this is dropped: by then the turn was refused, or counts for
-/// itself.
+/// Room for a turn that is being submitted. Released when it is dropped: the turn was refused, or counts for itself.
 pub(crate) struct Reservation {
     tracker: Arc<QuotaTracker>,
     principal: PrincipalId,
@@ -252,8 +252,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Room for so many calls that will run without anybody's answer. A turn with more of them than there ever is room for
-    /// is admitted while nothing else of its principal runs, so that trying again is never in vain.
+    /// Reserves room for calls that will run without an answer. A turn with more of them than the quota allows is
+    /// admitted while nothing else of its principal runs, so that trying again can succeed.
     ///
     /// # Errors
     /// [`Error::Busy`].
@@ -272,7 +272,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// The ticket of one of those calls.
+    /// The ticket of one of the reserved calls.
     pub(crate) fn ticket(&mut self) -> Option<Ticket> {
         self.calls = self.calls.checked_sub(1)?;
         Some(self.tracker.ticket_of(&self.principal))
@@ -297,9 +297,9 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Waits until as few calls of the principal run that one more may. Those that wait take turns.
+    /// Waits until one more call of the principal may run. Tickets are served in their order.
     pub(crate) async fn permit(self) -> Permit {
-        // Nobody closes the semaphore; should somebody, calls would run unbounded rather than not at all.
+        // The semaphore is never closed. If it were, calls would run unbounded rather than not at all.
         let permit = self.permits.clone().acquire_owned().await.ok();
         Permit { _permit: permit, _ticket: self }
     }
@@ -311,7 +311,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Where a call runs, while this is held. The place is free before the call is no longer counted.
+/// A call may run while this is held. The permit is released before the call is no longer counted.
 pub(crate) struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
     _ticket: Ticket,

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_forgotten_when_the_last_of_many_threads_leaves_it() {
+    fn a_turn_leaves_memory_with_its_last_holder() {
         let turns = Arc::new(Turns::default());
         for round in 0..2_000 {
             let id = TurnId::from_bits(round);

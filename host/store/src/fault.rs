@@ -1,4 +1,4 @@
-//! From whatever failed to the one error of the port.
+//! Turns any error into the one error of the port.
 
 use std::fmt::Display;
 

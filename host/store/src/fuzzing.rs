@@ -1,4 +1,4 @@
-//! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
+//! What the fuzz targets use. It exists only with the feature `fuzzing`, and is not part of the crate's API.
 
 use dispatch::ports::SuspensionRow;
 use domain::{HostStarted, PluginEvent};
@@ -11,7 +11,7 @@ pub const KINDS: u8 = 4;
 /// Reads a record and writes it again.
 ///
 /// # Errors
-/// Why the bytes are no record.
+/// Why the bytes are not a record.
 pub fn rewritten(kind: u8, bytes: &[u8]) -> Result<Vec<u8>, String> {
     fn one<T: Record>(bytes: &[u8]) -> Result<Vec<u8>, String> {
         let value = T::read(bytes).map_err(|error| error.to_string())?;

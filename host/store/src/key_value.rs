@@ -1,12 +1,12 @@
-//! The plugins' own key-value data: byte strings in buckets, each namespace out of every other's reach.
+//! The plugins' key-value data: byte strings in buckets. No namespace can reach another's.
 //!
-//! A write is visible at once and on disk no later than the next commit of the store that it lives beside, because both
-//! go through one log in their order; `Store::sync` makes it durable without a commit. So a call's writes are never lost
-//! while its result is kept.
+//! A write is visible at once, and on disk with the next commit of the store at the latest, because both go through one
+//! log in order. `Store::sync` makes it durable without a commit. So a call's writes are never lost while its result is
+//! kept.
 //!
-//! A namespace has a quota. What it uses is known from its entries alone: they are counted when something is first written
-//! to it after a start, and the count is kept from then on. Writes to one namespace come one after the other, so no two of
-//! them pass through the same gap.
+//! A namespace has a quota. Its usage follows from its entries alone: they are counted at the first write after a
+//! start, and the count is kept from then on. Writes to one namespace are made one after the other, so no two of them
+//! can pass the same check.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -29,19 +29,12 @@ pub const LARGEST_VALUE: usize = 64 << 10;
 /// The most keys of one listing.
 pub const LARGEST_LISTING: usize = 1_000;
 
-/// Why nothing was read or written.
+/// Why a read or a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum KeyValueError {
-    /// Something is longer than it may be.
+    /// A name, a key or a value is too long.
     #[error("{what} has {size} bytes; the limit is {limit}")]
-    TooLarge {
-        /// What.
-        what: &'static str,
-        /// Its size.
-        size: usize,
-        /// What is allowed.
-        limit: usize,
-    },
+    TooLarge { what: &'static str, size: usize, limit: usize },
     /// The namespace is full. Nothing was written.
     #[error(
         "no room: with this the plugin would keep {would} {unit} and it may keep {may} (grant `keyvalue.{unit}`); delete \
@@ -50,12 +43,9 @@ pub enum KeyValueError {
     Full {
         /// `bytes` or `keys`.
         unit: &'static str,
-        /// How many there would be.
         would: u64,
-        /// How many there may be.
         may: u64,
     },
-    /// The store failed.
     #[error(transparent)]
     Fault(#[from] StoreFault),
 }
@@ -69,22 +59,22 @@ pub struct Listing {
     pub next: Option<Vec<u8>>,
 }
 
-/// How much a namespace may hold.
+/// The limits of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// The names of buckets, keys and values of all its entries together, in bytes.
     pub bytes: u64,
-    /// Its entries.
+    /// The number of its entries.
     pub keys: u64,
 }
 
 impl Quota {
-    /// As much as there is.
+    /// No limits.
     pub const UNBOUNDED: Self = Self { bytes: u64::MAX, keys: u64::MAX };
 }
 
-/// A handle on all namespaces; cheap to clone. Its functions wait for the disk to read what is not cached, and for each
-/// other where they write to one namespace: call them where a thread may block.
+/// A handle to all namespaces, cheap to clone. Its functions wait for the disk when they read uncached data, and for
+/// each other when they write to one namespace: call them where a thread may block.
 #[derive(Clone)]
 pub struct KeyValue {
     backend: Backend,
@@ -104,7 +94,7 @@ impl KeyValue {
         Self { backend: Backend::Memory(Arc::default()), usages: Usages::default() }
     }
 
-    /// A store makes one and hands out its clones: what is used is counted once for all of them.
+    /// A store makes one and hands out clones, so that usage is counted once for all of them.
     pub(crate) fn on(tree: KeyValueTree) -> Self {
         Self { backend: Backend::Sled(tree), usages: Usages::default() }
     }
@@ -117,7 +107,7 @@ impl KeyValue {
         self.backend.get(&full_key(namespace, bucket, key)?)
     }
 
-    /// Sets a key, whatever it held.
+    /// Sets a key.
     ///
     /// # Errors
     /// [`KeyValueError`]; nothing has changed.
@@ -151,8 +141,8 @@ impl KeyValue {
         })
     }
 
-    /// Sets a key to `new` (`None`: removes it) if it holds `expected` (`None`: if it is not there). If it does not, what it
-    /// holds.
+    /// Sets a key to `new` (`None`: removes it) if it holds `expected` (`None`: if it does not exist). Otherwise
+    /// returns its current value.
     ///
     /// # Errors
     /// [`KeyValueError`]; nothing has changed.
@@ -173,7 +163,7 @@ impl KeyValue {
                 return Ok(Err(old));
             }
             usage.change(&key, expected, new, quota)?;
-            // Nobody else writes to the namespace meanwhile, so the value is still the expected one.
+            // No other write to the namespace can come in between, so the value is still the expected one.
             self.backend.put(key, new).map(Ok)
         })
     }
@@ -240,7 +230,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Looks at every entry whose key begins so.
+    /// Reads every entry whose key has this prefix.
     fn each(&self, prefix: &[u8], mut look: impl FnMut(&[u8], &[u8])) -> Result<(), KeyValueError> {
         match self {
             Self::Memory(map) => {
@@ -259,7 +249,7 @@ impl Backend {
     }
 }
 
-/// Each name stands behind its length, so that no choice of names in one namespace spells a key of another.
+/// Each name follows its length, so that no choice of names in one namespace can make a key of another.
 fn full_key(namespace: &str, bucket: &str, key: &[u8]) -> Result<Vec<u8>, KeyValueError> {
     at_most("the namespace", namespace.len(), LARGEST_NAME)?;
     at_most("the bucket's name", bucket.len(), LARGEST_NAME)?;
@@ -271,7 +261,7 @@ fn full_key(namespace: &str, bucket: &str, key: &[u8]) -> Result<Vec<u8>, KeyVal
     Ok(full)
 }
 
-/// Bytes of a length. One would do for the limit; two leave room for it to grow.
+/// The size of a length in bytes. One byte is enough for the limit; two leave room for a larger one.
 const LENGTH: usize = 2;
 
 fn named(name: &str, out: &mut Vec<u8>) {
@@ -283,7 +273,7 @@ fn at_most(what: &'static str, size: usize, limit: usize) -> Result<(), KeyValue
     if size > limit { Err(KeyValueError::TooLarge { what, size, limit }) } else { Ok(()) }
 }
 
-/// No code that holds the lock can panic half-way through a change, so a poisoned map is a whole one.
+/// No code that holds the lock can panic halfway through a change, so a poisoned map is still whole.
 fn lock(map: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>) -> MutexGuard<'_, BTreeMap<Vec<u8>, Vec<u8>>> {
     map.lock().unwrap_or_else(PoisonError::into_inner)
 }

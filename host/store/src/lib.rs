@@ -1,7 +1,7 @@
 //! Backends of the store port: memory for tests, sled for everything else.
 //!
-//! What a store must do is written down as laws in `tests/laws.rs`, and each law runs on every backend. [`open`] gives
-//! the store that a host uses; what it has acknowledged is on the disk.
+//! The laws of a store are tests (`tests/laws`), and each law runs on every backend. [`open`] opens the store that a
+//! host uses; when it acknowledges a commit, the commit is on disk.
 
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -23,7 +23,7 @@ pub use self::sled::{Checked, ExportError, Problem, SledStore, VerifyError, veri
 /// What the operator may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Memory for pages that were read or written, in bytes.
+    /// The size of the page cache, in bytes.
     pub cache_bytes: u64,
 }
 
@@ -38,50 +38,22 @@ impl Default for Settings {
 pub enum OpenError {
     /// Another process uses it.
     #[error("{} is in use by another process; stop that one, or choose another folder", .path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// A newer host wrote it.
     #[error("{} has the format {found} and this host knows {known}; start a newer toolgate", .path.display())]
-    Newer {
-        /// The folder.
-        path: PathBuf,
-        /// The format that it has.
-        found: u8,
-        /// The newest that is known here.
-        known: u8,
-    },
-    /// A host wrote it before the first release, in a form that is read no longer.
+    Newer { path: PathBuf, found: u8, known: u8 },
+    /// A host from before the first release wrote it, in a form that is no longer read.
     #[error("{} has the format {found}, of before the first release, and this host knows {known}; start with an empty folder", .path.display())]
-    Older {
-        /// The folder.
-        path: PathBuf,
-        /// The format that it has.
-        found: u8,
-        /// The only one that is known here.
-        known: u8,
-    },
-    /// What is in it is not what was written.
+    Older { path: PathBuf, found: u8, known: u8 },
+    /// Its content is not what was written.
     #[error("{} is damaged: {reason}; restore the folder from a copy, or start with an empty one", .path.display())]
-    Damaged {
-        /// The folder.
-        path: PathBuf,
-        /// What was found.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// The operating system refused.
     #[error("cannot use {}", .path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
 }
 
-/// Opens the store in a folder, or makes it. May take as long as the disk needs to read the log's tail, so call it where
-/// blocking is allowed.
+/// Opens the store in a folder, or creates it. Reads the end of sled's log, so call it where blocking is allowed.
 ///
 /// # Errors
 /// [`OpenError`].

@@ -1,5 +1,5 @@
-//! The store in memory, for tests and for a host that need not outlive its process. It obeys the same laws as the other
-//! one, in the plainest way there is: maps under one lock.
+//! The store in memory, for tests and for a host whose data need not survive its process. It obeys the same laws as the
+//! other store, in the simplest way: maps under one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -18,16 +18,16 @@ use domain::{
 use crate::fault::fault;
 use crate::record::{self, Record};
 
-/// Rows that are looked at for one page of suspensions, at most; as few as the other store looks at.
+/// The most rows that are read for one page of suspensions: as many as the other store reads.
 const MOST_EXAMINED: usize = 1_000;
 
-/// A store that forgets everything when it is dropped.
+/// A store that loses everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryStore(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Every commit: where it stands, where its record is, and the digest of that in its stored form.
+    /// Every commit of the chain: its head, where its record is, and the digest of the record in its stored form.
     chain: Vec<(Head, Source, Digest)>,
     logs: BTreeMap<TurnId, Vec<Vec<Event>>>,
     /// Where the commit at a position of a conversation's feed is.
@@ -48,13 +48,12 @@ struct State {
 }
 
 impl MemoryStore {
-    /// An empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Every change happens after every check, and no change can panic, so a poisoned state is a whole one.
+    /// Every change happens after all checks, and no change can panic, so a poisoned state is still whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,14 +145,14 @@ impl State {
         self.chain.last().map_or(Head::START, |(head, ..)| *head)
     }
 
-    /// One more link of the chain.
+    /// Adds an entry to the chain.
     fn advance(&mut self, source: Source, record: Digest) -> Position {
         let head = self.head().then(source, record);
         self.chain.push((head, source, record));
         head.position
     }
 
-    /// The links after a position.
+    /// The entries of the chain after a position.
     fn links(&self, after: Position, limit: usize) -> impl Iterator<Item = &(Head, Source, Digest)> {
         self.chain.iter().skip(usize::try_from(after.0).unwrap_or(usize::MAX)).take(limit)
     }
@@ -170,7 +169,7 @@ impl State {
     }
 }
 
-/// The digest that a record has in its stored form: the chain is the same on every backend.
+/// The digest of a record in its stored form: the chain is the same on every backend.
 fn digest(write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>) -> Result<Digest, StoreFault> {
     let mut bytes = Vec::new();
     write(&mut bytes).map_err(fault("encode a commit"))?;

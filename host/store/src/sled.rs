@@ -1,4 +1,4 @@
-//! The store on sled 0.34: one tree of commits, one thread that writes them, and files of our own for what is large.
+//! The store on sled 0.34: one tree of commits, one thread that writes them, and files of our own for large records.
 
 mod blobs;
 mod chain;
@@ -41,7 +41,7 @@ use self::reader::Reader;
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
 
-/// Commits that wait for the committing thread, at most; further callers wait for room.
+/// The most commits that wait for the committing thread. Further callers wait for room.
 const QUEUE: usize = 1024;
 
 /// A store in a folder that no other process may use at the same time.
@@ -49,19 +49,19 @@ pub struct SledStore {
     reader: Reader,
     values: KeyValueTree,
     key_value: KeyValue,
-    /// `None` only while the store is dropped: the committing thread ends when nobody can ask for anything more.
+    /// `None` only while the store is dropped: the committing thread ends when no more work can arrive.
     queue: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SledStore {
-    /// Opens the folder, or makes it, and looks at a sample of what is in it; see [`SledStore::check`].
+    /// Opens the folder, or creates it, and checks a sample of its content; see [`SledStore::check`].
     ///
     /// # Errors
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
-        // Dropped in the reverse order where anything fails.
+        // These are dropped in reverse order if anything fails.
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
         let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
@@ -97,7 +97,7 @@ impl SledStore {
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 
-    /// Hands work to the committing thread. Dropping the future withdraws nothing that was already handed over.
+    /// Sends work to the committing thread. Dropping the future does not withdraw work that was sent.
     async fn ask<T>(
         &self,
         attempted: &'static str,
@@ -264,17 +264,17 @@ fn unrefusable(error: AppendError) -> StoreFault {
     }
 }
 
-/// The tree of the plugins' data, refused once the disk failed.
+/// The tree of the plugins' data. It is refused after the disk has failed.
 #[derive(Clone)]
 pub(crate) struct KeyValueTree {
     tree: sled::Tree,
     durable: watch::Receiver<Durable>,
-    /// The folder is in use for as long as there is a handle. Declared last, so that it is released last.
+    /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
     _held: Arc<Held>,
 }
 
 impl KeyValueTree {
-    /// The tree, while the store may be trusted.
+    /// The tree, unless the disk has failed.
     pub(crate) fn tree(&self) -> Result<&sled::Tree, StoreFault> {
         match &*self.durable.borrow() {
             Durable::Until(_) => Ok(&self.tree),

@@ -1,4 +1,4 @@
-//! The audit: what becomes of plugins is recorded here, and everything that was recorded is read.
+//! The audit: recording the loading and unloading of plugins, and reading everything that was recorded.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,18 @@ use crate::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
 
-/// Commits that are looked at for one page, at most.
+/// The most commits that are read for one page.
 const MOST_EXAMINED: usize = 4_000;
 
-/// A page with more than this ends early, in bytes of what people and plugins had their words in.
+/// A page with more than this ends early, in bytes of texts from people and plugins.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Turns that are kept while a page is made, in bytes of their facts; beyond that they are forgotten and read again.
+/// The size of the turns that are kept while a page is made, in bytes of their events. Above it they are dropped and
+/// read again.
 const KEPT_BYTES: usize = 32 << 20;
 
 impl Handle {
-    /// Records what became of a plugin.
+    /// Records that a plugin was loaded, rejected or unloaded.
     ///
     /// # Errors
     /// [`StoreFault`]; nothing is recorded.
@@ -33,7 +34,7 @@ impl Handle {
     }
 
     /// The audit after a position, oldest first: at least `limit` entries if there are so many, and those of one commit
-    /// together. A page may be empty and still have a next one, where few entries match.
+    /// together. A page may be empty and still have a next one if few entries match.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] without the role `admin`.
@@ -73,14 +74,14 @@ impl Handle {
         }
     }
 
-    /// The links of the chain after a position, and the head.
+    /// The entries of the chain after a position, and the head.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] without the role `admin`.
     pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
         admin(by)?;
         let store = &self.inner.parts.store;
-        // The head first: what is committed meanwhile is on no page that ends with it.
+        // The head is read first, so that no page contains commits from after it.
         let head = store.head().await?;
         let mut links = store.chain(after, limit).await?;
         links.retain(|link| link.head.position <= head.position);
@@ -88,7 +89,7 @@ impl Handle {
     }
 }
 
-/// The turns that a page meets, as they were at the commit that it has got to.
+/// The turns of a page, as they were at the commit that is being read.
 struct Turns<'a> {
     handle: &'a Handle,
     /// With the number of commits that each has.
@@ -109,7 +110,7 @@ impl Turns<'_> {
                 let turn = self.with(turn, number, &events).await?;
                 audit::of_turn(&events, turn)
             }
-            // No store says so.
+            // No store returns this.
             (Facts::Turn { .. }, Source::Plugin | Source::Started | Source::Revoked) => Vec::new(),
         })
     }
@@ -145,7 +146,7 @@ impl Turns<'_> {
     }
 }
 
-/// How much of a caller's or a guest's making a fact adds to its turn.
+/// The size of what callers and guests put into an event.
 fn size(event: &domain::Event) -> usize {
     crate::feed::size(event) + size_of::<domain::Event>()
 }

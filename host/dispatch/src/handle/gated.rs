@@ -1,5 +1,5 @@
-//! Calls that have to be approved: those that were just denied, and those that an approver allowed beforehand, are not
-//! asked about.
+//! Calls that need an approval, and those for which nobody is asked: a person has just denied the same call, or a
+//! standing approval covers it.
 
 use domain::{
     Json, Outcome, Pinned, Plan, Principal, Refusal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow,
@@ -12,17 +12,18 @@ use crate::plan::{Asker, Planned, plan};
 use crate::ports::StoreFault;
 use crate::request::TurnRequest;
 
-/// How many rows are looked through for one page of standing approvals.
+/// The most rows that are read for one page of standing approvals.
 const PAGE: usize = 500;
 
-/// And how many bytes of them: beyond that, the page ends.
+/// And the most bytes of them.
 const PAGE_BYTES: usize = 4 << 20;
 
 /// How many are read at a time. Each may have a megabyte.
 const AT_ONCE: usize = 10;
 
 impl Handle {
-    /// Plans the calls of a turn. The policy is asked about all of them at once; standing approvals count if they may be `covered`.
+    /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only if
+    /// `covered`.
     pub(super) async fn planned(
         &self,
         by: &Principal,
@@ -67,11 +68,11 @@ impl Handle {
         Ok(denied.is_some_and(|at| at + parts.rules.denied_again > parts.clock.now()))
     }
 
-    /// A page of the standing approvals that this principal may see, in the order of their making, and where the next page
-    /// begins. Approvers see all, callers those for their own calls.
+    /// A page of the standing approvals that this principal may see, oldest first, and where the next page begins.
+    /// Approvers see all, callers those for their own calls.
     ///
     /// # Errors
-    /// What the store says.
+    /// Faults of the store.
     pub async fn standing_approvals(
         &self,
         by: &Principal,
@@ -92,10 +93,10 @@ impl Handle {
         Ok((seen, last))
     }
 
-    /// Takes a standing approval back. Calls that it let go on have gone on.
+    /// Takes a standing approval back. Calls that used it go on.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; a refusal where the principal neither gave it nor is an admin.
+    /// [`Error::NotFound`]; a refusal if the principal neither gave it nor is an admin.
     pub async fn revoke(&self, by: &Principal, id: StandingId) -> Result<StandingRow, Error> {
         let parts = &self.inner.parts;
         let row = parts.store.standing(id).await?.filter(|row| sees(by, row));
@@ -119,7 +120,7 @@ fn sees(by: &Principal, row: &StandingRow) -> bool {
 }
 
 impl super::Inner {
-    /// Looks up how a standing approval is by now.
+    /// Reads a standing approval again.
     pub(crate) async fn reread(&self, id: StandingId) -> Result<(), StoreFault> {
         let row = self.parts.store.standing(id).await?;
         self.standings().corrected(id, row);

@@ -1,4 +1,5 @@
-//! What waits for a principal: live, in numbers, and which of it is its to answer; and the conversations that it may see.
+//! What waits for a principal: as a stream, as numbers, and what of it the principal may answer. Also the conversations
+//! that it may see.
 
 use domain::{ConversationId, Kind, Principal, PrincipalId, SuspensionId};
 
@@ -9,34 +10,31 @@ use crate::pending::narrowed;
 use crate::ports::Filter;
 use crate::request::PendingItem;
 
-/// Rows that are read at a time to be counted.
+/// How many rows a count reads at a time.
 const PAGE: usize = 500;
 
-/// How many pages of rows a count looks through before it says what it has.
+/// The most pages that a count reads.
 const PAGES: usize = 40;
 
-/// How many suspensions a count looks at closely, where it is not enough to look at their rows.
+/// The most suspensions that a count loads, where their rows do not say enough.
 const CLOSELY: usize = 500;
 
-/// How many conversations a listing looks at before it returns what it has.
+/// The most conversations that a listing reads.
 const EXAMINED: usize = 4_000;
 
-/// How many suspensions wait, by kind.
+/// How many suspensions are open, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Open {
-    /// Approvals.
     pub approvals: usize,
-    /// Questions.
     pub elicitations: usize,
-    /// Clients' work.
     pub client_execs: usize,
-    /// Whether all were counted: a count looks at a bounded number.
+    /// Whether all were counted: a count reads a bounded number.
     pub complete: bool,
 }
 
 impl Handle {
-    /// Follows what begins to wait, changes and ends, of all that this principal may see; of one suspension alone, if it is
-    /// named. Read the list afterwards, not before.
+    /// Follows the suspensions that this principal may see, or only one of them. Read the list after this call, not
+    /// before.
     #[must_use]
     pub fn follow_inbox(&self, by: &Principal, only: Option<SuspensionId>) -> InboxFollower {
         InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.pipeline.observers.inbox)
@@ -51,10 +49,10 @@ impl Handle {
             && suspension.counts_for(by).is_ok()
     }
 
-    /// Counts what waits of what this principal may see; with `mine`, only what it may answer.
+    /// Counts the open suspensions that this principal may see; with `mine`, only those that it may answer.
     ///
     /// # Errors
-    /// What the store says.
+    /// Faults of the store.
     pub async fn count_open(&self, by: &Principal, filter: Filter, mine: bool) -> Result<Open, Error> {
         let filter = Filter { open: Some(true), ..filter };
         let mut open = Open { complete: true, ..Open::default() };
@@ -87,11 +85,11 @@ impl Handle {
         Ok(Open { complete: false, ..open })
     }
 
-    /// A page of the conversations that this principal may see, in the order of their ids, with whose each is; and where the
-    /// next page begins. A page may be empty and still have a next one.
+    /// A page of the conversations that this principal may see, in the order of their ids, with their owners; and where
+    /// the next page begins. A page may be empty and still have a next one.
     ///
     /// # Errors
-    /// What the store says.
+    /// Faults of the store.
     pub async fn conversations(
         &self,
         by: &Principal,

@@ -1,4 +1,5 @@
-//! Links to suspensions: writing down that one was made and that it was used. What is in a link, the doors know.
+//! One-time links to suspensions: recording that one was made and that it was used. The HTTP server knows what is in a
+//! link.
 
 use std::sync::Arc;
 
@@ -8,28 +9,28 @@ use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::pending::unknown;
 
-/// A link as it shall be.
+/// A link to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedLink {
-    /// Its id. The same one again means the same link.
+    /// The same id again means the same link.
     pub id: LinkId,
-    /// To what.
     pub suspension: SuspensionId,
-    /// In whose name its holder answers.
+    /// The principal in whose name its holder answers.
     pub to: PrincipalId,
-    /// The webhook that is sent it.
+    /// The webhook that receives it.
     pub webhook: Option<Arc<str>>,
-    /// From then on it counts no more.
+    /// From then on it is invalid.
     pub expires_at: Timestamp,
 }
 
 impl Handle {
-    /// Writes down that an admin, or a webhook in the host's own name, has a link made. Returns until when it counts: of one
-    /// that was made before and has half of that time left, as it was then. `None`: it was used, and opens nothing any more.
+    /// Records that a link was made for an admin, or by the host for a webhook. Returns until when it is valid: of a
+    /// link that was made before and has half of its time left, the time recorded then. `None`: it was used, and is
+    /// invalid.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] for whoever is no admin, [`Error::Refused`] as `stale` when the suspension is not open, and when
-    /// as many links to it were made as there may be.
+    /// [`Error::NotAllowed`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
+    /// if too many links to it were made.
     pub async fn make_link(&self, by: &Principal, wanted: WantedLink) -> Result<Option<Timestamp>, Error> {
         super::admin(by)?;
         let WantedLink { id, suspension, to, webhook, expires_at } = wanted;
@@ -44,10 +45,10 @@ impl Handle {
         Ok(Some(made.map_or(expires_at, |made| made.link.expires_at)))
     }
 
-    /// Uses a link up. Whether it is by this call: of all calls, exactly one is told so, and it is on disk by then.
+    /// Uses a link. Of all calls with the same link, exactly one returns true, and its use is on disk then.
     ///
     /// # Errors
-    /// [`Error::Refused`] as `stale`: the suspension has ended, or there is no such link to it for this principal (`unknown`).
+    /// [`Error::Refused`] as `stale`: the suspension has ended, or it has no such link for this principal (`unknown`).
     pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<bool, Error> {
         let by = by.clone();
         let used = move || Input::UseLink { suspension, link, by: by.clone() };

@@ -1,4 +1,4 @@
-//! Reading suspensions: what waits, and what waited.
+//! Reading suspensions, open and closed.
 
 use domain::{Principal, Role, SuspensionId};
 
@@ -8,17 +8,17 @@ use crate::pending::narrowed;
 use crate::ports::{DeliveryRow, Filter};
 use crate::request::PendingItem;
 
-/// A page with more than this ends early, in bytes of what callers and plugins had their words in.
+/// A page with more than this ends early, in bytes of texts from callers and plugins.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// How many pages of rows a listing looks through before it returns what it has.
+/// The most pages of rows that a listing reads.
 const PAGES: usize = 32;
 
 impl Handle {
     /// A page of suspensions that this principal may see, oldest first, and where the next page begins.
     ///
     /// # Errors
-    /// What the store says.
+    /// Faults of the store.
     pub async fn suspensions(
         &self,
         by: &Principal,
@@ -37,7 +37,7 @@ impl Handle {
                 let item = self.inner.pending.item(row, &mut last).await?;
                 bytes += item.as_ref().map_or(0, size);
                 items.extend(item);
-                // A page is short rather than heavy: what waits may hold megabytes of arguments each.
+                // A short page is better than a large one: each suspension may hold megabytes of arguments.
                 if bytes > PAGE_BYTES {
                     return Ok((items, Some(row.id)));
                 }
@@ -58,7 +58,7 @@ impl Handle {
         self.inner.pending.suspension(by, id).await
     }
 
-    /// What webhooks were told of a suspension, or are still to be told. For approvers and admins; others see none.
+    /// The deliveries about a suspension, made or pending. For approvers and admins; others see none.
     ///
     /// # Errors
     /// As [`Handle::suspension`].

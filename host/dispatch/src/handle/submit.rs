@@ -1,4 +1,4 @@
-//! Submitting turns. The same calls under the same ids are the same turn, however often and from wherever they come.
+//! Submitting turns. The same calls with the same ids are the same turn, however often they are submitted.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::stop::Calls;
 use crate::tracker::Reservation;
 
 impl Handle {
-    /// Submits a turn. A durable turn is on disk when this returns, and its ungated calls are running. An ephemeral turn
-    /// has settled when this returns.
+    /// Submits a turn. When this returns, a durable turn is on disk, and its calls without a gate are running. An
+    /// ephemeral turn has settled.
     ///
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
@@ -25,7 +25,7 @@ impl Handle {
         if !self.may_be_ephemeral(&request) {
             return self.submit_here(by, request).await;
         }
-        // The guests of an ephemeral turn run in the task that submits it, and so it belongs where guests run.
+        // The guests of an ephemeral turn run in the task that submits it, so that task belongs where guests run.
         let (handle, by, calls) = (self.clone(), by.clone(), Arc::<Calls>::default());
         let begun = calls.clone();
         let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &begun).await });
@@ -33,8 +33,8 @@ impl Handle {
         task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
     }
 
-    /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task: for callers that live on the
-    /// guests' runtime themselves and want to spare the hop. Its guests end as they stand when the future is dropped.
+    /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task, for callers that are on the
+    /// guests' runtime already. If the future is dropped, its guests are aborted.
     ///
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
@@ -42,7 +42,7 @@ impl Handle {
         self.submit_until(by, request, &Arc::default()).await
     }
 
-    /// As [`Handle::submit_here`]; whoever shares `running` can stop the calls of an ephemeral turn.
+    /// As [`Handle::submit_here`]. The calls of an ephemeral turn can be stopped through `running`.
     async fn submit_until(
         &self,
         by: &Principal,
@@ -58,10 +58,10 @@ impl Handle {
         loop {
             match self.attempt(by, &request, running, spent < MAX_SPENT).await {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
-                // Somebody used or revoked it meanwhile; the calls are planned anew, without it.
+                // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
                 Ok(Attempt::Spent(id)) => return Err(refused("submit a turn", AppendError::StandingSpent(id)).into()),
-                // The same turn, submitted twice at once, may be what there is no more room beside.
+                // The same turn may have been submitted twice at once, and the other has taken the last of the quota.
                 Err(Error::Busy(busy)) => {
                     return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
                 }
@@ -71,7 +71,7 @@ impl Handle {
         }
     }
 
-    /// Submits a turn that is not recorded yet; whether its calls may go on by standing approvals is `covered`.
+    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`.
     async fn attempt(
         &self,
         by: &Principal,
@@ -112,7 +112,7 @@ impl Handle {
         Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
     }
 
-    /// Whether a turn may be carried out without being written down: its caller asks for that, and the operator allows it.
+    /// Whether a turn may be ephemeral: its caller asks for that, and the operator allows it.
     fn may_be_ephemeral(&self, request: &TurnRequest) -> bool {
         request.ephemeral && self.inner.parts.rules.ephemeral
     }
@@ -139,7 +139,7 @@ impl Handle {
         if by.conversation.as_ref().is_some_and(|only| *only != request.conversation) {
             return Err(Error::NotFound("conversation"));
         }
-        // Before anything is looked up or checked, so that what is refused anyway costs nothing.
+        // Before anything is looked up, so that a refused request costs nothing.
         let (got, max) = (request.calls.len(), self.inner.parts.rules.max_calls);
         if got == 0 || got > max {
             return Err(Refusal::CallCount { got, max }.into());
@@ -189,28 +189,25 @@ impl Handle {
     }
 }
 
-/// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else used or revoked
-/// one, so that many that are submitted at once do not give up too early.
+/// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else has
+/// used or revoked one, so the limit is high enough for many submissions at once.
 const MAX_SPENT: usize = 100;
 
-/// What became of an attempt to submit a turn.
 enum Attempt {
     Submitted(Submitted),
-    /// This standing approval, on which a call of it relied, has no use left.
+    /// A call relied on this standing approval, which has no use left.
     Spent(StandingId),
 }
 
-/// What became of a commit that begins a turn.
 enum Begun {
-    /// It began.
     Now(Box<Turn>),
-    /// A call of it had been submitted before.
+    /// A call of it was submitted before.
     Before,
-    /// This standing approval, on which a call of it relied, has no use left.
+    /// A call relied on this standing approval, which has no use left.
     Spent(StandingId),
 }
 
-/// Whether nothing of a call can wait, so that a turn of such calls need not be written down.
+/// Whether a call cannot wait, so that a turn of such calls need not be stored.
 fn never_waits(requested: &Requested) -> bool {
     match &requested.plan {
         Plan::Settle(_) => true,
@@ -220,7 +217,7 @@ fn never_waits(requested: &Requested) -> bool {
     }
 }
 
-/// What is different between a recorded turn and one that is submitted under ids of it.
+/// How a submission differs from the turn that is recorded under its ids.
 fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
     if turn.calls.len() != request.calls.len() {
         return Some("among other calls");
@@ -243,7 +240,7 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
     None
 }
 
-/// Stops a turn whose result nobody waits for any more. One that has ended does not mind.
+/// Stops an ephemeral turn when its caller leaves. Does nothing once the turn has ended.
 struct LeaveOnDrop<'a> {
     task: AbortHandle,
     calls: Arc<Calls>,
@@ -252,7 +249,7 @@ struct LeaveOnDrop<'a> {
 
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
-        // Once its calls run, they are stopped and not the task: it ends with the last of them.
+        // Once its calls run, the calls are stopped and not the task, which ends with the last of them.
         if !self.task.is_finished() && !self.calls.leave(self.parts) {
             self.task.abort();
         }

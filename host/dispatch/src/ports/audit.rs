@@ -1,6 +1,6 @@
-//! The chain of the audit. Every commit of a store is a link: its hash covers the hash of the link before, its position,
-//! where its record is, and the record's exact bytes. So whoever knows one hash knows that nothing before it was edited,
-//! removed, inserted or moved, and whoever changes anything has to change every hash that follows.
+//! The chain of the audit. Every commit of a store is an entry: its hash covers the hash of the entry before, its
+//! position, the place of its record, and the exact bytes of the record. So one known hash proves that nothing before
+//! it was edited, removed, inserted or moved, and every change alters every hash that follows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,14 @@ use domain::{Digest, TurnId};
 
 use super::store::{Facts, Position};
 
-/// Says what is hashed, so that no hash of anything else can be one of these.
+/// The prefix of everything that is hashed, so that no other hash can be one of these.
 const DOMAIN: &[u8] = b"toolgate audit 1";
 
 /// A point in the chain: a position, and the hash of everything up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The position of the last commit; 0 if there is none yet.
+    /// The position of the last commit; 0 before the first.
     pub position: Position,
-    /// Its hash.
     pub hash: Digest,
 }
 
@@ -28,7 +27,7 @@ impl Default for Head {
 }
 
 impl Head {
-    /// Where every chain begins.
+    /// The start of every chain.
     pub const START: Self = Self { position: Position(0), hash: Digest::from_bytes([0; 32]) };
 
     /// The head after one more commit, whose record has this digest.
@@ -41,7 +40,7 @@ impl Head {
     }
 }
 
-/// As it is logged, and as [`Anchor`] reads it.
+/// The form in logs, which [`Anchor`] reads.
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.position.0, self.hash)
@@ -53,7 +52,6 @@ impl fmt::Display for Head {
 pub enum Source {
     /// In the log of a turn.
     Turn {
-        /// Which.
         turn: TurnId,
         /// The commit's number in it, from 0.
         number: u32,
@@ -67,7 +65,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Its form in the chain, and in a store.
+    /// Its bytes in the chain and in a store.
     #[must_use]
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
@@ -97,39 +95,37 @@ impl Source {
     }
 }
 
-/// A commit in the audit, with what became true.
+/// A commit in the audit, with its facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audited {
-    /// Where it stands, and its hash as it was stored.
+    /// Its position, and its hash as it was stored.
     pub head: Head,
     /// Where its record is.
     pub source: Source,
-    /// What it says.
     pub facts: Facts,
 }
 
-/// A link of the chain, as it is found.
+/// An entry of the chain, as it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Where it stands, and its hash as it was stored.
+    /// Its position, and its hash as it was stored.
     pub head: Head,
     /// Where its record is.
     pub source: Source,
-    /// The digest that the record has now; `None` if there is none there, or one of another position.
+    /// The digest that the record has now; `None` if the record is missing, or belongs to another position.
     pub record: Option<Digest>,
 }
 
-/// A head that was written down elsewhere: what the chain is compared with, because whoever can write to a store can make
-/// all of its hashes anew.
+/// A head that was recorded outside the store. The chain is compared with it, because somebody who can write to a store
+/// can compute all of its hashes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {
-    /// Its position, if it was written down with it.
+    /// Its position, if it was recorded with it.
     pub position: Option<Position>,
-    /// Its hash.
     pub hash: Digest,
 }
 
-/// A text that is no anchor.
+/// Text that is not a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a head of the audit: expected `sha256:` and 64 lower-case hexadecimal digits, or that behind `POSITION:`")]
 pub struct ParseAnchorError;
@@ -147,37 +143,35 @@ impl FromStr for Anchor {
     }
 }
 
-/// The first place at which a chain is not what was written.
+/// The first place where a chain is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("position {}: {what}", .at.0)]
 pub struct Tampering {
-    /// Where.
     pub at: Position,
-    /// What was found there, and what it can come from.
+    /// What was found there, and possible causes.
     pub what: String,
 }
 
 impl Tampering {
-    /// Something found at a position.
     pub fn new(at: Position, what: impl Into<String>) -> Self {
         Self { at, what: what.into() }
     }
 }
 
-/// Walks a chain from its beginning and computes every hash anew.
+/// Walks a chain from its beginning and computes every hash again.
 #[derive(Debug, Clone)]
 pub struct Walk {
     head: Head,
-    /// Anchors that were not met yet.
+    /// Checkpoints that were not reached yet.
     anchors: Vec<Anchor>,
 }
 
 impl Walk {
-    /// A walk that must come past these anchors.
+    /// A walk that must reach these checkpoints.
     #[must_use]
     pub fn new(anchors: Vec<Anchor>) -> Self {
         let mut walk = Self { head: Head::START, anchors };
-        // An empty store has a head, too, and it may have been written down.
+        // An empty store has a head, too, and it may have been recorded.
         let is_start = |anchor: &Anchor| {
             anchor.hash == Head::START.hash && anchor.position.is_none_or(|at| at == Head::START.position)
         };
@@ -185,13 +179,13 @@ impl Walk {
         walk
     }
 
-    /// How far it has got.
+    /// The last entry that was checked.
     #[must_use]
     pub fn head(&self) -> Head {
         self.head
     }
 
-    /// Takes the next link.
+    /// Checks the next entry.
     ///
     /// # Errors
     /// [`Tampering`]; the walk ends there.
@@ -212,7 +206,7 @@ impl Walk {
         self.meet()
     }
 
-    /// Looks whether there is an anchor here.
+    /// Compares the head with the checkpoints.
     fn meet(&mut self) -> Result<(), Tampering> {
         let Head { position, hash } = self.head;
         if let Some(anchor) =
@@ -226,10 +220,10 @@ impl Walk {
         Ok(())
     }
 
-    /// There are no more links, and the store says that this is its head.
+    /// Ends the walk. `head` is the head according to the store.
     ///
     /// # Errors
-    /// [`Tampering`]: the head is another one, or an anchor was not met.
+    /// [`Tampering`]: the head differs, or a checkpoint was not reached.
     pub fn end(self, head: Head) -> Result<Head, Tampering> {
         let last = self.head.position;
         let next = Position(last.0 + 1);
@@ -289,17 +283,17 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_what_was_published_and_every_part_of_it_counts() {
+    fn a_chain_equals_the_published_one() {
         let links = chain(5);
         let head = links[4].head;
-        // Worked out by another program from the description in docs/how-to/verify-the-audit.md.
+        // Computed by another program from the description in docs/how-to/verify-the-audit.md.
         assert_eq!(head.to_string(), "5:sha256:d9d5a2642b7ed3fc71576dcd3e69bc962a99e65aabe5694ed8e7b4ac8a338c0c");
         assert_eq!(walk(&links, head, &[]), Ok(head));
         assert_eq!(walk(&[], Head::START, &[]), Ok(Head::START));
     }
 
     #[test]
-    fn the_first_place_that_is_not_what_was_written_is_found() {
+    fn the_first_altered_entry_is_found() {
         let links = chain(5);
         let head = links[4].head;
         let other = Digest::of("other");
@@ -331,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_finds_what_was_made_anew_or_cut_off() {
+    fn a_checkpoint_reveals_a_rebuilt_or_truncated_chain() {
         let links = chain(5);
         let (third, head) = (links[2].head, links[4].head);
         let hash = third.hash.to_string();
@@ -360,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_reads_back_and_nothing_else_is_one() {
+    fn sources_round_trip_and_other_bytes_are_refused() {
         for source in [
             Source::Turn { turn: TurnId::from_bits(1 << 100), number: 9 },
             Source::Plugin,

@@ -1,5 +1,5 @@
-//! What is owed to those outside who want to be told: an outbox. A delivery is committed together with the events that
-//! cause it, so a kill forgets none, and it is made at least once.
+//! The outbox: deliveries to webhooks. A delivery is committed together with the events that cause it, so a kill loses
+//! none, and it is made at least once.
 
 use std::fmt;
 
@@ -7,17 +7,16 @@ use domain::{SuspensionId, Timestamp};
 
 use super::store::SuspensionRow;
 
-/// What of a suspension is told.
+/// What happened to a suspension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Occasion {
-    /// It began to wait.
     Opened,
-    /// A need of it was not met in time, and others may answer now.
+    /// A need of it was not met in time, and others may answer as well.
     Escalated {
-        /// Which of its needs, from 0.
+        /// The position of the need, from 0.
         need: u16,
     },
-    /// It ended, in whatever way.
+    /// It was closed.
     Closed,
 }
 
@@ -32,7 +31,7 @@ impl Occasion {
         }
     }
 
-    /// Numbers that sort as occasions follow each other.
+    /// Numbers that sort occasions in the order in which they happen.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -63,28 +62,22 @@ impl fmt::Display for Occasion {
     }
 }
 
-/// Something that one webhook is told, and how far that has come. There is one of it for each suspension, occasion and
-/// webhook, and it is kept as long as the suspension's own row.
+/// One delivery to one webhook. There is one for each suspension, occasion and webhook. It is kept as long as the row
+/// of the suspension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRow {
-    /// About which suspension.
     pub suspension: SuspensionId,
-    /// What happened to it.
     pub occasion: Occasion,
-    /// The name of the webhook.
     pub webhook: String,
-    /// When it happened.
+    /// When the occasion happened.
     pub at: Timestamp,
-    /// Whether it was told.
     pub state: DeliveryState,
-    /// How often it was attempted.
     pub attempts: u32,
-    /// The last attempt.
     pub last: Option<Attempt>,
 }
 
 impl DeliveryRow {
-    /// When it is attempted next; `None` once it is over.
+    /// The next attempt; `None` once there is none.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         match self.state {
@@ -93,29 +86,27 @@ impl DeliveryRow {
         }
     }
 
-    /// What it is known by, however often it is attempted: a receiver that knows it already has been told already.
+    /// Its id, the same at every attempt, by which a receiver recognises a repetition.
     #[must_use]
     pub fn message_id(&self) -> String {
         format!("{}-{}", self.suspension, self.occasion)
     }
 }
 
-/// How far a delivery has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// It is still to be made.
+    /// There is another attempt.
     Pending {
         /// Not before this time.
         next: Timestamp,
     },
-    /// The receiver said that it has it.
+    /// The receiver accepted it.
     Delivered,
-    /// It was given up.
+    /// There are no more attempts.
     Failed,
 }
 
 impl DeliveryState {
-    /// The name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -129,24 +120,23 @@ impl DeliveryState {
 /// One attempt at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// When it ended.
     pub at: Timestamp,
-    /// The status of the answer, if there was one.
+    /// The HTTP status of the response, if there was one.
     pub status: Option<u16>,
-    /// What went wrong, in a few words of the host.
+    /// Why it failed, in the host's words.
     pub error: Option<String>,
 }
 
-/// Who wants to be told.
+/// The webhooks that receive deliveries.
 pub trait Subscribers: Send + Sync {
-    /// The names of the webhooks that want to be told of this, each once.
+    /// The names of the webhooks that subscribe to this, each once.
     fn wanting(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String>;
 
-    /// Deliveries were committed: whoever makes them looks for them now.
+    /// Deliveries were committed: the delivery workers look for them now.
     fn owed(&self);
 }
 
-/// Nobody.
+/// No webhooks.
 impl Subscribers for () {
     fn wanting(&self, _: Occasion, _: &SuspensionRow) -> Vec<String> {
         Vec::new()

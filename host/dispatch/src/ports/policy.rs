@@ -1,4 +1,4 @@
-//! Who decides that a person is needed, beyond what tools declare.
+//! The port that decides whether a call may run, and whether a person is asked, beyond what tools declare.
 
 use std::sync::Arc;
 
@@ -9,30 +9,27 @@ use super::LiveTool;
 
 /// The operator's rules and policies.
 ///
-/// Asked once for each call when it is submitted, again for arguments that an approver edits, again before silence approves one, and
-/// again before a call runs that has waited. An implementation that cannot tell asks a person: it never panics and never hangs.
+/// Asked once for each call when it is submitted, again for arguments that an approver edits, again before a timeout
+/// approves a call, and again before a call runs that has waited. If an implementation cannot decide, it asks a person.
+/// It never panics and never hangs.
 #[async_trait]
 pub trait Policy: Send + Sync {
-    /// What is required of a call.
+    /// The verdict on a call.
     async fn judge(&self, question: Question) -> Verdict;
 }
 
-/// A call to be judged. Its arguments fit the tool's schema.
+/// A call that the policy decides about. Its arguments fit the tool's schema.
 #[derive(Clone)]
 pub struct Question {
-    /// The tool.
     pub live: Arc<LiveTool>,
-    /// Who calls it.
     pub caller: PrincipalId,
-    /// In which conversation.
     pub conversation: ConversationId,
     /// What the caller passed along with the turn: a JSON object.
     pub context: Option<Json>,
-    /// The arguments.
     pub arguments: Json,
 }
 
-/// The policy of a host without any: tools are what they declare.
+/// The policy of a host that has none: tools are what they declare.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AsDeclared;
 

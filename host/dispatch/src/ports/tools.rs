@@ -1,4 +1,4 @@
-//! The live tools: finding them, checking values against their schemas, and running the guests of server tools.
+//! The port to tools: finding them, checking values against their schemas, and running the guests of server tools.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ pub trait Tools: Send + Sync {
     /// The live tool of this name.
     ///
     /// # Errors
-    /// The live tool whose name is nearest, if one is near.
+    /// The live tool with the most similar name, if one is similar.
     fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>>;
 
-    /// The tool of a component that may no longer be live: a waiting call stays pinned to what it was submitted to.
-    /// `None` once the component's bytes are gone.
+    /// The tool of a component that may no longer be live: a waiting call stays pinned to the component it was
+    /// submitted to. `None` once the component's bytes are removed.
     fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<LiveTool>>;
 
-    /// Makes known again what [`Tools::pinned`] does not know any more of a component whose bytes are still there. Tools of which
-    /// nothing can be lost have nothing to do.
+    /// Loads a component again that [`Tools::pinned`] has forgotten and whose bytes still exist. Does nothing for tools
+    /// that are never forgotten.
     ///
     /// # Errors
-    /// The outcome of a call that cannot run for that.
+    /// The outcome of a call whose component cannot be loaded.
     async fn recall(&self, _pinned: &Pinned) -> Result<(), Outcome> {
         Ok(())
     }
@@ -30,26 +30,27 @@ pub trait Tools: Send + Sync {
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<LiveTool>>;
 
-    /// Runs a guest to its end. Never panics and never hangs: whatever the guest does is the outcome. Dropping the future
-    /// ends the guest as it stands; [`Report`] says what comes before that.
+    /// Runs a guest to its end. Never panics and never hangs: the outcome says how the guest ended. Dropping the future
+    /// aborts the guest; [`Report`] says what comes before that.
     async fn run(&self, run: Run) -> End;
 }
 
-/// A tool that calls can be made of.
+/// A tool that can be called.
 pub struct LiveTool {
     /// Its declaration.
     pub tool: Tool,
-    /// What a call of it is pinned to, the operator's policy applied.
+    /// What a call of it is pinned to, with the operator's policy applied.
     pub pinned: Arc<Pinned>,
-    /// How its waits look, should a call of it have to wait.
+    /// How a call of it waits, if it has to.
     pub wait: Wait,
-    /// What the policy says of it.
+    /// What the policy says about it.
     pub rule: Rule,
     /// Its schemas, compiled.
     pub checks: Arc<dyn Checks>,
 }
 
-/// The schemas of one tool. Each returns how a value breaks the schema; nothing if it does not, or if there is none.
+/// The schemas of one tool. Each check returns how a value breaks the schema: nothing if it fits, or if there is no
+/// schema.
 pub trait Checks: Send + Sync {
     /// The arguments of a call.
     fn arguments(&self, value: &Json) -> Vec<Violation>;
@@ -61,32 +62,29 @@ pub trait Checks: Send + Sync {
 
 /// One run of a guest.
 pub struct Run {
-    /// What to run.
     pub pinned: Arc<Pinned>,
-    /// Which tool of it.
     pub tool: Arc<str>,
     /// The caller's id of the call, the same at every attempt.
     pub call: CallId,
     /// The arguments, checked.
     pub arguments: Json,
-    /// Stable over every attempt at the call.
+    /// The same at every attempt.
     pub idempotency_key: String,
-    /// 1, then one more each time that the call is dispatched again after a kill.
+    /// 1, then one more each time that the call is started again after a kill.
     pub attempt: u32,
     /// A JSON object: conversation, turn, caller, approver, context.
     pub scope: Json,
-    /// Where progress and log lines go while it runs, and where it hears that it should stop.
+    /// Receives progress and log lines, and tells the guest to stop.
     pub report: Arc<dyn Report>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// How the call ended.
     pub outcome: Outcome,
-    /// Whether it changed state that the host keeps for it, so that a result must not be told before that is durable.
+    /// Whether it changed its plugin's store, so that its result must not be seen before that is durable.
     pub wrote: bool,
-    /// What the guest spent; `None` where it never ran.
+    /// What the guest used; `None` if it never ran.
     pub receipt: Option<Receipt>,
 }
 
@@ -98,10 +96,10 @@ impl End {
     }
 }
 
-/// The other end of a run. What it reports goes to the live plane, where it may be dropped; it is never stored.
+/// The other end of a run. Reports go to live followers, where they may be dropped, and are never stored.
 pub trait Report: Send + Sync {
-    /// A guest is about to run, and needs so long to stop should it be told to. False: the call has ended meanwhile, and no
-    /// guest may run for it. Who never says this is dropped at once when the call ends.
+    /// A guest is about to run, with this grace period. Returns false if the call has ended meanwhile, and then no
+    /// guest may run for it. A run that never calls this is dropped at once when the call ends.
     fn begins(&self, grace: Span) -> bool;
     /// Whether the call has ended: the guest should stop, and nobody will see its result.
     fn stop_requested(&self) -> bool;

@@ -1,29 +1,28 @@
-//! What each namespace uses, counted once and kept.
+//! The usage of each namespace, counted once and then kept up to date.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Backend, KeyValueError, LENGTH, Quota, named};
 
-/// What namespaces use, of those that were written to since the start.
+/// The usage of the namespaces that were written to since the start.
 #[derive(Clone, Default)]
 pub(super) struct Usages(Arc<Mutex<HashMap<String, OfOne>>>);
 
-/// What one namespace uses, once it was counted. Its lock is held over each write.
+/// The usage of one namespace, once it was counted. Its lock is held during each write.
 type OfOne = Arc<Mutex<Option<Usage>>>;
 
-/// What one namespace uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Bytes of every key that do not count: the namespace's own name and the lengths of names.
+    /// The bytes of every key that do not count: the name of the namespace and the lengths of names.
     own: u64,
     bytes: u64,
     keys: u64,
 }
 
 impl Usages {
-    /// Writes to a namespace while nobody else does. A write that fails of the store leaves open what it did, so the
-    /// namespace is counted anew before the next one.
+    /// Writes to a namespace while nobody else does. After a write that failed in the store its effect is unknown, so
+    /// the namespace is counted again before the next one.
     pub(super) fn write<T>(
         &self,
         backend: &Backend,
@@ -59,8 +58,8 @@ impl Usage {
         Ok(usage)
     }
 
-    /// Counts an entry that changes, unless the quota has no room for it. What needs no more than before always has room:
-    /// an operator may lower a quota, and a plugin must still be able to shrink.
+    /// Counts a changed entry, unless the quota has no room for it. An entry that shrinks always fits: an operator may
+    /// lower a quota, and a plugin must still be able to delete.
     pub(super) fn change(
         &mut self,
         key: &[u8],
@@ -87,7 +86,7 @@ impl Usage {
     }
 }
 
-/// A count that a panic interrupted is not there any more, and is made anew.
+/// A count that a panic interrupted was dropped, and is made again.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

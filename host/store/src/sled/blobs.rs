@@ -1,10 +1,10 @@
 //! Records that are too large for the tree, as files that are named by their digest.
 //!
-//! sled writes a page of more than a quarter of a segment to a file of its own, which it neither syncs nor always
-//! removes. A page holds up to two dozen values, so what goes into the tree stays small and a segment is chosen so that
-//! no page of such values gets there; everything larger goes here. A file is complete and on disk before a commit names
-//! it. A commit that fails after that leaves its file behind, which is harmless: the next one of the same content uses
-//! it.
+//! sled writes a page that is larger than a quarter of a segment to a file of its own, which it neither syncs nor
+//! always removes. A page holds up to two dozen values. So values in the tree stay small, and segments are large enough
+//! that no page of such values becomes a file; everything larger is a file of ours. A file is complete and on disk
+//! before a commit refers to it. If the commit then fails, the file stays, which is harmless: the next record with the
+//! same content uses it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,16 +17,16 @@ use domain::Digest;
 
 use crate::fault::fault;
 
-/// Segments of sled's log. A page may have a quarter of it: 24 values of the largest size that is allowed in any tree.
+/// The size of segments of sled's log. A page may have a quarter of it: 24 values of the largest size in any tree.
 pub(super) const SEGMENT: usize = 8 << 20;
 
 /// The largest value in the tree.
 pub(super) const LARGEST_INLINE: usize = 64 << 10;
 
-/// In the place of a record's version byte: no format has this version.
+/// Replaces the version byte of a record: no format has this version.
 const ELSEWHERE: u8 = 0;
 
-/// What stands in the tree for a record that is a blob.
+/// The value in the tree for a record that is a blob.
 pub(super) fn reference(digest: Digest) -> [u8; 33] {
     let mut reference = [ELSEWHERE; 33];
     reference[1..].copy_from_slice(digest.as_bytes());
@@ -41,7 +41,7 @@ pub(super) fn referred(value: &[u8]) -> Option<Digest> {
     }
 }
 
-/// The digest of a record, whether the value is it or refers to it.
+/// The digest of a record, from the record itself or from a reference to it.
 pub(super) fn digest(value: &[u8]) -> Digest {
     referred(value).unwrap_or_else(|| Digest::of(value))
 }
@@ -50,12 +50,12 @@ pub(super) fn digest(value: &[u8]) -> Digest {
 #[derive(Clone)]
 pub(super) struct Blobs {
     folder: Arc<Path>,
-    /// Tells the unfinished files of this process apart.
+    /// Makes the names of unfinished files unique.
     unfinished: Arc<AtomicU64>,
 }
 
 impl Blobs {
-    /// Opens the folder and removes what a killed process did not finish.
+    /// Opens the folder and removes unfinished files of a killed process.
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         for entry in fs::read_dir(&folder)? {
@@ -67,7 +67,8 @@ impl Blobs {
         Ok(Self { folder: folder.into(), unfinished: Arc::default() })
     }
 
-    /// Returns once all are on disk, in threads that may block: a large result must not delay small commits.
+    /// Writes records and returns once all are on disk. Runs in threads that may block: a large result must not delay
+    /// small commits.
     pub(super) async fn write(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), StoreFault> {
         if blobs.is_empty() {
             return Ok(());
@@ -85,7 +86,7 @@ impl Blobs {
     fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(digest);
         if path.exists() {
-            // Whoever put it there synced the file before it got its name.
+            // The file was synced before it got its name.
             return Ok(());
         }
         let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +103,7 @@ impl Blobs {
         tokio::task::spawn_blocking(move || this.read_now(digest)).await.map_err(fault("read a large record"))?
     }
 
-    /// A blob, for who may block.
+    /// A blob, read in this thread, which must be allowed to block.
     pub(super) fn read_now(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
         let bytes = fs::read(self.path(digest)).map_err(fault("read a large record"))?;
         if Digest::of(&bytes) != digest {

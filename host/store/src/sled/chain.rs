@@ -1,4 +1,4 @@
-//! The chain of the audit as it lies in the tree: who reads it, and what a link is compared with.
+//! Reading the chain of the audit from the tree.
 
 use dispatch::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
 use domain::{Digest, HostStarted, PluginEvent, StandingRevoked};
@@ -38,7 +38,7 @@ impl Reader {
         Ok(audited)
     }
 
-    /// Hashes what may be large, so it runs where blocking is allowed.
+    /// Hashes records that may be large, so it runs where blocking is allowed.
     pub(super) async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
         let this = self.clone();
         let read = move || {
@@ -48,7 +48,7 @@ impl Reader {
         tokio::task::spawn_blocking(read).await.map_err(fault("read the audit"))?
     }
 
-    /// The head of what is on disk: what is behind it may yet be lost.
+    /// The head of the chain on disk. Later commits could still be lost.
     pub(super) fn head(&self) -> Result<Head, StoreFault> {
         let position = match &*self.durable.borrow() {
             Durable::Until(position) => *position,
@@ -68,7 +68,7 @@ impl Reader {
         self.decode(&value, HostStarted::read, &|| "the last start of a host".to_owned()).await.map(Some)
     }
 
-    /// A link with the digest that its record has now.
+    /// An entry with the digest that its record has now.
     pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<Link, StoreFault> {
         let what = || damaged(format!("the link at position {}", position.0));
         let (hash, source) = keys::read_link(value).ok_or_else(what)?;
@@ -76,8 +76,8 @@ impl Reader {
         Ok(Link { head: Head { position, hash }, source, record })
     }
 
-    /// The digest of a record. Of a blob it is worked out from the file: its name says nothing. `None` if there is none, or
-    /// another one.
+    /// The digest of a record. The digest of a blob is computed from its file, because its name proves nothing. `None`
+    /// if the file is missing, or has another digest.
     fn digest(&self, record: &[u8]) -> Option<Digest> {
         match blobs::referred(record) {
             None => Some(Digest::of(record)),

@@ -1,9 +1,9 @@
-//! Whether what is stored fits together.
+//! Checks that stored data is consistent.
 //!
-//! sled verifies a checksum of every page that it reads, so this looks for what a checksum cannot find: logs with holes,
-//! records that cannot be decoded, index entries that point nowhere. Opening looks at the last entries of every kind,
-//! which for logs, suspensions and the chain of the audit are the newest and so what a crash could have damaged; it takes the
-//! same few milliseconds at any size. [`SledStore::check`] looks at everything, and [`super::verify()`] at the whole chain.
+//! sled verifies a checksum of every page that it reads. This looks for what a checksum cannot find: logs with gaps,
+//! records that cannot be decoded, index entries that point nowhere. Opening checks the last entries of every kind. For
+//! logs, suspensions and the chain these are the newest, which a crash could have damaged; this takes a few
+//! milliseconds at any size. [`SledStore::check`] checks everything, and [`super::verify()`] the whole chain.
 
 use std::fmt;
 
@@ -16,19 +16,17 @@ use super::{SledStore, blobs, chain, keys};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
-/// Entries of each kind that are looked at when a store is opened.
+/// How many entries of each kind are checked when a store is opened.
 const SAMPLE: usize = 100;
 
-/// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checked {
-    /// Entries that were looked at.
+    /// The number of checked entries.
     pub entries: u64,
-    /// What does not fit.
     pub problems: Vec<Problem>,
 }
 
-/// Something that does not fit.
+/// An inconsistency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     text: String,
@@ -36,7 +34,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The version of a record that is newer than this host, if that is all that is wrong.
+    /// The version of a record, if the only problem is that it is newer than this host.
     #[must_use]
     pub fn newer(&self) -> Option<u8> {
         self.newer
@@ -62,17 +60,17 @@ impl fmt::Display for Problem {
 }
 
 impl SledStore {
-    /// Looks at everything that is stored. Takes about two seconds for each million commits that are cached; commits may
-    /// go on meanwhile.
+    /// Checks everything that is stored. Takes about two seconds for each million cached commits. The host may commit
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`StoreFault`] when the disk cannot be read at all.
+    /// [`StoreFault`] if the disk cannot be read.
     pub fn check(&self) -> Result<Checked, StoreFault> {
         Check { reader: &self.reader, limit: usize::MAX, found: Checked::default() }.all()
     }
 }
 
-/// Looks at the last entries of each kind.
+/// Checks the last entries of each kind.
 pub(super) fn sample(reader: &Reader) -> Result<Checked, StoreFault> {
     Check { reader, limit: SAMPLE, found: Checked::default() }.all()
 }
@@ -145,7 +143,7 @@ impl Check<'_> {
         Ok(self.found)
     }
 
-    /// Looks at the entries whose keys begin with a letter, the last first.
+    /// Checks the entries whose keys begin with a letter, the last first.
     fn each(
         &mut self,
         index: u8,
@@ -155,7 +153,7 @@ impl Check<'_> {
             let (key, value) = entry.map_err(fault("check what is stored"))?;
             self.found.entries += 1;
             let looked = look(self.reader, &key, &value);
-            // While commits go on, an entry may have moved since it was read; then there is nothing to say of it.
+            // An entry may have moved since it was read, because of a commit. Then it is no problem.
             let still = || self.reader.tree.get(&key).map_err(fault("check what is stored"));
             if let Err(problem) = looked
                 && still()? == Some(value)
@@ -168,7 +166,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a link of the chain follows from the one before it and from its record.
+/// Checks that an entry of the chain follows from the entry before it and from its record.
 fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
     let text = |error: &dyn fmt::Display| Problem::from(error.to_string());
     let position = keys::tail_u64(key).filter(|position| *position > 0).ok_or("its key is damaged")?;
@@ -200,7 +198,7 @@ fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
     if exists(reader, key)? { Ok(()) } else { Err(missing()) }
 }
 
-/// Decodes a record where it lies, or the blob that it refers to.
+/// Decodes a record, or the blob that it refers to.
 fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
     let decoded = match blobs::referred(value) {
         None => read(value),

@@ -1,7 +1,7 @@
-//! The only thread that writes commits. It drains what is queued, checks each commit against what is stored and against
-//! those before it, writes all into one batch, makes that durable, and only then answers everybody.
+//! The only thread that writes commits. It takes what is queued, checks each commit against the tree and against the
+//! commits before it, writes all of them in one batch, makes the batch durable, and only then replies.
 //!
-//! Because it is the only one that writes, no compare-and-swap is needed: what it checked stays true until it writes.
+//! Because it is the only writer, no compare-and-swap is needed: a check stays true until the write.
 
 use std::collections::HashMap;
 
@@ -17,10 +17,10 @@ use crate::fault::fault;
 #[cfg(test)]
 mod tests;
 
-/// Commits that share one flush, at most. More would gain nothing and would hold readers up while they are written.
+/// The most commits that share one flush. More would gain nothing, and readers wait while they are written.
 pub(super) const MOST_AT_ONCE: usize = 256;
 
-/// Lengths of logs that are kept in mind, at most.
+/// The most lengths of logs that are cached.
 const MOST_LENGTHS: usize = 1 << 16;
 
 /// What the thread is asked for.
@@ -35,12 +35,12 @@ pub(super) enum Work {
     Sync(oneshot::Sender<Result<(), StoreFault>>),
 }
 
-/// How far the disk has got. Readers wait for it before they hand on what may yet be lost.
+/// The position up to which commits are on disk. Readers wait for it before they return data that could still be lost.
 #[derive(Debug, Clone)]
 pub(super) enum Durable {
     /// Everything up to here is on disk.
     Until(Position),
-    /// A write failed. Nothing is known of what came after the last success.
+    /// A write failed. The state of later commits is unknown.
     Failed(StoreFault),
 }
 
@@ -50,20 +50,20 @@ pub(super) struct Committer<D> {
     last: Head,
     durable: watch::Sender<Durable>,
     failed: Option<StoreFault>,
-    /// How long the logs are that were appended to lately, those of the batch at hand included.
+    /// The lengths of logs that were appended to recently, those of this batch included.
     lengths: HashMap<TurnId, u32>,
-    /// What commits of the batch at hand claimed, and how far they used standing approvals.
+    /// Claims and uses of standing approvals by commits of this batch.
     claimed: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl<D: Disk> Committer<D> {
-    /// A committer that continues the chain after its head.
+    /// Continues the chain after its head.
     pub(super) fn new(disk: D, last: Head) -> (Self, watch::Receiver<Durable>) {
         let (durable, receiver) = watch::channel(Durable::Until(last.position));
         (Self { disk, last, durable, failed: None, lengths: HashMap::new(), claimed: HashMap::new() }, receiver)
     }
 
-    /// Works until nobody can ask for anything more.
+    /// Works until no more work can arrive.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         let mut drained = Vec::with_capacity(MOST_AT_ONCE);
         while queue.blocking_recv_many(&mut drained, MOST_AT_ONCE) > 0 {
@@ -109,7 +109,7 @@ impl<D: Disk> Committer<D> {
         }
     }
 
-    /// Removes rows that are still as they were read, and says how many.
+    /// Removes rows that are still as they were read, and returns how many.
     fn forget(&mut self, rows: Vec<Vec<Entry>>) -> Result<usize, StoreFault> {
         let (mut batch, mut removed) = (sled::Batch::default(), 0);
         for entries in rows {
@@ -144,7 +144,7 @@ impl<D: Disk> Committer<D> {
             Err(StoreFault { attempted, reason }) => {
                 tracing::error!(attempted, reason, "the store failed and takes no more commits");
                 // After a failed sync the kernel may have dropped the pages and would report success the next time, so
-                // trying again proves nothing. What is on disk is found out by opening it anew.
+                // trying again proves nothing. Only opening the store again shows what is on disk.
                 let reason = format!("{reason}; the store takes no more commits until the host is started again");
                 let fault = StoreFault { attempted, reason };
                 self.durable.send_replace(Durable::Failed(fault.clone()));
@@ -211,7 +211,7 @@ impl<D: Disk> Committer<D> {
         batch.insert(key, value);
     }
 
-    /// How far standing approvals are used after these changes.
+    /// The usage of standing approvals after these changes.
     fn usages(&self, changes: &[(StandingId, StandingChange)]) -> Result<HashMap<Vec<u8>, Usage>, AppendError> {
         let mut usages: HashMap<Vec<u8>, Usage> = HashMap::new();
         for (id, change) in changes {
@@ -244,7 +244,7 @@ impl<D: Disk> Committer<D> {
         Ok(exists(expected)? || (expected > 0 && !exists(expected - 1)?))
     }
 
-    /// Whether a claim may stand: `None` if it did already, what to write if it is new.
+    /// Checks a claim. Returns the entry to write; `None` if the claim exists already.
     fn check(&self, claim: Claim) -> Result<Option<Entry>, AppendError> {
         let (key, wanted) = claim.entry;
         let held = match self.claimed.get(&key) {

@@ -1,4 +1,4 @@
-//! Reading what is owed to webhooks.
+//! Reading deliveries to webhooks.
 
 use dispatch::ports::{DeliveryRow, StoreFault};
 use domain::{SuspensionId, Timestamp};
@@ -31,7 +31,7 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Entries whose row has moved on since they were read are left out.
+    /// Leaves out entries whose row changed since they were read.
     pub(super) async fn deliveries_due(
         &self,
         webhook: &str,
@@ -51,7 +51,7 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Jumps from name to name: how much is owed to each does not matter.
+    /// Jumps from name to name: the number of deliveries to each does not matter.
     pub(super) fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
         let (mut names, mut from) = (Vec::new(), vec![keys::TO_DELIVER]);
         while let Some(entry) = self.tree.range(from..vec![keys::TO_DELIVER + 1]).next() {

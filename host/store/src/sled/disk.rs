@@ -1,4 +1,4 @@
-//! What the committing thread does to the disk, as a trait, so that tests can watch the order and let a step fail.
+//! The disk as the committing thread sees it, as a trait, so that tests can watch the order of steps and let one fail.
 
 use std::fs::File;
 
@@ -6,15 +6,14 @@ use dispatch::ports::StoreFault;
 
 use crate::fault::fault;
 
-/// The steps by which a batch becomes durable: it is when `write`, `flush` and `sync` have returned, in this order.
+/// The steps that make a batch durable: it is durable when `write`, `flush` and `sync` have returned, in this order.
 pub(super) trait Disk: Send + 'static {
-    /// What is stored under a key.
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
 
     /// Applies a batch in memory, all or nothing.
     fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault>;
 
-    /// Hands everything that was applied to the operating system.
+    /// Passes everything that was applied to the operating system.
     fn flush(&mut self) -> Result<(), StoreFault>;
 
     /// Returns once the operating system has it on the disk.
@@ -38,7 +37,7 @@ impl Disk for SledDisk {
         self.tree.apply_batch(batch).map_err(fault("write a batch"))
     }
 
-    /// Never `flush_async`: with several callers at once it deadlocks (sled issue 1308).
+    /// Not `flush_async`: with several callers at once it deadlocks (sled issue 1308).
     fn flush(&mut self) -> Result<(), StoreFault> {
         self.tree.flush().map(drop).map_err(fault("flush"))
     }

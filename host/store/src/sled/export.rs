@@ -1,8 +1,8 @@
-//! Everything that is stored, as JSON lines: for a person, for a move to another store, for the day on which sled can no
-//! longer be used.
+//! Exports everything that is stored as JSON lines: for people, for a move to another store, and for the case that sled
+//! can no longer be used.
 //!
-//! One line holds one entry, under the name of its kind. Records stand in it as they are stored, with the version of
-//! their format. Indexes that follow from the logs are left out; bytes that plugins stored are hexadecimal.
+//! One line holds one entry, under the name of its kind. Records are in their stored form, with the version of their
+//! format. Indexes that follow from the logs are left out. Bytes that plugins stored are hexadecimal.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ pub enum ExportError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreFault),
-    /// What the export is written to failed.
+    /// The output failed.
     #[error("cannot write the export")]
     Write(#[source] io::Error),
 }
@@ -40,12 +40,13 @@ enum Line<'a> {
 }
 
 impl SledStore {
-    /// Writes every commit, plugin event, start, standing approval and its end, link of the audit, suspension, delivery and
-    /// plugin's value as one JSON line; how many there were. The source of a link, too, is hexadecimal, as it is hashed. The
-    /// key of a plugin's value is its namespace and its bucket, each behind its length in two bytes, and the key itself.
+    /// Writes every commit, plugin event, start, standing approval and its end, chain entry, suspension, delivery and
+    /// plugin value as one JSON line, and returns how many. The source of a chain entry is hexadecimal, in the form
+    /// that is hashed. The key of a plugin value is its namespace and its bucket, each after its length in two bytes,
+    /// and the key itself.
     ///
     /// # Errors
-    /// [`ExportError`]; what was written up to then is whole lines.
+    /// [`ExportError`]; the lines that were written are complete.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
         let happened = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::AUDIT];

@@ -1,4 +1,4 @@
-//! The folder on disk: who may use it, and in what state it is found.
+//! The folder on disk: one process uses it at a time, and unfinished work of a killed process is removed.
 //!
 //! ```text
 //! lock        held by the process that uses the folder
@@ -20,15 +20,15 @@ use crate::{OpenError, Settings};
 /// The version of the keys.
 const FORMAT: u8 = 2;
 
-/// How long sled's file is waited for.
+/// How long to wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long until it is looked at again.
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// An opened folder.
 pub(super) struct Folder {
-    /// Whoever keeps a handle of the database keeps this as well, and drops it last.
+    /// Everybody who keeps a handle of the database keeps this as well, and drops it last.
     pub(super) held: Arc<Held>,
     pub(super) db: sled::Db,
     /// Our own handle of sled's file.
@@ -36,7 +36,7 @@ pub(super) struct Folder {
     pub(super) blobs: Blobs,
 }
 
-/// The folder is this process's. Dropped, it can be opened again at once.
+/// The folder belongs to this process. Once this is dropped, it can be opened again at once.
 pub(super) struct Held {
     lock: File,
     /// sled's file.
@@ -48,8 +48,8 @@ impl Drop for Held {
         if !is_given_back(&self.file) {
             tracing::error!(file = %self.file.display(), "sled keeps its file though the store is closed");
         }
-        // Said and not left to the last handle: a child that is being forked has one of everything, until it becomes another
-        // program.
+        // Unlocked explicitly and not by closing the last handle: a child that is being forked has a copy of every
+        // handle until it executes another program.
         if let Err(error) = self.lock.unlock() {
             tracing::error!(%error, "the folder's lock could not be released");
         }
@@ -57,13 +57,13 @@ impl Drop for Held {
 }
 
 impl Folder {
-    /// Opens a folder, or makes it.
+    /// Opens a folder, or creates it.
     pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let at = |source| OpenError::Io { path: path.to_owned(), source };
         let database = path.join("sled");
         let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
-        // Before the database, so that an error on the way drops it after that.
+        // Before the database, so that an error drops it after the database.
         let held = Arc::new(Held { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
         let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
@@ -80,8 +80,9 @@ impl Folder {
     }
 }
 
-/// The folders that hold the names of those that are about to be made: if these names are lost, so is everything below.
-/// Of a store that exists, the one that holds it, since the process that made it may have been killed before it synced that.
+/// The parents of the folders that are about to be created: if a name is lost, everything below is lost. For an
+/// existing store this is the parent of its folder, since a killed process may have created that without syncing the
+/// parent.
 fn folders_above(path: &Path) -> Vec<PathBuf> {
     let mut above = Vec::new();
     for folder in path.ancestors().skip(1) {
@@ -94,7 +95,7 @@ fn folders_above(path: &Path) -> Vec<PathBuf> {
     above
 }
 
-/// Taken before anything else is touched: what looks unfinished may be another process's work of this moment.
+/// Taken before anything else is touched: files that look unfinished may belong to another process that is running.
 fn lock(path: &Path) -> Result<File, OpenError> {
     let at = |source| OpenError::Io { path: path.to_owned(), source };
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock")).map_err(at)?;
@@ -105,8 +106,8 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// A snapshot that a killed process did not finish makes sled find corruption for ever (sled issues 1527 and 1533). It
-/// holds nothing that the log does not.
+/// An unfinished snapshot of a killed process makes sled report corruption at every start (sled issues 1527 and 1533).
+/// It holds nothing that the log does not.
 fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     for entry in fs::read_dir(database)? {
         let entry = entry?;
@@ -120,8 +121,8 @@ fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until nobody has sled's file. Threads of sled's own that have just written have it for a moment after the last handle of
-/// a database is gone, and so has a child that is being forked. False: somebody still has it.
+/// Waits until nobody has sled's file open. sled's own threads may have it for a moment after the last handle of a
+/// database is dropped, and so may a child that is being forked. Returns false if it is still open.
 fn is_given_back(file: &Path) -> bool {
     let Ok(file) = File::open(file) else { return true };
     let mut waited = Duration::ZERO;
@@ -137,7 +138,7 @@ fn is_given_back(file: &Path) -> bool {
 
 fn open_sled(database: &Path, settings: &Settings) -> sled::Result<sled::Db> {
     let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
-    // The committing thread flushes; a second one in the background would only disturb it.
+    // The committing thread flushes. A background flush would only disturb it.
     config.flush_every_ms(None).open()
 }
 
@@ -156,7 +157,7 @@ fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
     }
 }
 
-/// Makes the names of the files durable, once; later commits sync only what is in them.
+/// Makes the names of the files durable, once. Later commits sync only their content.
 fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
     for name in ["db", "conf"] {
         let file: PathBuf = database.join(name);
@@ -176,10 +177,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_given_back_after_sleds_own_file() {
+    fn a_folder_is_released_after_sleds_file() {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(folder.path(), &Settings::default()).unwrap();
-        // A thread of sled's that is late has what this has.
+        // A thread of sled that is late has the same handle.
         let (late, closing) = (store.reader.tree.clone(), store.reader.durable.clone());
         let lock = File::open(folder.path().join("lock")).unwrap();
         let watching = thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! Forgetting rows that nobody asks for any more. They are found here and removed by the committing thread, which leaves what
-//! has changed since.
+//! Removes old rows. They are found here and removed by the committing thread, which keeps those that have changed
+//! since.
 
 use dispatch::ports::StoreFault;
 use domain::{StandingId, StandingRow, Timestamp};
@@ -11,10 +11,10 @@ use super::{SledStore, keys};
 use crate::fault::fault;
 use crate::record::Record;
 
-/// How many rows are looked at, and at most removed, at a time.
+/// The most rows that are read and removed at a time.
 const PAGE: usize = 1_000;
 
-/// And how many bytes of them: no further row is copied beyond that.
+/// The most bytes of them: above it no further row is copied.
 const PAGE_BYTES: usize = 1 << 20;
 
 impl SledStore {
@@ -42,7 +42,7 @@ impl SledStore {
         Ok(forgotten)
     }
 
-    /// The entries of a standing approval, if its time was over before this.
+    /// The entries of a standing approval that ended before this time.
     async fn standing_over(&self, row: Entry, ended: Timestamp) -> Result<Option<Vec<Entry>>, StoreFault> {
         let what = || "a standing approval".to_owned();
         let (_, record) = keys::stamped(&row.1).ok_or_else(|| damaged(what()))?;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_bounded_by_bytes_and_by_rows_and_pages_leave_nothing_out() {
+    fn pages_are_bounded_by_bytes_and_rows_and_complete() {
         let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
         let sizes = (0..40_u32).map(|_| 60_000).chain((40..2_100).map(|_| 8));
         for (n, size) in (0..).zip(sizes) {

@@ -1,4 +1,4 @@
-//! The keys of the one tree. Numbers are big-endian, so that keys sort as what they stand for.
+//! The keys of the one tree. Numbers are big-endian, so that keys sort in the order of their numbers.
 //!
 //! | key | value |
 //! |---|---|
@@ -23,11 +23,11 @@
 //! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
 //! | `m` name | what the store knows of itself |
 //!
-//! The records under `e`, `h`, `n` and `r` are what happened, and the chain covers them. Everything else follows from them, save
-//! how far deliveries have come.
+//! The records under `e`, `h`, `n` and `r` are what happened, and the chain covers them. Everything else is derived
+//! from them, except the state of deliveries.
 //!
-//! A stamp is the position of the commit that wrote the value, in 8 bytes. Conversations are spelled out behind their
-//! length and not hashed: no key depends on a hash, and none can be a prefix of another's.
+//! A stamp is the position of the commit that wrote the value, in 8 bytes. Names of conversations follow their length
+//! and are not hashed: no key depends on a hash, and none can be a prefix of another.
 
 use dispatch::ports::{Head, Position, Source};
 use domain::{CallId, ConversationId, Digest, Due, StandingId, SuspensionId, Timestamp, TurnId};
@@ -54,7 +54,7 @@ pub(super) const AUDIT: u8 = b'a';
 
 /// The version of this table.
 pub(super) const FORMAT: &[u8] = b"mformat";
-/// The head of the chain: the last position that was given out, and its hash.
+/// The head of the chain: the last position that was assigned, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
 /// How many bytes a stamp has.
@@ -68,7 +68,7 @@ pub(super) fn log_of(turn: TurnId) -> Vec<u8> {
     join(&[&[LOG], &turn.bits().to_be_bytes()])
 }
 
-/// The feed of a conversation, up to the position.
+/// The prefix of a conversation's feed, before the position.
 pub(super) fn feed(conversation: &ConversationId) -> Vec<u8> {
     named(FEED, conversation.as_str().as_bytes())
 }
@@ -91,22 +91,22 @@ pub(super) fn unfinished(turn: TurnId) -> Vec<u8> {
     join(&[&[UNFINISHED], &turn.bits().to_be_bytes()])
 }
 
-/// A suspension in one of the indexes that hold nothing but ids.
+/// A suspension in one of the indexes that hold only ids.
 pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
     join(&[&[index], &id.bits().to_be_bytes()])
 }
 
-/// The suspensions of a conversation, up to the id.
+/// The prefix of a conversation's suspensions, before the id.
 pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
     named(OF_CONVERSATION, conversation.as_str().as_bytes())
 }
 
-/// The open ones among them, up to the id: a conversation is attached to and left often, and grows without end.
+/// The prefix of the open ones among them: clients attach to a conversation often, and it grows without end.
 pub(super) fn open_of_conversation(conversation: &ConversationId) -> Vec<u8> {
     named(OPEN_OF_CONVERSATION, conversation.as_str().as_bytes())
 }
 
-/// The deliveries about a suspension, up to the number of the occasion.
+/// The prefix of the deliveries about a suspension, before the number of the occasion.
 pub(super) fn deliveries_of(suspension: SuspensionId) -> Vec<u8> {
     self::suspension(DELIVERY, suspension)
 }
@@ -116,12 +116,13 @@ pub(super) fn delivery(suspension: SuspensionId, number: u32, webhook: &str) -> 
     join(&[&deliveries_of(suspension), &number.to_be_bytes(), webhook.as_bytes()])
 }
 
-/// The deliveries to a webhook that are still to be made, up to the time. Names of webhooks are as short as conversations'.
+/// The prefix of the pending deliveries to a webhook, before the time. Names of webhooks are as short as those of
+/// conversations.
 pub(super) fn to_deliver(webhook: &str) -> Vec<u8> {
     named(TO_DELIVER, webhook.as_bytes())
 }
 
-/// A delivery among those that are still to be made.
+/// A pending delivery.
 pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, suspension: SuspensionId, number: u32) -> Vec<u8> {
     let id = suspension.bits().to_be_bytes();
     join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &id, &number.to_be_bytes()])
@@ -141,19 +142,19 @@ pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Suspension
     ))
 }
 
-/// A standing approval, or how far it is used.
+/// A standing approval, or its usage.
 pub(super) fn standing(index: u8, id: StandingId) -> Vec<u8> {
     join(&[&[index], &id.bits().to_be_bytes()])
 }
 
-/// That a call was denied.
+/// The denial of a call.
 pub(super) fn denied(conversation: &ConversationId, alike: Digest) -> Vec<u8> {
     let mut key = named(DENIED, conversation.as_str().as_bytes());
     key.extend_from_slice(alike.as_bytes());
     key
 }
 
-/// How far a standing approval is used.
+/// The usage of a standing approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) uses: u32,
@@ -163,7 +164,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// What stands under [`STANDING_STATE`], without its stamp.
+    /// The value under [`STANDING_STATE`], without its stamp.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut value = join(&[&self.uses.to_be_bytes(), &self.used.to_be_bytes()]);
         if let Some((at, by)) = &self.revoked {
@@ -194,7 +195,7 @@ pub(super) fn at(prefix: &[u8], position: Position) -> Vec<u8> {
     join(&[prefix, &position.0.to_be_bytes()])
 }
 
-/// What stands under `u`.
+/// The value under `u`.
 pub(super) fn due_value(due: Due) -> [u8; 9] {
     let [a, b, c, d, e, f, g, h] = due.at.millis().to_be_bytes();
     [a, b, c, d, e, f, g, h, u8::from(due.running)]
@@ -207,7 +208,7 @@ pub(super) fn read_due(value: &[u8]) -> Option<Due> {
     Some(Due { at: Timestamp::from_millis(u64::from_be_bytes(*at)), running: running == 1 })
 }
 
-/// What stands in a conversation's feed.
+/// The value in a conversation's feed.
 pub(super) fn pointer(turn: TurnId, number: u32) -> Vec<u8> {
     join(&[&turn.bits().to_be_bytes(), &number.to_be_bytes()])
 }
@@ -233,7 +234,7 @@ pub(super) fn tail_u32(bytes: &[u8]) -> Option<u32> {
     bytes.last_chunk::<4>().map(|tail| u32::from_be_bytes(*tail))
 }
 
-/// What stands under [`HEAD`].
+/// The value under [`HEAD`].
 pub(super) fn head_value(head: Head) -> Vec<u8> {
     join(&[&head.position.0.to_be_bytes(), head.hash.as_bytes()])
 }
@@ -244,7 +245,7 @@ pub(super) fn read_head(value: &[u8]) -> Option<Head> {
     Some(Head { position: Position(u64::from_be_bytes(*position)), hash: Digest::from_bytes(hash.try_into().ok()?) })
 }
 
-/// What stands in the chain.
+/// The value in the chain.
 pub(super) fn link(hash: Digest, source: Source) -> Vec<u8> {
     join(&[hash.as_bytes(), &source.to_bytes()])
 }
@@ -262,13 +263,13 @@ pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
 }
 
 fn named(index: u8, name: &[u8]) -> Vec<u8> {
-    // Ids have at most 128 bytes; should that ever grow past a byte, keys would run into each other silently.
+    // Ids have at most 128 bytes. If that ever exceeded a byte, keys would collide silently.
     let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
     join(&[&[index, length], name])
 }
 
 fn join(parts: &[&[u8]]) -> Vec<u8> {
-    // Room for a position behind it, which most keys get.
+    // Room for the position that most keys end in.
     let mut key = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 8);
     for part in parts {
         key.extend_from_slice(part);

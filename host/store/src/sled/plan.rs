@@ -1,4 +1,5 @@
-//! What one commit will write, encoded on its caller's thread: the committing thread only checks, stamps and writes.
+//! The entries that one commit will write, encoded on its caller's thread: the committing thread only checks, stamps
+//! and writes.
 
 use dispatch::ports::{Commit, DeliveryRow, Index, Source, StoreFault, SuspensionRow};
 use domain::{
@@ -19,25 +20,24 @@ pub(super) struct Plan {
     pub(super) source: Source,
     /// The digest of its record, worked out here so that the committing thread hashes no more than a few bytes.
     pub(super) record: Digest,
-    /// The log that grows, and how many commits it must have; `None` for a fact about a plugin.
+    /// The log that grows, and how many commits it must have; `None` for a commit that is not a turn's.
     pub(super) expected: Option<(TurnId, u32)>,
-    /// What must not belong to anybody else.
+    /// Claims that nobody else may hold.
     pub(super) claims: Vec<Claim>,
-    /// What changes of how far standing approvals are used.
+    /// Changes to the usage of standing approvals.
     pub(super) standing: Vec<(StandingId, StandingChange)>,
     /// The feed's key up to the position, and what stands there.
     pub(super) feed: Entry,
-    /// What is written behind a stamp, for which each value has room in front.
+    /// Entries with a stamp, for which each value has room in front.
     pub(super) stamped: Vec<Entry>,
-    /// What is written as it is.
+    /// Entries without a stamp.
     pub(super) plain: Vec<Entry>,
-    /// What is removed.
     pub(super) removed: Vec<Vec<u8>>,
-    /// Records that are too large for the tree. They must be on disk before the commit is.
+    /// Records that are too large for the tree. They must be on disk before the commit.
     pub(super) blobs: Vec<(Digest, Vec<u8>)>,
 }
 
-/// Something that belongs to the first who claims it: by which entry, and what it is.
+/// An entry that belongs to the first who claims it.
 pub(super) struct Claim {
     pub(super) of: Claimed,
     pub(super) entry: Entry,
@@ -45,14 +45,12 @@ pub(super) struct Claim {
 
 /// What happens to a standing approval.
 pub(super) enum StandingChange {
-    /// It is used once.
     Use,
-    /// It is taken back.
     Revoke(Timestamp, String),
 }
 
 impl StandingChange {
-    /// The state after the change; `None` where it cannot be made.
+    /// The state after the change; `None` if the change is refused.
     pub(super) fn apply(&self, mut state: Usage) -> Option<Usage> {
         match self {
             Self::Use if state.revoked.is_none() && state.used < state.uses => state.used += 1,
@@ -159,7 +157,7 @@ impl Plan {
         }
         match after {
             Some(after) => {
-                // The same key may have been pushed for removal just above; what is put is applied last.
+                // The same key may be in `removed`; these entries are written after that.
                 self.plain.push((keys::due(after.at, turn), vec![u8::from(after.running)]));
                 self.plain.push((keys::unfinished(turn), keys::due_value(after).to_vec()));
             }
@@ -197,7 +195,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A record behind `room` bytes for a stamp; or, where it is too large for the tree, the reference to a blob of it.
+    /// A record after `room` bytes for a stamp. If it is too large for the tree, a reference to a blob with it.
     fn value(
         &mut self,
         room: usize,

@@ -1,5 +1,5 @@
-//! Reading, from any thread. What was read but may yet be lost is handed on only once it is on disk: nobody is told of a
-//! decision that a loss of power could undo.
+//! Reading, from any thread. Data that could still be lost is returned only once it is on disk: nobody sees a decision
+//! that a loss of power could undo.
 
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ use crate::record::{self, Record, Unreadable};
 #[cfg(test)]
 mod tests;
 
-/// Rows that are looked at for one page of suspensions, at most.
+/// The most rows that are read for one page of suspensions.
 pub(super) const MOST_EXAMINED: usize = 1_000;
 
 /// Reads one store.
@@ -94,7 +94,7 @@ impl Reader {
         turn.map(Some).ok_or_else(|| damaged(format!("the entry of call {call} of {conversation}")))
     }
 
-    /// Not bounded by what is on disk: whoever acts on a turn loads it first, and loading waits.
+    /// Does not wait for the disk: everybody who acts on a turn loads it first, and loading waits.
     pub(super) fn due(
         &self,
         after: Option<(Timestamp, TurnId)>,
@@ -118,7 +118,7 @@ impl Reader {
             .collect()
     }
 
-    /// Not bounded either, for the same reason.
+    /// Does not wait either, for the same reason.
     pub(super) fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
         let from = after.map_or_else(|| vec![keys::UNFINISHED], |turn| following(keys::unfinished(turn)));
         let entries = self.tree.range(from..vec![keys::UNFINISHED + 1]).take(limit);
@@ -162,13 +162,14 @@ impl Reader {
         self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
     }
 
-    /// A standing approval as it was given, with how far it is used.
+    /// A standing approval as it was given, with its usage.
     pub(super) async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         let what = || format!("the standing approval {id}");
         let Some(row) = self.stamped(&keys::standing(keys::STANDING, id)).await? else { return Ok(None) };
         let row = self.decode(&row, StandingRow::read, &what).await?;
         let Some(state) = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await? else {
-            // Forgotten between the two, with its row; or the row is there still, and something is wrong.
+            // It was removed between the two reads, together with its row; or the row is still there, and the store is
+            // damaged.
             let is_gone = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
             return if is_gone { Ok(None) } else { Err(damaged(what())) };
         };
@@ -198,8 +199,8 @@ impl Reader {
             for key in keys {
                 from = key.map_err(fault("read standing approvals"))?.to_vec();
                 let id = keys::tail_u128(&from).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
-                // One that was forgotten since its key was read is no row any more. Another takes its place: a page that is not
-                // full is the last.
+                // A row may have been removed since its key was read. Another takes its place, because a page that is
+                // not full is the last.
                 rows.extend(self.standing(id).await?);
             }
             if is_last {
@@ -220,7 +221,7 @@ impl Reader {
         Ok(Some(Timestamp::from_millis(at)))
     }
 
-    /// Walks the narrowest index that the filter allows and looks at the rows behind it.
+    /// Walks the narrowest index that the filter allows and reads the rows behind it.
     pub(super) async fn suspensions(
         &self,
         filter: &Filter,
@@ -252,7 +253,7 @@ impl Reader {
         Ok(page)
     }
 
-    /// What stands under keys that are a prefix and a position, after a position and on disk.
+    /// The values under keys that are a prefix and a position, after a position and on disk.
     pub(super) fn positions(
         &self,
         prefix: &[u8],

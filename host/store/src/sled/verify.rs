@@ -1,8 +1,7 @@
-//! Whether the audit in a folder is what was written: every hash of the chain worked out anew, and every record looked for
-//! in it.
+//! Verifies the audit in a folder: computes every hash of the chain again, and looks for every record in it.
 //!
-//! Nothing else of the folder is looked at, and nothing is assumed of it: opening a store refuses one that was damaged, and
-//! this has to say where.
+//! Reads nothing else of the folder, and assumes nothing about it: opening a store refuses a damaged one, and this has
+//! to say where the damage is.
 
 use std::path::Path;
 
@@ -26,18 +25,17 @@ pub enum VerifyError {
     /// The disk cannot be read.
     #[error(transparent)]
     Store(#[from] StoreFault),
-    /// It is not what was written.
     #[error(transparent)]
     Tampered(#[from] Tampering),
 }
 
-/// Verifies the audit of a folder that no host runs on: from the first commit to the head, past every anchor. Returns the
-/// head.
+/// Verifies the audit of a folder that no host uses: from the first commit to the head, with every checkpoint on the
+/// way. Returns the head.
 ///
 /// # Errors
-/// [`VerifyError`]; of what is not as it was written, the first place.
+/// [`VerifyError`] with the first place that is not as it was written.
 pub fn verify(path: &Path, settings: &Settings, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
-    // Dropped in the reverse order.
+    // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
     let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
@@ -66,7 +64,7 @@ fn walk(reader: &Reader, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
     }
 }
 
-/// The first record that is not in the chain: a host would take it for something that happened.
+/// The first record that is not in the chain: a host would believe that it happened.
 fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
     let mut first: Option<Tampering> = None;
     for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED] {
@@ -86,7 +84,7 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
     Ok(first)
 }
 
-/// Where a record says that it stands in the chain.
+/// The position in the chain that a record claims.
 fn place(index: u8, key: &[u8], value: &[u8]) -> Option<(Position, Source)> {
     let key = key.get(1..)?;
     let position = || key.try_into().ok().map(u64::from_be_bytes).map(Position);

@@ -79,7 +79,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     assert_eq!(store.owner(&c).await.unwrap(), Some(principal("ann")));
 }
 
-pub(crate) async fn of_conflicting_commits_exactly_one_wins(store: Subject) {
+pub(crate) async fn exactly_one_of_conflicting_commits_wins(store: Subject) {
     for round in 0..20 {
         let tasks: Vec<_> = (0..32)
             .map(|number| {

@@ -84,7 +84,7 @@ pub(crate) async fn deliveries_about_a_suspension_come_in_the_order_of_occasions
     assert_eq!(store.deliveries(suspension(9)).await.unwrap(), []);
 }
 
-pub(crate) async fn what_is_owed_goes_with_its_commit(store: Subject) {
+pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {
     owe(&store, 1, &[]).await;
     let lost = with(commit(1, 0, 7), [Index::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
     store.append(&lost).await.unwrap_err();

@@ -39,7 +39,7 @@ async fn everything(store: &dyn Store) -> Vec<Committed> {
     store.follow(&feed("c"), Position(0), usize::MAX).await.unwrap()
 }
 
-pub(crate) async fn a_feed_is_in_order_and_can_be_resumed_from_anywhere(store: Subject) {
+pub(crate) async fn a_feed_is_ordered_and_resumes_from_any_position(store: Subject) {
     fill(&store).await;
     let all = everything(&*store).await;
     assert_eq!(all.len(), 200);

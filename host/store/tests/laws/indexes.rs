@@ -9,7 +9,7 @@ async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Du
     store.append(&with(commit(number, expected, 0), [Index::Due { before, after }])).await.unwrap();
 }
 
-pub(crate) async fn what_is_due_comes_soonest_first_and_moves(store: Subject) {
+pub(crate) async fn due_turns_come_soonest_first_and_move(store: Subject) {
     for (number, at) in [(1, 30), (2, 10), (3, 20), (4, 20)] {
         move_due(&store, number, 0, None, Some(due(at, number == 3))).await;
     }
@@ -136,7 +136,7 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
     assert_eq!(all_pages(&store, &filter, 10).await, [last]);
 }
 
-pub(crate) async fn what_is_open_in_a_conversation_is_found_however_long_it_is(store: Subject) {
+pub(crate) async fn open_suspensions_of_a_long_conversation_are_found(store: Subject) {
     for first in (1..=3_000).step_by(500) {
         let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
@@ -154,7 +154,7 @@ pub(crate) async fn what_is_open_in_a_conversation_is_found_however_long_it_is(s
     assert_eq!(all_pages(&store, &filter, 1).await, open);
 }
 
-pub(crate) async fn conversations_come_in_the_order_of_their_ids_with_whose_they_are(store: Subject) {
+pub(crate) async fn conversations_are_sorted_and_name_their_owners(store: Subject) {
     let names = ["b", "a", "c:1", "aa", "c.1", "Z"];
     for (number, name) in (1..).zip(names) {
         let owner = if name.len() == 1 { "ann" } else { "bob" };

@@ -92,7 +92,7 @@ fn a_listing_comes_in_pages_of_one_prefix() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_and_says_by_how_much() {
+fn a_large_value_is_refused_with_its_size() {
     on_both(|data| {
         let value = vec![0; LARGEST_VALUE + 1];
         data.set("p", "b", b"k", &value[1..], ANY).unwrap();
@@ -115,7 +115,7 @@ fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
 }
 
 #[test]
-fn a_namespace_keeps_what_its_quota_has_room_for_and_not_a_byte_more() {
+fn a_namespace_never_exceeds_its_quota() {
     on_both(|data| {
         let quota = Quota { bytes: 20, keys: 3 };
         let set = |key: &str, size: usize| room(data.set("p", "b", key.as_bytes(), &vec![7; size], quota));
@@ -174,7 +174,7 @@ fn writers_in_a_race_share_one_quota() {
 }
 
 #[test]
-fn what_is_used_is_known_after_a_restart() {
+fn usage_is_known_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let quota = Quota { bytes: 12, keys: 10 };
     let write = |key: &[u8]| {

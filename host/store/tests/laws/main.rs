@@ -37,28 +37,28 @@ macro_rules! laws {
 
 laws! {
     standing:
-        a_standing_approval_is_used_as_often_as_it_says
-        of_many_uses_at_once_only_as_many_count_as_there_are
-        nothing_is_used_after_it_was_taken_back_and_that_is_in_the_audit
+        a_standing_approval_has_a_limited_number_of_uses
+        concurrent_uses_never_exceed_the_limit
+        a_revoked_standing_approval_is_unusable_and_audited
         standing_approvals_come_in_pages
         a_denial_is_remembered_for_its_conversation
-        what_is_over_is_forgotten_and_nothing_else
-        what_is_written_anew_meanwhile_is_not_forgotten;
+        only_old_rows_are_removed
+        a_row_that_is_written_again_is_not_removed;
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook
         a_delivery_moves_until_it_is_over_and_its_row_stays
         deliveries_about_a_suspension_come_in_the_order_of_occasions
-        what_is_owed_goes_with_its_commit;
+        deliveries_are_committed_with_their_events;
     appending:
         a_log_is_what_was_appended_to_it
         a_log_can_be_read_as_it_was
         only_the_expected_length_is_appended_to
         a_refused_commit_changes_nothing
-        of_conflicting_commits_exactly_one_wins
+        exactly_one_of_conflicting_commits_wins
         a_claim_fails_alone
         a_claim_that_already_holds_is_no_conflict;
     feeds:
-        a_feed_is_in_order_and_can_be_resumed_from_anywhere
+        a_feed_is_ordered_and_resumes_from_any_position
         a_feed_has_exactly_what_the_logs_have
         a_follower_misses_nothing_while_commits_go_on
         feeds_do_not_mix
@@ -66,11 +66,11 @@ laws! {
         the_same_commits_make_the_same_chain
         the_last_start_is_known;
     indexes:
-        what_is_due_comes_soonest_first_and_moves
+        due_turns_come_soonest_first_and_move
         unfinished_turns_come_in_pages_until_they_end
         suspensions_are_filtered
         suspensions_come_in_pages
         a_page_of_suspensions_looks_at_a_bounded_number_of_rows
-        conversations_come_in_the_order_of_their_ids_with_whose_they_are
-        what_is_open_in_a_conversation_is_found_however_long_it_is;
+        conversations_are_sorted_and_name_their_owners
+        open_suspensions_of_a_long_conversation_are_found;
 }

@@ -65,7 +65,7 @@ async fn a_store_remembers_everything() {
 }
 
 #[tokio::test]
-async fn what_is_large_is_kept_in_files_of_our_own_and_never_in_those_of_sled() {
+async fn large_records_are_files_of_ours_and_not_of_sled() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
     // 60 KiB is the largest that stays in the tree, and a page holds many of them; 300 KiB goes to a file.
@@ -133,7 +133,7 @@ async fn an_unfinished_snapshot_of_a_killed_process_is_removed() {
 }
 
 #[tokio::test]
-async fn a_record_of_a_newer_host_is_refused_and_never_guessed_at() {
+async fn a_record_of_a_newer_host_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     opened(folder.path()).append(&commit(1, 0, 1)).await.unwrap();
     tamper(folder.path(), |db| {

@@ -44,7 +44,7 @@ fn spent(result: Result<Position, AppendError>) -> bool {
     matches!(result, Err(AppendError::StandingSpent(standing)) if standing == id(1))
 }
 
-pub(crate) async fn a_standing_approval_is_used_as_often_as_it_says(store: Subject) {
+pub(crate) async fn a_standing_approval_has_a_limited_number_of_uses(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
     assert!(spent(store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "there is none yet");
     give(&store, 1, 3).await;
@@ -62,7 +62,7 @@ pub(crate) async fn a_standing_approval_is_used_as_often_as_it_says(store: Subje
     assert_eq!(used(&store, 1).await, 3);
 }
 
-pub(crate) async fn of_many_uses_at_once_only_as_many_count_as_there_are(store: Subject) {
+pub(crate) async fn concurrent_uses_never_exceed_the_limit(store: Subject) {
     give(&store, 1, 10).await;
     let uses = (1..=40).map(|number| {
         let store = Arc::clone(&store);
@@ -77,7 +77,7 @@ pub(crate) async fn of_many_uses_at_once_only_as_many_count_as_there_are(store: 
     assert_eq!((counted, used(&store, 1).await), (10, 10));
 }
 
-pub(crate) async fn nothing_is_used_after_it_was_taken_back_and_that_is_in_the_audit(store: Subject) {
+pub(crate) async fn a_revoked_standing_approval_is_unusable_and_audited(store: Subject) {
     let revoked = StandingRevoked { id: id(1), by: principal("ann"), at: time(7) };
     assert_eq!(store.revoke(revoked.clone()).await.unwrap(), None, "there is none yet");
     give(&store, 1, 3).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) 
     assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
 }
 
-pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
+pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     let alike = |name: &str| Digest::of(name);
     for number in 1..=3 {
         let mut given = row(number, 5);
@@ -161,7 +161,7 @@ pub(crate) async fn what_is_over_is_forgotten_and_nothing_else(store: Subject) {
     );
 }
 
-pub(crate) async fn what_is_written_anew_meanwhile_is_not_forgotten(store: Subject) {
+pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
     for round in 1..=30 {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
         store.append(&with(commit(turn, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();

@@ -102,7 +102,7 @@ fn verified(folder: &Path, anchors: &[String]) -> Result<Head, String> {
 type Deed = fn(&sled::Db);
 
 #[tokio::test]
-async fn whatever_is_done_to_the_chain_is_found_where_it_begins() {
+async fn every_tampering_is_found_where_it_begins() {
     let untouched = tempfile::tempdir().unwrap();
     let head = written(untouched.path()).await;
     assert_eq!(verified(untouched.path(), &[]), Ok(head));
@@ -184,7 +184,7 @@ async fn an_edited_or_missing_blob_is_found() {
 }
 
 #[tokio::test]
-async fn who_makes_everything_anew_is_found_by_what_was_kept_elsewhere() {
+async fn a_rebuilt_chain_is_found_by_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let kept = written(folder.path()).await;
     assert_eq!(verified(folder.path(), &[kept.to_string(), kept.hash.to_string()]), Ok(kept));
@@ -215,7 +215,7 @@ async fn who_makes_everything_anew_is_found_by_what_was_kept_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_start_looks_at_the_end_of_the_chain_and_leaves_the_rest_to_verify() {
+async fn a_start_checks_only_the_end_of_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let head = written(folder.path()).await;
     let edit_at = |position| {

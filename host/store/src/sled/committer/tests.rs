@@ -73,7 +73,7 @@ fn commit(turn: u128, expected: u32, owner: &str) -> (Work, oneshot::Receiver<Re
 }
 
 #[test]
-fn a_batch_is_written_flushed_and_synced_before_anybody_is_answered() {
+fn a_batch_is_on_disk_before_anybody_gets_a_reply() {
     let Rig { mut committer, durable, steps, .. } = rig(None);
     let (work, answers): (Vec<_>, Vec<_>) = (1..=100).map(|turn| commit(turn, 0, "ann")).unzip();
     committer.work(work.into_iter());
@@ -103,7 +103,7 @@ fn commits_of_one_batch_see_each_other_and_fail_alone() {
 }
 
 #[test]
-fn after_a_failed_step_everybody_of_the_batch_is_told_and_nothing_is_taken_any_more() {
+fn after_a_failed_step_every_commit_fails() {
     for failing in ["write", "flush", "sync"] {
         let Rig { mut committer, durable, steps, tree } = rig(Some(failing));
         let (first, told) = commit(1, 0, "ann");
@@ -127,7 +127,7 @@ fn after_a_failed_step_everybody_of_the_batch_is_told_and_nothing_is_taken_any_m
 }
 
 #[test]
-fn a_sync_without_commits_still_reaches_the_disk_and_a_refused_commit_does_not() {
+fn a_lone_sync_reaches_the_disk_and_a_refusal_does_not() {
     let Rig { mut committer, steps, .. } = rig(None);
     let (reply, answer) = oneshot::channel();
     committer.work([Work::Sync(reply)].into_iter());
@@ -140,7 +140,7 @@ fn a_sync_without_commits_still_reaches_the_disk_and_a_refused_commit_does_not()
 }
 
 #[test]
-fn only_rows_that_are_as_they_were_read_are_forgotten_whole_and_after_the_commits_of_their_batch() {
+fn only_unchanged_rows_are_removed_after_their_batch() {
     let Rig { mut committer, tree, steps, .. } = rig(None);
     let entry = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
     for (key, value) in [("row", "r"), ("state", "used"), ("other", "o")] {

@@ -83,7 +83,7 @@ impl Rig {
 }
 
 #[tokio::test]
-async fn a_row_that_is_forgotten_while_it_is_read_is_gone_and_one_half_of_a_row_is_damage() {
+async fn a_removed_row_is_gone_and_half_a_row_is_damage() {
     let rig = rig();
     rig.give(1, 5);
     let read = rig.meanwhile(rig.reader.standing(id(1)), || rig.forget(1)).await;
@@ -98,7 +98,7 @@ async fn a_row_that_is_forgotten_while_it_is_read_is_gone_and_one_half_of_a_row_
 }
 
 #[tokio::test]
-async fn rows_that_are_forgotten_while_a_page_is_read_leave_no_page_short() {
+async fn removed_rows_leave_no_page_short() {
     let rig = rig();
     rig.give(1, 5);
     (2..=6).for_each(|number| rig.give(number, 1));
