@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use capabilities::{Capabilities, Grants};
 use domain::{Digest, Json, Limits, Outcome, PluginName};
-use sandbox::{Capabilities, Grants, Job, Plugin, Sandbox, Settings, guest_runtime};
+use sandbox::{Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use serde_json::Value;
 
 use crate::measure::{Samples, now, say};
@@ -89,7 +90,7 @@ fn example(name: &str) -> Result<Example> {
 }
 
 fn sandbox(cache: &Path) -> Result<Sandbox> {
-    Sandbox::new(Settings { pool: 16, cache: Some(cache.to_owned()), ..Settings::default() })
+    Sandbox::new(SandboxSettings { pool: 16, cache: Some(cache.to_owned()), ..SandboxSettings::default() })
 }
 
 fn plugin(sandbox: &Sandbox, example: &Example) -> Result<Plugin> {

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
-use sandbox::is_public;
+use capabilities::http::is_public;
 
 /// Blocks of the special-purpose registries, of multicast and of what is reserved, that are not globally reachable.
 const UNREACHABLE: [(&str, &str); 30] = [

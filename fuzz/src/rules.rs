@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sandbox::{HttpRule, Reach};
+use capabilities::http::{HttpRule, Reach};
 use url::{Host, Url};
 
 /// A rule on the first line, and a URL on the second.

@@ -63,7 +63,7 @@ fn limited() -> [(&'static str, Hit); 9] {
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
         // What no guest of the lab can end a call by. Beyond most of these something is dropped and counted, or waits: tests of
-        // their own below, and for requests in `host/sandbox/src/capability/http/tests`. `host_bytes` and `files_written` end
+        // their own below, and for requests in `host/capabilities/src/http/tests`. `host_bytes` and `files_written` end
         // calls, of guests with a folder: `host/sandbox/tests/all/files.rs` hits both (`what_is_open_…`, `what_is_written_…`).
         goes_on: {
             stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,

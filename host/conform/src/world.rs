@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use capabilities::Grants;
+use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Swapped};
 use domain::{Json, Limits, Outcome, PluginName, Span};
-use sandbox::{
-    BucketError, Buckets, Clock, Grants, Job, Level, MemoryBuckets, Place, Plugin, Quota, Random, Sink, Spent, Swapped,
-    Update,
-};
+use sandbox::{Clock, Job, Level, Plugin, Random, Sink, Spent, Update};
 
 use crate::Subject;
 
@@ -34,8 +33,8 @@ pub(crate) type Entries = BTreeMap<(String, String), Vec<u8>>;
 impl Surroundings {
     /// The settings of a sandbox, with these surroundings.
     #[must_use]
-    pub fn around(&self, settings: sandbox::Settings) -> sandbox::Settings {
-        sandbox::Settings {
+    pub fn around(&self, settings: sandbox::SandboxSettings) -> sandbox::SandboxSettings {
+        sandbox::SandboxSettings {
             keyvalue: Some(Arc::new(self.clone())),
             http: None,
             clock: Arc::new(self.clone()),
@@ -49,7 +48,7 @@ impl Surroundings {
         self.0.seed.store(0, Ordering::Relaxed);
     }
 
-    fn note(&self, place: Place<'_>) {
+    fn note(&self, place: EntryKey<'_>) {
         let mut written = self.0.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.insert((place.plugin.clone(), place.bucket.to_owned()));
     }
@@ -59,7 +58,7 @@ impl Surroundings {
         let mut entries = Entries::new();
         for (_, bucket) in written.iter().filter(|(of, _)| of == plugin) {
             for key in self.0.buckets.list(plugin, bucket, None, usize::MAX).unwrap_or_default() {
-                let place = Place { plugin, bucket, key: &key };
+                let place = EntryKey { plugin, bucket, key: &key };
                 let value = self.0.buckets.get(place).ok().flatten().unwrap_or_default();
                 entries.insert((bucket.clone(), key), value);
             }
@@ -69,16 +68,16 @@ impl Surroundings {
 }
 
 impl Buckets for Surroundings {
-    fn get(&self, place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+    fn get(&self, place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         self.0.buckets.get(place)
     }
 
-    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError> {
+    fn set(&self, place: EntryKey<'_>, value: &[u8], quota: KeyValueQuota) -> Result<(), BucketError> {
         self.note(place);
         self.0.buckets.set(place, value, quota)
     }
 
-    fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
+    fn delete(&self, place: EntryKey<'_>) -> Result<(), BucketError> {
         self.0.buckets.delete(place)
     }
 
@@ -94,10 +93,10 @@ impl Buckets for Surroundings {
 
     fn compare_and_swap(
         &self,
-        place: Place<'_>,
+        place: EntryKey<'_>,
         seen: Option<&[u8]>,
         value: &[u8],
-        quota: Quota,
+        quota: KeyValueQuota,
     ) -> Result<Swapped, BucketError> {
         self.note(place);
         self.0.buckets.compare_and_swap(place, seen, value, quota)

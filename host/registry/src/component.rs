@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use capabilities::Grants;
 use dispatch::ports::LiveTool;
 use domain::gate::{self, Phase, Rule};
 use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
-use sandbox::Grants;
 use tokio::sync::OnceCell;
 
 use crate::guests::Guest;

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use capabilities::Capabilities;
 use domain::{Digest, PluginName};
-use sandbox::{Capabilities, Declared};
+use sandbox::Declared;
 
 use crate::files;
 use crate::manifest::Manifest;
@@ -118,7 +119,7 @@ impl Components {
 
 #[cfg(test)]
 mod tests {
-    use sandbox::Capability;
+    use capabilities::Capability;
 
     use super::*;
     use crate::manifest::WantedKeyValue;

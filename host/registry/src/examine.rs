@@ -12,8 +12,9 @@
 use std::io;
 use std::sync::Arc;
 
+use capabilities::{Capabilities, Capability};
 use domain::{Digest, Failure, FailureCode, PluginName, Tool};
-use sandbox::{Capabilities, Capability, CompileCost, LoadError, Sandbox};
+use sandbox::{CompileCost, LoadError, Sandbox};
 
 use crate::components::Known;
 use crate::declaration::Declaration;

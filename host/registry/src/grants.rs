@@ -5,8 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use capabilities::filesystem::Folder;
+use capabilities::http::{HttpRule, Reach};
+use capabilities::keyvalue::KeyValueQuota;
+use capabilities::secrets::{Secret, SecretValue};
+use capabilities::{Capability, Grants, HostPattern};
 use domain::{Digest, PluginName};
-use sandbox::{Capability, Folder, Grants, HostPattern, HttpRule, Quota, Reach, Secret, SecretValue};
 
 use crate::Settings;
 use crate::manifest::{self, Manifest, WantedHttp, WantedSecret};
@@ -47,7 +51,7 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
         let url = Target::try_from("https://example.invalid/".to_owned());
         let http = url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
         let config = Some(std::collections::BTreeMap::new());
-        return Grants { keyvalue: Some(Quota::default()), http, config, ..Grants::default() };
+        return Grants { keyvalue: Some(KeyValueQuota::default()), http, config, ..Grants::default() };
     };
     let secret = |wanted: &WantedSecret| {
         Some(Secret {
@@ -59,7 +63,7 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     };
     let values = wanted.config.iter().map(|wanted| (wanted.name.as_str().to_owned(), VALUE.to_owned()));
     let granted = Grants {
-        keyvalue: Some(Quota::default()),
+        keyvalue: Some(KeyValueQuota::default()),
         http: wanted.http.iter().map(|wanted| wanted.url.rule(&wanted.methods, Reach::Public)).collect(),
         config: (!wanted.config.is_empty()).then(|| values.collect()),
         folders: Vec::new(),
@@ -162,7 +166,7 @@ impl Access {
 #[must_use]
 pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
     let Some(wanted) = wanted else { return granted.clone() };
-    let keyvalue = granted.keyvalue.zip(wanted.keyvalue.as_ref()).map(|(granted, wanted)| Quota {
+    let keyvalue = granted.keyvalue.zip(wanted.keyvalue.as_ref()).map(|(granted, wanted)| KeyValueQuota {
         bytes: wanted.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
         keys: wanted.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),
     });
@@ -319,8 +323,10 @@ pub fn recorded(grants: &Grants) -> Vec<String> {
 }
 
 fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
-    let keyvalue =
-        grants.keyvalue.iter().map(|Quota { bytes, keys }| format!("keyvalue: up to {bytes} bytes in {keys} keys"));
+    let keyvalue = grants
+        .keyvalue
+        .iter()
+        .map(|KeyValueQuota { bytes, keys }| format!("keyvalue: up to {bytes} bytes in {keys} keys"));
     let http = grants.http.iter().map(|rule| match rule.reach {
         Reach::Public => format!("http: {rule}"),
         Reach::Private => format!("http: {rule}, private addresses too"),

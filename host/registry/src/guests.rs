@@ -6,9 +6,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use capabilities::Capabilities;
 use domain::{Digest, Failure, Limits};
 use sandbox::section::{self, SectionError};
-use sandbox::{Capabilities, Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests of components.
 pub(crate) trait Guests: Send + Sync + 'static {

@@ -1,6 +1,6 @@
 //! Reading JSON that somebody else wrote: nothing twice, nothing too deep, and quoted so that it can be printed.
 
-pub(crate) use sandbox::json::{escaped, read};
+pub(crate) use capabilities::json::{escaped, read};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 

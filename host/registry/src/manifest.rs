@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandbox::{Capability, Quota, Reach};
+use capabilities::Capability;
+use capabilities::http::Reach;
+use capabilities::keyvalue::KeyValueQuota;
 use serde::{Deserialize, Serialize};
 
 use crate::words::{HostName, Method, Mount, Place, Target, ValueName};
@@ -242,16 +244,16 @@ pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
 impl WantedKeyValue {
     /// The quota that grants it in full.
     #[must_use]
-    pub fn quota(&self) -> Quota {
-        let default = Quota::default();
-        Quota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
+    pub fn quota(&self) -> KeyValueQuota {
+        let default = KeyValueQuota::default();
+        KeyValueQuota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
     }
 
     fn line(&self) -> String {
         if self.bytes.is_none() && self.keys.is_none() {
             return "grants.keyvalue = true".to_owned();
         }
-        let Quota { bytes, keys } = self.quota();
+        let KeyValueQuota { bytes, keys } = self.quota();
         format!("grants.keyvalue = {{ bytes = {bytes}, keys = {keys} }}")
     }
 }

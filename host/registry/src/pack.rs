@@ -2,8 +2,9 @@
 
 use std::io;
 
+use capabilities::Capabilities;
 use domain::{Digest, PluginName};
-use sandbox::{Capabilities, Declared, LoadError, Sandbox, section};
+use sandbox::{Declared, LoadError, Sandbox, section};
 
 use crate::components::Known;
 use crate::declaration::Declaration;

@@ -118,7 +118,11 @@ async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a
     component.guest.get_or_try_init(make).await
 }
 
-fn awaken(shared: &Shared, digest: Digest, capabilities: sandbox::Capabilities) -> Result<Arc<dyn Guest>, Outcome> {
+fn awaken(
+    shared: &Shared,
+    digest: Digest,
+    capabilities: capabilities::Capabilities,
+) -> Result<Arc<dyn Guest>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
     shared.guests.make(digest, &bytes, capabilities).map_err(|error| {

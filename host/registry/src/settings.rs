@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use capabilities::Grants;
 use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
 use policy::{OperatorRule, Rules};
-use sandbox::Grants;
 
 use crate::finding::Findings;
 use crate::{Finding, Holder, LoadRule};

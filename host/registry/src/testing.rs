@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use capabilities::{Capabilities, Capability};
 use dispatch::ports::{Clock, Progress, Report};
 use domain::{
     Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
@@ -16,7 +17,7 @@ use domain::{
 };
 use policy::{OperatorRule, Pattern, Rules};
 use sandbox::section::SectionError;
-use sandbox::{Capabilities, Capability, Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
+use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

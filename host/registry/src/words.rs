@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use sandbox::{HostPattern, HttpRule, Reach, SecretPlace};
+use capabilities::HostPattern;
+use capabilities::http::{HttpRule, Reach};
+use capabilities::secrets::SecretPlace;
 use serde::{Deserialize, Serialize};
 
 /// The name of a value of `wasi:config`, or of a secret.
@@ -71,7 +73,7 @@ impl TryFrom<String> for Target {
     type Error = InvalidWord;
 
     fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let invalid = |why: &str| InvalidWord(format!("{text:?} is no rule for requests: {why}"));
+        let invalid = |why: &str| InvalidWord(format!("{text:?} is not a rule for requests: {why}"));
         if !is_plain(&text, 2048) || text.contains('\\') || text.replacen("://*.", "", 1).contains('*') {
             return Err(invalid("expected a URL such as `https://api.example.com/v1/`"));
         }
@@ -105,9 +107,9 @@ impl TryFrom<String> for HostName {
 
     fn try_from(text: String) -> Result<Self, InvalidWord> {
         let pattern: HostPattern =
-            text.parse().map_err(|error: sandbox::InvalidRule| InvalidWord(error.to_string()))?;
+            text.parse().map_err(|error: capabilities::InvalidRule| InvalidWord(error.to_string()))?;
         if text.strip_prefix("*.").unwrap_or(&text).contains('*') {
-            return Err(InvalidWord(format!("{text:?} is no host: `*.` stands at its beginning only")));
+            return Err(InvalidWord(format!("{text:?} is not a host: only its beginning may be `*.`")));
         }
         Ok(Self(pattern))
     }

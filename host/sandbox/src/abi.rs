@@ -1,5 +1,5 @@
-//! The versions of the interface that plugins are built against. A plugin speaks one of them, known from the names of its
-//! exports before anything of it is compiled; everything outside of this module knows only the newest form.
+//! The versions of the interface that plugins are built against. The names of its exports tell a plugin's version before it
+//! is compiled. All other modules know only the newest form.
 
 pub(crate) mod package;
 pub(crate) mod policy;
@@ -12,8 +12,8 @@ use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{Result, Store};
 
 use self::package::Package;
-use crate::call::Job;
 use crate::guest::Guest;
+use crate::job::Job;
 
 /// A version of the interface that this host speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,14 +23,14 @@ pub enum AbiVersion {
 }
 
 impl AbiVersion {
-    /// The version that an export belongs to, such as `toolgate:plugin/catalog@0.1.3`. Within 0.x the second number
-    /// counts, as everywhere in semantic versioning.
+    /// The version of an export such as `toolgate:plugin/catalog@0.1.3`. Within 0.x the second number counts, as in
+    /// semantic versioning.
     pub(crate) fn of(version: &str) -> Option<Self> {
         PLUGIN.speaks(version).then_some(Self::V0_1)
     }
 }
 
-/// The interface of plugins, as far as they import it.
+/// The interface that plugins import.
 pub(crate) static PLUGIN: Package = Package {
     name: "toolgate:plugin",
     spoken: "0.1",
@@ -38,7 +38,7 @@ pub(crate) static PLUGIN: Package = Package {
     interfaces: &[("host", &["progress", "log", STOP_REQUESTED]), ("tool-types", &[])],
 };
 
-/// The function by which a call hears that it should stop.
+/// The function that tells a call that it should stop.
 pub(crate) const STOP_REQUESTED: &str = "stop-requested";
 
 impl fmt::Display for AbiVersion {
@@ -49,32 +49,27 @@ impl fmt::Display for AbiVersion {
     }
 }
 
-/// One tool as a plugin declares it, before any rule was applied to it.
+/// A tool as a plugin declares it. No rule has been applied to it yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name.
     pub name: String,
     /// For the model.
     pub description: String,
     /// A JSON Schema, as text.
     pub parameters: String,
-    /// Who produces the result.
     pub executor: Executor,
-    /// Whether a person must approve.
     pub approval: Approval,
-    /// Whether it reports progress.
     pub streaming: bool,
     /// A JSON object, as text.
     pub options: String,
 }
 
-/// What a plugin exports, found once when it is loaded.
+/// The exports of a plugin, found once when it is loaded.
 pub(crate) enum Exports {
     V0_1(v0_1::Indices),
 }
 
 impl Exports {
-    /// Finds the exports of a component that is linked.
     pub(crate) fn find(version: AbiVersion, has_server: bool, pre: &InstancePre<Guest>) -> Result<Self> {
         match version {
             AbiVersion::V0_1 => v0_1::Indices::find(has_server, pre).map(Self::V0_1),
@@ -88,7 +83,7 @@ impl Exports {
         }
     }
 
-    /// Makes an instance and has it carry out the job.
+    /// Makes an instance that carries out the job.
     pub(crate) async fn run(
         &self,
         pre: &InstancePre<Guest>,

@@ -1,12 +1,11 @@
 //! Compiled code on disk, by the component's digest, the engine's version and its configuration.
 //!
-//! Loading compiled code is running it, so nothing is loaded that this host did not write: each file carries an
-//! HMAC-SHA-256 (RFC 2104) over the digests of its chunks, under a key that lies beside it, readable by the host's user
-//! alone, and the very bytes that were authenticated are the ones that are loaded, whatever becomes of the file meanwhile.
-//! A file that is damaged, foreign, or written by another version is compiled anew. A cache that cannot be read or written
-//! costs time and nothing else.
+//! Loading compiled code runs it, so the host loads only code that it wrote: each file carries an HMAC-SHA-256 (RFC 2104)
+//! over the digests of its chunks. The key is a file in the same folder that only the host's user can read. The bytes that
+//! are authenticated are the bytes that are loaded, even if the file changes meanwhile. A damaged, foreign or old file
+//! leads to a new compilation. A cache that cannot be read or written only costs time.
 //!
-//! A folder is one host's, or a user's whose programs share it: [`CacheOwner`].
+//! A folder belongs to one host, or to a user whose programs share it: [`CacheOwner`].
 
 pub(crate) mod code;
 mod image;
@@ -31,50 +30,49 @@ use self::image::Image;
 use self::key::{Key, TAG};
 use crate::engine::CONFIGURATION;
 
-/// Whose a folder of compiled code is.
+/// The owner of a folder of compiled code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CacheOwner {
-    /// One host's, which knows what it judged, and says what it needs no more: [`Sandbox::retain`](crate::Sandbox::retain).
+    /// One host. It tells which code it still needs: [`Sandbox::retain`](crate::Sandbox::retain).
     #[default]
     Host,
-    /// A user's, whose programs share it, several at once and with bounds of their own. So that none is lenient because another
-    /// was, each looks at a component's structure for itself; code is kept that was compiled within
-    /// [`CompileBounds::default`](crate::CompileBounds), and only programs whose bounds are no tighter look for any. Code is
-    /// kept for a component without what it declares, so that packing one is no reason to compile it again.
+    /// A user. Several programs share the folder, with different bounds, and none may accept a component because another
+    /// program did. So each checks the structure itself, the folder keeps only code that was compiled within
+    /// [`CompileBounds::default`](crate::CompileBounds), and only programs with these or looser bounds use it. The code is
+    /// kept for the component without its declaration, so that packing does not lead to a new compilation.
     ///
-    /// Where the folder cannot be used, or is somebody else's, there is no cache and no error.
+    /// If the folder cannot be used, or belongs to another user, there is no cache and no error.
     User,
 }
 
-/// The folder of compiled code.
 pub(crate) struct Cache {
     pub(crate) owner: CacheOwner,
     folder: PathBuf,
     key: Key,
-    /// What of the host decides whether code fits: the first part of each file's name.
+    /// The host's part of the key: the first part of each file's name.
     engine: String,
-    /// The bytes that all files together may have.
+    /// Bytes of all files together.
     most: u64,
 }
 
-/// Counted up whenever files are written in another way; part of their names.
+/// Part of the files' names. Increase it when the format of the files changes.
 const FORMAT: u32 = 2;
 
-/// How the name of a file begins that is being written; the number of the host's process follows, and a word by chance.
+/// The beginning of the name of a file that is being written. The process id and a random word follow.
 const DRAFT: &str = "draft-";
 
-/// After this long nobody goes on writing a file.
+/// After this time nobody still writes a file.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 impl Cache {
-    /// Opens the folder, making it and its key where they are missing.
+    /// Opens the folder, and makes it and its key if they are missing.
     pub(crate) fn open(folder: &Path, owner: CacheOwner, engine: &Engine, most: u64) -> anyhow::Result<Self> {
         let in_folder = || format!("could not set up the folder of compiled code at {}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(in_folder)?;
         if owner == CacheOwner::User {
             is_ours(folder).with_context(in_folder)?;
         }
-        // It may have been there before, with the rights of whoever made it.
+        // An existing folder may have other permissions.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(in_folder)?;
         let key = Key::open(&folder.join("key")).with_context(in_folder)?;
         let mut version = Stable(Sha256::new());
@@ -84,7 +82,7 @@ impl Cache {
         Ok(Self { owner, folder: folder.to_owned(), key, engine, most })
     }
 
-    /// The compiled code of a component, if there is a file for it that this host wrote.
+    /// The compiled code of a component, if this host wrote a file for it.
     pub(crate) fn get(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let path = self.path(digest);
         let file = fs::File::open(&path).ok()?;
@@ -97,7 +95,7 @@ impl Cache {
         }
     }
 
-    /// The code of a file, if this host wrote it.
+    /// The code in a file, if this host wrote it.
     fn authenticated(&self, digest: Digest, file: &fs::File) -> Result<Image, String> {
         let read = || -> io::Result<Option<Image>> {
             let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
@@ -115,15 +113,15 @@ impl Cache {
         }
     }
 
-    /// Keeps compiled code. That it could not be kept is no reason not to run it.
+    /// Keeps compiled code. Code that cannot be kept still runs.
     pub(crate) fn put(&self, digest: Digest, code: &[u8]) {
         if let Err(error) = self.write(digest, code).and_then(|()| Ok(self.shrink(digest)?)) {
             tracing::warn!(%digest, error = format!("{error:#}"), "compiled code could not be kept");
         }
     }
 
-    /// Removes the code of every component that is not in the set, of other versions of the engine, and what hosts that
-    /// were killed had begun to write. Says how many files that were.
+    /// Removes the code of every component that is not in the set, code for other versions of the engine, and files that
+    /// killed hosts left incomplete. Returns the number of files.
     pub(crate) fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
         let kept: HashSet<String> = kept.iter().map(|digest| self.name(*digest)).collect();
         let ours = format!("{DRAFT}{}-", std::process::id());
@@ -144,13 +142,13 @@ impl Cache {
         Ok(removed)
     }
 
-    /// Removes the oldest code until what is left is no more than there may be, and what was begun long ago by programs that
-    /// were killed. What was just written stays.
+    /// Removes the oldest code until the rest is within the bound, and old incomplete files of killed programs. New code
+    /// stays.
     fn shrink(&self, written: Digest) -> io::Result<()> {
         let (mut files, mut drafts) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            // A file that is gone by now needs no room.
+            // A file that was removed meanwhile needs no room.
             let Ok(metadata) = path.metadata() else { continue };
             if path.extension().is_some_and(|end| end == "cwasm") {
                 files.push((metadata.modified()?, metadata.len(), path));
@@ -177,8 +175,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes under another name first, so that a reader sees the whole file or none. It is not synced: what a power
-    /// failure damages does not open.
+    /// Writes under another name first, so that a reader sees a complete file or none. It is not synced: a file that a
+    /// power failure damages is not accepted.
     fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
         let draft = self.folder.join(draft()?);
         let tag = self.key.seal(&self.name(digest), &image::digests(code));
@@ -198,19 +196,19 @@ impl Cache {
         self.folder.join(self.name(digest))
     }
 
-    /// The name is sealed with the code, so that one component's file cannot be passed off as another's.
+    /// The tag covers the name, so that nobody can use the file of one component for another.
     fn name(&self, digest: Digest) -> String {
         format!("{}-{}.cwasm", self.engine, digest.hex())
     }
 }
 
-/// A name to write under: nobody else's, though containers that share a folder may have the same process ids, and a process
+/// A name that nobody else writes under. Containers that share a folder may have equal process ids, and a process may have
 /// several caches.
 fn draft() -> io::Result<String> {
     Ok(format!("{DRAFT}{}-{:016x}", std::process::id(), getrandom::u64()?))
 }
 
-/// Whether a folder is one, and of the user who asks: what others write there, or the key that they know, would be run.
+/// Whether this is a folder of the current user: the host would run code that others write there, or that others can sign.
 fn is_ours(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() || found.uid() != geteuid().as_raw() {
@@ -219,7 +217,7 @@ fn is_ours(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file, which another program that uses the folder may have done already.
+/// Removes a file, unless another program has removed it.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -227,7 +225,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A hasher whose result is the same in every process, which the standard library's does not promise.
+/// A hasher with the same result in every process, which the standard library's hasher does not promise.
 struct Stable(Sha256);
 
 impl Hasher for Stable {
@@ -235,7 +233,7 @@ impl Hasher for Stable {
         self.0.update(bytes);
     }
 
-    /// Required by the trait; the whole digest is taken instead.
+    /// The trait requires this; callers use the whole digest.
     fn finish(&self) -> u64 {
         0
     }

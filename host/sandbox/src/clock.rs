@@ -1,4 +1,4 @@
-//! Time: what guests are told, and what a call has spent. The only file of this crate that reads a clock.
+//! The clocks of guests, and the time of a call. Only this file of the crate reads a clock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -6,22 +6,21 @@ use std::time::{Duration, Instant, SystemTime};
 use domain::Span;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// How often the epoch advances while guests run.
+/// The interval of epochs while guests run.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// How often it advances while none does: rarely enough not to keep a processor awake, often enough for the first guest
-/// that comes.
+/// The interval while no guest runs: rare enough to let a processor sleep, often enough for the first guest.
 pub(crate) const IDLE_TICK: Duration = Duration::from_millis(10);
 
-/// The clocks that guests read. A type of our own, so that a call can be given journaled ones.
+/// The clocks that guests read. A caller can choose them, for example to replay a call.
 pub trait Clock: Send + Sync {
     /// Time since 1970-01-01T00:00:00Z.
     fn wall(&self) -> Duration;
-    /// Time since some point before the first call; never goes back.
+    /// Time since some point before the first call. It never goes back.
     fn monotonic(&self) -> Duration;
 }
 
-/// The host's clocks.
+/// The clocks of the operating system.
 #[derive(Debug)]
 pub struct SystemClock {
     origin: Instant,
@@ -37,7 +36,7 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     fn wall(&self) -> Duration {
-        // A clock that is set before 1970 reads as 1970: a guest cannot be told a negative time.
+        // A clock before 1970 reads as 1970, because a guest cannot get a negative time.
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
     }
 
@@ -46,7 +45,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock in the form in which the WASI implementation wants it.
+/// A clock in the form that the WASI library needs.
 pub(crate) struct Guests(pub(crate) Arc<dyn Clock>);
 
 impl HostWallClock for Guests {
@@ -69,7 +68,7 @@ impl HostMonotonicClock for Guests {
     }
 }
 
-/// Measures a call against its budget of time.
+/// Measures a call against its time limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch {
     started: Instant,
@@ -77,23 +76,19 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts now.
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     pub(crate) fn start(budget: Span) -> Self {
         Self { started: Instant::now(), budget: Duration::from_millis(budget.millis()) }
     }
 
-    /// Whether the budget is spent.
     pub(crate) fn is_over(&self) -> bool {
         self.started.elapsed() >= self.budget
     }
 
-    /// What is left of the budget.
     pub(crate) fn left(&self) -> Duration {
         self.budget.saturating_sub(self.started.elapsed())
     }
 
-    /// What was spent.
     pub(crate) fn spent(&self) -> Duration {
         self.started.elapsed()
     }

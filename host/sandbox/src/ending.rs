@@ -1,10 +1,11 @@
-//! How a run that did not return came to its end: every error of the engine becomes a failure of the call.
+//! The failure of a call for each error of the engine.
 //!
-//! The engine has no types for some of its errors; those are known by their text, and `tests/limits.rs` holds each of them
-//! to what it is mapped to here.
+//! The engine has no types for some of its errors. They are recognised by their text, and `tests/all/limits.rs` checks each of
+//! these texts.
 
 use std::fmt::Write as _;
 
+use capabilities::{Stop, excerpt, size};
 use domain::{Failure, FailureCode, Limits};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
@@ -13,27 +14,10 @@ use wasmtime_wasi::I32Exit;
 use crate::engine::WASM_STACK;
 use crate::limits::{Meter, Refused};
 
-/// Why the host ended a run. Carried through the guest's frames as the error of a host function.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Stop {
-    /// Its time is spent.
-    #[error("out of time")]
-    OutOfTime,
-    /// It wanted more of something than it may have.
-    #[error("{0}")]
-    Limit(String),
-    /// The host failed.
-    #[error("{0}")]
-    Fault(String),
-}
-
-/// Frames of the guest that a message shows, innermost first.
+/// Stack frames in a message, innermost first.
 const FRAMES: usize = 4;
 
-/// Characters of a text from the guest that a message shows.
-const EXCERPT: usize = 400;
-
-/// What an error of the engine means for the call.
+/// The failure of a call that ended with an error of the engine.
 pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -> Failure {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return match stop {
@@ -62,7 +46,7 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
     by_text(error, limits).unwrap_or_else(|| trapped(error))
 }
 
-/// The limits for whose violation the engine has no type.
+/// The limits for which the engine has no error type.
 fn by_text(error: &wasmtime::Error, limits: &Limits) -> Option<Failure> {
     let handles =
         || exceeded(format!("the tool holds more than {} resource handles (limit `handles`)", limits.handles));
@@ -88,7 +72,7 @@ fn by_text(error: &wasmtime::Error, limits: &Limits) -> Option<Failure> {
     None
 }
 
-/// A trap of the guest, with where it happened.
+/// A trap of the guest, with its stack.
 fn trapped(error: &wasmtime::Error) -> Failure {
     if let Some(I32Exit(status)) = error.downcast_ref::<I32Exit>() {
         let message = format!("the tool exited with status {status} before it returned a result");
@@ -105,38 +89,22 @@ fn trapped(error: &wasmtime::Error) -> Failure {
     Failure::new(FailureCode::Trapped, message)
 }
 
-/// The budget of time is spent.
 pub(crate) fn out_of_time(limits: &Limits) -> Failure {
     let message = format!("the tool did not return within {} ms (limit `time`)", limits.time.millis());
     Failure::new(FailureCode::OutOfTime, message)
 }
 
-/// Another limit is exceeded.
 pub(crate) fn exceeded(message: String) -> Failure {
     Failure::new(FailureCode::LimitExceeded, message)
 }
 
-/// Every place for an instance is taken.
+/// No permit for an instance was free in time.
 pub(crate) fn busy() -> Failure {
     Failure::new(FailureCode::Busy, "the host runs as many tools as it can at once; try again later")
 }
 
-/// Our mistake: the caller reads that it was ours, the operator's log has the rest.
+/// The host's fault. The caller reads only that; the operator's log has the reason.
 pub(crate) fn fault(detail: &str) -> Failure {
     tracing::error!(detail, "the sandbox failed a call");
     Failure::new(FailureCode::HostFault, "the host failed while it ran the tool; its log says why")
-}
-
-/// A size as people write it.
-pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        bytes => format!("{bytes} bytes"),
-    }
-}
-
-/// The beginning of a text that a guest made, on one line: it goes into messages that people and models read.
-pub(crate) fn excerpt(text: &str) -> String {
-    text::excerpt(text, EXCERPT).into_owned()
 }

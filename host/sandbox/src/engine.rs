@@ -1,8 +1,7 @@
 //! The engine: one configuration for every guest, and the thread that advances its epoch.
 //!
-//! The figures behind each choice are in `docs/performance.md`. What is compiled is deterministic apart from its
-//! imports, because a later stage replays calls from a journal: changing one of those settings is changing
-//! [`CONFIGURATION`].
+//! `docs/performance.md` has the measurements behind each choice. Compiled code is deterministic except for its imports, so
+//! that calls can be replayed from a journal later. A change of such a setting needs a new [`CONFIGURATION`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +12,10 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 
 use crate::{clock, features};
 
-/// Counted up whenever code compiled under an older configuration may no longer be used; part of the cache's key.
+/// Part of the cache's key. Increase it when code of an older configuration may not run any more.
 pub(crate) const CONFIGURATION: u32 = 2;
 
-/// What the stack of a guest's own frames may take.
+/// Bytes of stack for a guest's own frames.
 pub(crate) const WASM_STACK: usize = 512 << 10;
 
 /// Linear memories of one component. Almost every toolchain makes one; composed components have one for each part.
@@ -25,15 +24,15 @@ const MEMORIES_PER_COMPONENT: u32 = 4;
 /// Tables of one component.
 const TABLES_PER_COMPONENT: u32 = 8;
 
-/// Core instances of one component that can be loaded at all; how many a call may have is one of its limits.
+/// Core instances of one component that the engine can load; the limits of a call may allow fewer.
 const INSTANCES_PER_COMPONENT: u32 = 64;
 
 /// Elements of one table.
 const ELEMENTS_PER_TABLE: usize = 100_000;
 
-/// The configuration of the engine, with room for `pool` instances at once.
+/// The configuration of the engine for `pool` instances at once.
 ///
-/// Public so that a benchmark can compare with bare wasmtime under the very same settings.
+/// It is public so that a benchmark can compare bare wasmtime with the same settings.
 #[must_use]
 pub fn engine_config(pool: u32) -> Config {
     let mut config = code_config();
@@ -41,8 +40,8 @@ pub fn engine_config(pool: u32) -> Config {
     config
 }
 
-/// The part of the configuration that compiled code depends on. The environment has no say in it: the compiler may be a
-/// process of its own, and both must come to the same.
+/// The part of the configuration on which compiled code depends. It does not read the environment, because a compiler in
+/// another process must use the same configuration.
 fn code_config() -> Config {
     let mut config = Config::new();
     features::decide(&mut config);
@@ -58,19 +57,19 @@ fn code_config() -> Config {
     config
 }
 
-/// An engine that compiles for the others and runs nothing: it has no pool.
+/// An engine that only compiles: it has no pool.
 pub(crate) fn compiler() -> anyhow::Result<Engine> {
     Engine::new(&code_config()).map_err(|error| anyhow::anyhow!("{error:#}"))
 }
 
-/// `pagemap_scan` stays off and is said so: wasmtime 48.0.8 does not reset dirty pages that were swapped out, so a guest
-/// could read what its predecessor left (wasmtime pull request 14357).
+/// Disables `pagemap_scan` explicitly: wasmtime 48.0.8 does not reset dirty pages that were swapped out, so a guest could
+/// read data of an earlier guest (wasmtime pull request 14357).
 fn pooling(pool: u32) -> PoolingAllocationConfig {
     let mut pooling = PoolingAllocationConfig::new();
     pooling
         .total_component_instances(pool)
         .total_stacks(pool)
-        // Counted and not reserved, so the bound only has to be out of the way of a call's own limit.
+        // Counted and not reserved, so it only has to exceed the limit of a call.
         .total_core_instances(pool.saturating_mul(16))
         .total_memories(pool.saturating_mul(2))
         .total_tables(pool.saturating_mul(4))
@@ -94,17 +93,16 @@ pub(crate) fn engine(pool: u32) -> anyhow::Result<Engine> {
     })
 }
 
-/// Advances the epoch once a millisecond, which is when a guest that computes is looked at: it yields to its neighbours,
-/// or ends if its time is spent.
+/// Advances the epoch once a millisecond. At each tick a guest that computes yields to others, or ends if its time is over.
 ///
-/// A thread of its own, because the tick must come most surely when every worker of the runtime is busy.
+/// It has its own thread, because the ticks matter most when every worker of the runtime is busy.
 pub(crate) struct Ticker {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// Starts the thread. `is_idle` says whether no guest runs.
+    /// `is_idle` tells whether no guest runs.
     pub(crate) fn start(engine: &Engine, is_idle: impl Fn() -> bool + Send + 'static) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let engine = engine.clone();
@@ -127,19 +125,19 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It panics nowhere, and if it did there would be nothing left to do about it.
+            // The thread does not panic, and nothing depends on its result.
             let _ = thread.join();
         }
     }
 }
 
-/// A runtime for guests alone, so that one that computes never delays a door, the clock or the committing thread.
+/// A runtime for guests only, so that a guest that computes never delays the server, the clock or the committing thread.
 ///
-/// A worker looks at its timers and at the shared queue after every poll: a guest's poll lasts up to one tick, and with
-/// the usual intervals (61 and 31 polls) eight spinning guests delay a timer by half a second.
+/// A worker checks its timers and the shared queue after every poll: a guest's poll takes up to one tick, and with the
+/// default intervals (61 and 31 polls) eight computing guests delay a timer by half a second.
 ///
 /// # Errors
-/// When the threads cannot be started.
+/// If the threads cannot be started.
 pub fn guest_runtime(threads: usize) -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.max(1))

@@ -1,11 +1,11 @@
-//! Which proposals of WebAssembly the engine takes: each is decided here, and `docs/engine-features.md` says why, row by row.
+//! The proposals of WebAssembly that the engine accepts. `docs/engine-features.md` has the reason for each.
 //!
-//! What no toolchain for tools needs is off, because every proposal is a part of the compiler and of the engine that a
-//! stranger's component can reach. A proposal that this table does not know is off as well.
+//! Every proposal that no toolchain for tools needs is off, because strangers' components can reach its part of the
+//! compiler and of the engine. A proposal that is not in this table is off as well.
 
 use wasmtime::{Config, WasmFeatures};
 
-/// Every proposal, with its name in the documentation, in its order.
+/// Every proposal with its name, in the order of the documentation.
 const DECIDED: &[(&str, WasmFeatures, bool)] = &[
     ("mutable-globals", WasmFeatures::MUTABLE_GLOBAL, true),
     ("saturating-float-to-int", WasmFeatures::SATURATING_FLOAT_TO_INT, true),
@@ -49,7 +49,6 @@ const DECIDED: &[(&str, WasmFeatures, bool)] = &[
     ("component-model-canonical-names", WasmFeatures::CM_CANON_NAMES, false),
 ];
 
-/// Sets each of them.
 pub(crate) fn decide(config: &mut Config) {
     config.wasm_features(WasmFeatures::all(), false);
     for (_, feature, on) in DECIDED {
@@ -57,7 +56,7 @@ pub(crate) fn decide(config: &mut Config) {
             config.wasm_features(*feature, true);
         }
     }
-    // Not a proposal of its own: what relaxed instructions would do, should they ever be on, is the same everywhere.
+    // Not a proposal: it makes relaxed instructions behave the same everywhere, if they are ever on.
     config.relaxed_simd_deterministic(true).shared_memory(false);
 }
 
@@ -65,7 +64,7 @@ pub(crate) fn decide(config: &mut Config) {
 mod tests {
     use super::*;
 
-    /// A new version of the engine brings new proposals; this fails until somebody has decided about them.
+    /// A new version of the engine brings new proposals. This test fails until the table has them.
     #[test]
     fn every_proposal_is_decided_once() {
         let mut known = WasmFeatures::empty();

@@ -1,54 +1,43 @@
-//! What the host holds behind a guest's handles, as far as the libraries that implement WASI allocate it and ask nobody.
+//! Charges the host memory behind a guest's handles that the libraries for WASI allocate.
 //!
-//! | what | is charged |
+//! | memory | charged |
 //! |---|---|
-//! | a handle of any kind, streams and things to wait for among them | [`HANDLE`] for each place that the table ever had, to the end of the call |
-//! | what can be larger: fields, requests and answers of `wasi:http` | as `capability/http/weight.rs` says, for as long as it is there |
-//! | what is read ahead or written: files, printed output, pieces of bodies | where it is allocated, before it is |
+//! | a handle of any kind, also streams and things to wait for | [`HANDLE`] for each slot that the table ever had, to the end of the call |
+//! | fields, requests and answers of `wasi:http`, which can be larger | `capabilities/src/http/weight.rs`, while they exist |
+//! | bytes that are read ahead or written: files, printed output, pieces of bodies | before they are allocated |
 //!
-//! The first two are charged when the guest calls its next host function, since what allocates is not ours. So a call can be
-//! over `host_bytes` by what one host function allocates, which `hostcall_bytes` bounds, and by no more.
+//! The first two are charged at the guest's next host call, because a library allocates them. So a call can exceed
+//! `host_bytes` by the memory of one host function, which `hostcall_bytes` bounds.
 
+use capabilities::{Charge, HostMemory, Stop};
 use wasmtime::component::ResourceTable;
 
-use crate::capability::http;
-use crate::ending::Stop;
-use crate::spending::{Charge, Held};
-
-/// What a handle costs: twice its place in the table (48 bytes, and the table doubles), the box of what is behind it (at most
-/// 256 bytes, which a test holds), its place among the children of another one, and its place in the engine's own table.
+/// The cost of a handle: twice its slot in the table (48 bytes, and the table doubles), the box of its resource (at most 256
+/// bytes, which a test checks), its entry among the children of another resource, and its slot in the engine's own table.
 pub(crate) const HANDLE: usize = 512;
 
-/// The charges of one call's table.
-pub(crate) struct Handles {
-    places: Charge,
-    http: Charge,
-}
+/// The charge of one call's table.
+pub(crate) struct Handles(Charge);
 
 impl Handles {
-    /// Of a table that is empty.
-    pub(crate) fn new(held: &Held) -> Self {
-        Self { places: held.nothing(), http: held.nothing() }
+    /// The handles of an empty table.
+    pub(crate) fn new(memory: &HostMemory) -> Self {
+        Self(memory.nothing())
     }
 
-    /// Charges the places that a table has by now.
+    /// Charges the slots of a table.
     pub(crate) fn count(&mut self, table: &mut ResourceTable) -> Result<(), Stop> {
-        // A table does not say how large it is, but where it puts what comes next: behind all others, or where something
-        // was before, and then it is no larger than it was.
-        let places = match table.push(()) {
+        // A table does not tell its size. It tells the slot of a new entry: the last one, or a free one before it, and then the
+        // table has not grown.
+        let slots = match table.push(()) {
             Ok(next) => {
-                let places = next.rep() as usize;
+                let slot = next.rep() as usize;
                 table.delete(next).map_err(|error| Stop::Fault(error.to_string()))?;
-                places
+                slot
             }
             Err(_) => table.max_capacity(),
         };
-        self.places.reach(places.saturating_mul(HANDLE))
-    }
-
-    /// Charges what the entries of `wasi:http` take by now.
-    pub(crate) fn weigh_http(&mut self, table: &mut ResourceTable) -> Result<(), Stop> {
-        self.http.set(http::weight(table))
+        self.0.reach(slots.saturating_mul(HANDLE))
     }
 }
 
@@ -65,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_charged_for_the_most_places_that_it_ever_had() {
-        let held = Held::new(10 * HANDLE);
-        let (mut handles, mut table) = (Handles::new(&held), ResourceTable::new());
-        let mut count = |table: &mut ResourceTable| handles.count(table).map(|()| held.now());
+    fn a_table_is_charged_for_the_most_slots_that_it_ever_had() {
+        let memory = HostMemory::new(10 * HANDLE);
+        let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
+        let mut count = |table: &mut ResourceTable| handles.count(table).map(|()| memory.now());
         assert_eq!(count(&mut table).ok(), Some(0));
         let mut entries: Vec<_> = (0..10).map(|n| table.push(n).expect("room")).collect();
         assert_eq!(count(&mut table).ok(), Some(10 * HANDLE));
@@ -82,16 +71,16 @@ mod tests {
 
     #[test]
     fn a_table_that_is_full_is_charged_whole() {
-        let held = Held::new(1 << 20);
-        let (mut handles, mut table) = (Handles::new(&held), ResourceTable::new());
+        let memory = HostMemory::new(1 << 20);
+        let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         table.set_max_capacity(3);
         let entries: Vec<_> = (0..3).map(|n| table.push(n).expect("room")).collect();
         handles.count(&mut table).expect("room");
-        assert_eq!((held.now(), entries.len()), (3 * HANDLE, 3));
+        assert_eq!((memory.now(), entries.len()), (3 * HANDLE, 3));
     }
 
     #[test]
-    fn what_is_behind_a_handle_is_no_larger_than_what_it_costs() {
+    fn a_handle_costs_at_least_the_memory_behind_it() {
         for (name, size) in [
             ("pollable", size_of::<DynPollable>()),
             ("input stream", size_of::<DynInputStream>()),

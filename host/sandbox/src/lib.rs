@@ -1,24 +1,21 @@
-//! Runs guests. Whatever a guest does is an outcome of its call: it cannot make the host fail, outlast its limits, reach
-//! what was not granted, or find anything of another call.
+//! Runs guests. Every guest ends with an outcome: it cannot make the host fail, exceed its limits, reach anything that is not
+//! granted, or find data of another call.
 //!
 //! ```text
-//! bytes ─ Sandbox::load ─► Plugin ─ declarations ─► what it says of its tools
+//! bytes ─ Sandbox::load ─► Plugin ─ declarations ─► its tools
 //!           inspect           └──── run(job) ─────► End { outcome, spent }
-//!           cache, or structure     one Store, one instance, then thrown away
+//!           cache, or structure     one Store, one instance, then dropped
 //!           link what is granted
 //! ```
 //!
-//! A policy takes the same way without any grant: `Sandbox::load_policy`, `Policy::judge` (`policy.rs`).
+//! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::judge` (`policy.rs`).
 //!
-//! The only crate that knows the engine. Read `sandbox.rs`, `plugin.rs`, `call.rs` in this order; `limits.rs` and
-//! `ending.rs` say what stops a guest and how that is told, `abi/` has the versions of the interface, `capability/` what
-//! can be granted, `wasi.rs` what everybody gets.
+//! Read `sandbox.rs`, `plugin.rs` and `call.rs` in this order. `limits.rs` and `ending.rs` stop a guest and report why, `abi/`
+//! has the versions of the interface, `wasi.rs` the imports of every guest. The crate `capabilities` has what can be granted.
 
 mod abi;
-mod blocking;
 mod cache;
 mod call;
-mod capability;
 mod clock;
 mod compile;
 mod ending;
@@ -27,7 +24,7 @@ mod features;
 mod guest;
 mod handles;
 mod inspect;
-pub mod json;
+mod job;
 mod limits;
 mod load;
 mod plugin;
@@ -36,30 +33,21 @@ mod random;
 mod report;
 mod sandbox;
 pub mod section;
-mod spending;
+mod shared;
 mod structure;
 mod wasi;
 
-pub use abi::package::Newer;
+pub use abi::policy::PolicyQuestion;
 pub use abi::{AbiVersion, Declared};
 pub use cache::CacheOwner;
-pub use call::{End, Job, Spent};
-pub use capability::filesystem::{Folder, FolderHandle, raise_open_files};
-pub use capability::http::{
-    HostPattern, HttpClient, HttpRule, InvalidAuthority, InvalidRule, Reach, Resolver, Scheme, SystemResolver,
-    is_public, may_reach,
-};
-pub use capability::keyvalue::{BucketError, Buckets, MemoryBuckets, Place, Quota, Swapped};
-pub use capability::secrets::{InvalidSecret, LEAST_SECRET, MOST_SECRET, Secret, SecretPlace, SecretValue};
-pub use capability::{Capabilities, Capability, Grants};
 pub use clock::{Clock, SystemClock};
-pub use compile::{ChildCompiler, CompileBounds, CompileCost, Compiler, compile_child};
+pub use compile::{ChildCompiler, CompileBounds, Compiler, compile_child};
 pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;
-pub use load::{ForeignImport, LoadError};
+pub use job::{End, Job, Spent};
+pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound};
 pub use plugin::Plugin;
-pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion};
+pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError};
 pub use random::{Random, SystemRandom};
 pub use report::{Level, Sink, Update};
-pub use sandbox::{Sandbox, Settings};
-pub use structure::StructureBound;
+pub use sandbox::{Sandbox, SandboxSettings};

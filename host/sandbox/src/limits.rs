@@ -1,51 +1,46 @@
-//! What a call may take of memory, tables and instances, counted over everything in its store together.
+//! The memory, tables and instances of a call, counted over its whole store.
 
 use domain::Limits;
 use wasmtime::ResourceLimiter;
 
-/// Counts, and remembers what it refused, so that a guest that fails afterwards is known to have failed of it.
+/// Counts, and remembers the last refusal: a guest that fails afterwards most likely fails because of it.
 pub(crate) struct Meter {
     memory_left: usize,
-    memory_most: usize,
+    memory_max: usize,
     elements_left: usize,
     instances: usize,
     refused: Option<Refused>,
 }
 
-/// What was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Linear memory.
     Memory,
-    /// Elements of a table.
     Elements,
 }
 
 impl Meter {
-    /// A meter at its beginning.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             memory_left: limits.memory,
-            memory_most: limits.memory,
+            memory_max: limits.memory,
             elements_left: limits.table_elements,
             instances: limits.instances,
             refused: None,
         }
     }
 
-    /// What was refused last, if anything was.
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused
     }
 
-    /// The linear memory of the call in bytes. It never shrinks, so this is also its peak.
+    /// Bytes of linear memory. It never shrinks, so this is also its peak.
     pub(crate) fn memory(&self) -> usize {
-        self.memory_most.saturating_sub(self.memory_left)
+        self.memory_max.saturating_sub(self.memory_left)
     }
 }
 
-/// Growth that was allowed and then fails stays counted. The engine also reports failures of growth that it never asked
-/// about, so giving the last growth back would let a guest earn memory by asking for the impossible.
+/// Growth that is allowed and then fails stays counted. The engine also reports failures of growth that it never asked about,
+/// so giving the last growth back would let a guest gain memory by impossible requests.
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
@@ -54,7 +49,7 @@ impl ResourceLimiter for Meter {
                 self.memory_left = left;
                 Ok(true)
             }
-            // Beyond its own maximum the memory cannot grow, whatever the limit is: that is the guest's affair.
+            // Beyond its own maximum the memory cannot grow, which is not a matter of the limit.
             Some(_) => Ok(false),
             None => {
                 self.refused = Some(Refused::Memory);

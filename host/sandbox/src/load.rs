@@ -1,111 +1,87 @@
-//! Why a component was not loaded. A finding of [`LoadError`] is the plugin's, save for the last kind, which is ours.
+//! The reasons why a component is not loaded. All but [`LoadError::Host`] are the plugin's fault.
 
 use std::fmt;
 
-use crate::abi::PLUGIN;
-use crate::abi::package::Newer;
-use crate::capability::Capability;
-use crate::compile::CompileCost;
-use crate::ending::excerpt;
-use crate::structure::StructureBound;
+use std::time::Duration;
 
-/// Why a component was not loaded.
+use capabilities::{Capability, excerpt, size};
+
+/// The reason why a component is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The bytes are no WebAssembly: what they are instead, as far as their beginning tells.
+    /// The bytes are not WebAssembly, but of the kind that their beginning tells.
     #[error("not a WebAssembly component but {0}; `toolgate build` makes a component of a plugin's folder")]
     NotWebAssembly(&'static str),
-    /// The bytes are WebAssembly, and not a component.
+    /// The bytes are WebAssembly that cannot be read.
     #[error("not a WebAssembly component: {0}")]
     Malformed(String),
-    /// The bytes are a core module, which is what some toolchains make unless told otherwise.
+    /// Some toolchains make a core module by default.
     #[error(
         "a core module and not a component: build it with `toolgate build`, for the target wasm32-wasip2, or wrap it \
          with `wasm-tools component new`"
     )]
     Module,
-    /// It is larger than a component may be.
-    #[error("{size} bytes; a component may have at most {most}")]
-    TooLarge {
-        /// Its size.
-        size: usize,
-        /// The largest that is taken.
-        most: usize,
-    },
-    /// It exports no catalog.
+    #[error("{size} bytes; a component may have at most {max}")]
+    TooLarge { size: usize, max: usize },
     #[error(
-        "not a plugin: it does not export `{}/catalog@{}.x`, as everything built against wit/ does; {exports}",
-        PLUGIN.name,
-        PLUGIN.spoken
+        "not a plugin: it does not export `{package}/catalog@{spoken}.x`, as everything built against wit/ does; {exports}"
     )]
     NotAPlugin {
-        /// What it exports instead, in words.
+        package: &'static str,
+        spoken: &'static str,
+        /// The exports in words.
         exports: String,
     },
-    /// It was built against a version of the interface that this host does not speak.
     #[error(
         "built against version {found} of {package}; this host speaks {spoken}, up to {newest}: build it against {newest}, or \
          use a host that speaks {found}"
     )]
-    Version {
-        /// The package.
-        package: &'static str,
-        /// The version that it names.
-        found: String,
-        /// What this host speaks.
-        spoken: &'static str,
-        /// The newest version of that.
-        newest: &'static str,
-    },
-    /// It needs something of the interface that only a newer host has.
+    Version { package: &'static str, found: String, spoken: &'static str, newest: &'static str },
     #[error("{0}")]
     Newer(Newer),
-    /// It imports what it was not granted.
     #[error("imports outside of its grants: {}", list(.0))]
     Imports(Vec<ForeignImport>),
-    /// It has more of something than what a toolchain makes of a tool.
-    #[error("it has more than {} {}", .0.most, .0.what)]
+    #[error("it has more than {} {}", .0.max, .0.what)]
     Structure(StructureBound),
-    /// Compiling it costs too much.
     #[error("compiling it {0}")]
     Costs(CompileCost),
-    /// It brought the compiler down.
     #[error("the compiler crashed on it: {0}")]
     Crashed(String),
-    /// It was refused by the compiler: it is not valid, or uses what this host does not support.
+    /// The component is not valid, or uses a proposal that this host does not support.
     #[error("cannot be compiled: {0}")]
     Compile(String),
-    /// What it imports or exports does not have the form that its interface says.
     #[error("does not fit the interface: {0}")]
     Link(String),
-    /// The host failed, not the plugin.
     #[error("the host could not load it")]
     Host(#[source] anyhow::Error),
 }
 
 /// Exports that a message names.
-const EXPORTS: usize = 3;
+const MAX_EXPORTS: usize = 3;
 
 impl LoadError {
-    /// That a component with these exports is no plugin.
-    pub(crate) fn not_a_plugin(exports: &[String]) -> Self {
-        let named: Vec<_> = exports.iter().take(EXPORTS).map(|name| format!("`{}`", excerpt(name))).collect();
+    pub(crate) fn not_a_plugin(package: &'static str, spoken: &'static str, exports: &[String]) -> Self {
+        let named: Vec<_> = exports.iter().take(MAX_EXPORTS).map(|name| format!("`{}`", excerpt(name))).collect();
         Self::NotAPlugin {
+            package,
+            spoken,
             exports: match exports.len() {
                 0 => "it exports nothing".to_owned(),
-                many if many > EXPORTS => format!("it exports {} and {} more", named.join(", "), many - EXPORTS),
+                many if many > MAX_EXPORTS => {
+                    format!("it exports {} and {} more", named.join(", "), many - MAX_EXPORTS)
+                }
                 _ => format!("it exports {}", named.join(", ")),
             },
         }
     }
 }
 
-/// One import outside of a plugin's grants.
+/// An import outside of a plugin's grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignImport {
     /// The name of the import, such as `wasi:http/outgoing-handler@0.2.3`.
     pub name: String,
-    /// The capability that would have to be granted; none where no grant exists that allows it.
+    /// The capability to grant. `None` if no grant allows the import.
     pub needs: Option<Capability>,
 }
 
@@ -120,4 +96,80 @@ impl fmt::Display for ForeignImport {
 
 fn list(imports: &[ForeignImport]) -> String {
     imports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A bound on the structure of one component, with all components and modules inside of it.
+///
+/// The largest measured components are a Python plugin (18.4 MB), a StarlingMonkey JavaScript plugin (12 MB) and a
+/// Go plugin (4.5 MB); `docs/decisions/0008-compile-in-a-child.md` has their figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StructureBound {
+    /// The counted items, in plural.
+    pub what: &'static str,
+    pub max: usize,
+}
+
+/// A bound that compiling exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompileCost {
+    /// Processor time.
+    Time(Duration),
+    /// Time from start to end.
+    Wall(Duration),
+    /// Bytes of memory.
+    Memory(u64),
+    /// Bytes of machine code.
+    Output(u64),
+}
+
+impl fmt::Display for CompileCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |bytes: u64| size(usize::try_from(bytes).unwrap_or(usize::MAX));
+        match self {
+            Self::Time(max) => {
+                write!(f, "takes more than {} ms of processor time (bound `compile.time_ms`)", max.as_millis())
+            }
+            Self::Wall(max) => {
+                let max = max.as_millis();
+                write!(
+                    f,
+                    "did not end within {max} ms, because the machine is busy or it hangs (bound `compile.wall_ms`)"
+                )
+            }
+            Self::Memory(max) => {
+                write!(f, "needs more than {} of memory (bound `compile.memory_bytes`)", bytes(*max))
+            }
+            Self::Output(max) => {
+                write!(f, "makes more than {} of machine code (bound `compile.output_bytes`)", bytes(*max))
+            }
+        }
+    }
+}
+
+/// Imports of one of our packages that this host does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newer {
+    pub(crate) package: &'static str,
+    pub(crate) newest: &'static str,
+    pub(crate) found: String,
+    pub(crate) missing: Vec<String>,
+}
+
+/// Missing imports that a message names; the rest is counted.
+const MAX_NAMED: usize = 5;
+
+impl fmt::Display for Newer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { package, newest, found, missing } = self;
+        let (named, rest) = missing.split_at(missing.len().min(MAX_NAMED));
+        write!(f, "it needs {}", named.join(", "))?;
+        if !rest.is_empty() {
+            write!(f, " and {} more", rest.len())?;
+        }
+        write!(
+            f,
+            ", which this host does not have: it was built against version {found} of {package}, and this host has {newest}: \
+             use a newer host, or build it against {newest}"
+        )
+    }
 }

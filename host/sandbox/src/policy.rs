@@ -1,34 +1,33 @@
-//! Dynamic policies: components that judge calls. They run like any guest, in an instance of their own for each judgement,
-//! with less of everything and no capability at all.
+//! Policy components: they decide about calls. Each decision runs in a new instance, with tight limits and no capability.
 //!
-//! What a policy says is held against its interface here. Whatever is wrong with it is [`NoAnswer`], and what that means for
-//! the call is for whoever asked to decide.
+//! This module checks each answer against the interface. A wrong answer is [`NoAnswer`], and the caller of this module decides
+//! what that means for the call.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Risk, Span};
+use capabilities::{excerpt, size};
+use domain::{Digest, Failure, FailureCode, Limits, Risk, Span};
 use serde_json::{Map, Value};
 use wasmtime::component::{InstancePre, Linker};
 
-use crate::abi::policy::{self as abi, Indices, POLICY};
-use crate::call;
+use crate::abi::package::Name;
+use crate::abi::policy::{self as abi, Indices, POLICY, PolicyQuestion, RawAnswer};
 use crate::clock::Stopwatch;
-use crate::ending::{self, excerpt, size};
-use crate::guest::{Guest, Outside};
-use crate::inspect::{self, Name};
+use crate::guest::Guest;
 use crate::load::LoadError;
 use crate::report::Sink;
-use crate::sandbox::{Sandbox, Shared, unfit};
-use crate::wasi;
+use crate::sandbox::{Sandbox, unfit};
+use crate::shared::Shared;
+use crate::{call, ending, inspect, wasi};
 
-/// The longest reason that a policy may give, in bytes.
+/// Bytes of a reason.
 const MAX_REASON: usize = 4096;
 
-/// Characters of a key that a message shows.
-const KEY: usize = 64;
+/// Characters of a key in a message.
+const MAX_KEY: usize = 64;
 
-/// What a policy may spend on one judgement, its time aside. Enough for a Go or Python guest to start.
+/// The limits of one decision, except its time. They are enough for a Go or Python guest to start.
 const LIMITS: Limits = Limits {
     time: Span::from_secs(1),
     stop_grace: Span::from_millis(0),
@@ -63,47 +62,21 @@ struct Loaded {
     digest: Digest,
     export: Indices,
     pre: InstancePre<Guest>,
-    sandbox: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
-/// What a policy is asked about.
-#[derive(Debug, Clone)]
-pub struct PolicyQuestion {
-    /// The name of the tool.
-    pub tool: String,
-    /// The plugin that it belongs to.
-    pub plugin: String,
-    /// Who submitted the call.
-    pub caller: String,
-    /// The conversation that it belongs to.
-    pub conversation: String,
-    /// Its arguments, a JSON object.
-    pub arguments: Json,
-    /// What the caller passed along with the turn.
-    pub context: Option<Json>,
-    /// Who produces the result; calls of [`Executor::Provider`] cannot be asked about.
-    pub executor: Executor,
-    /// What the tool declares.
-    pub approval: Approval,
-    /// A JSON object of what the interface lists under `facts`.
-    pub facts: Json,
-}
-
-/// What a policy says of a call.
+/// A policy's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyAnswer {
-    /// It has nothing against it.
     Proceed,
     /// A person must approve it.
     RequireApproval {
-        /// Why, in the policy's words, if it says.
+        /// In the policy's words.
         reason: Option<String>,
-        /// How much is at stake, if it says.
         risk: Option<Risk>,
     },
-    /// It must not happen.
     Deny {
-        /// Why, in the policy's words, if it says.
+        /// In the policy's words.
         reason: Option<String>,
     },
 }
@@ -112,43 +85,33 @@ pub enum PolicyAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct NoAnswer {
-    /// What is wrong, in the host's words and in one clause: "it did not answer within 1000 ms".
+    /// The reason in the host's words, as one clause: "it did not answer within 1000 ms".
     pub why: String,
-    /// More about it, for the operator's log. May quote the policy, with what deceives written out.
+    /// Details for the operator's log. They may quote the policy, with deceptive characters escaped.
     pub detail: Option<String>,
 }
 
-/// Why a component cannot be used as a policy.
+/// The reason why a component cannot be a policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// It does not export what a policy exports.
     #[error(
         "not a policy: it does not export `{}/judge@{}.x`, as everything built against wit/policy does",
         POLICY.name,
         POLICY.spoken
     )]
     NotAPolicy,
-    /// It imports what no policy may have.
     #[error("a policy has no capability, and this one imports {}", .0.join(", "))]
     Imports(Vec<String>),
-    /// It is no component, was built against another version of the interface, cannot be compiled, or does not fit the
-    /// interface.
+    /// It is not a component, was built against another version, cannot be compiled, or does not fit the interface.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
 
-/// What a policy returned, before it was held against the interface.
-pub(crate) enum Said {
-    Proceed,
-    RequireApproval { reason: String, risk: Option<Risk>, options: String },
-    Deny(String),
-}
-
 impl Sandbox {
-    /// Whether a component is a policy by what it says that it exports and imports, found without compiling it.
+    /// Checks that a component is a policy, by its exports and imports and without compiling it.
     ///
     /// # Errors
-    /// [`PolicyError`]; of the imports that no policy may have all are named.
+    /// [`PolicyError`], which names all imports that no policy may have.
     pub fn inspect_policy(bytes: &[u8]) -> Result<(), PolicyError> {
         let (imports, exports) = inspect::names(bytes)?;
         let mut exports = exports.iter().filter_map(|text| Name::parse(text));
@@ -157,13 +120,13 @@ impl Sandbox {
         if !POLICY.speaks(version) {
             return Err(POLICY.unspoken(version).into());
         }
-        POLICY.judge_names(&imports)?;
+        POLICY.check_names(&imports)?;
         let foreign = |text: &&String| !Name::parse(text).is_some_and(|name| is_everyones(&name));
         let foreign: Vec<_> = imports.iter().filter(foreign).map(|text| format!("`{}`", excerpt(text))).collect();
         if foreign.is_empty() { Ok(()) } else { Err(PolicyError::Imports(foreign)) }
     }
 
-    /// Makes a policy of a component. As [`Sandbox::load`], call this where nobody is kept waiting.
+    /// Makes a policy of a component. Blocks the thread, as [`Sandbox::load`].
     ///
     /// # Errors
     /// [`PolicyError`].
@@ -172,7 +135,7 @@ impl Sandbox {
         Self::inspect_policy(bytes)?;
         let component = self.component(digest, bytes)?;
         let shared = self.shared();
-        POLICY.judge_functions(&shared.engine, &component)?;
+        POLICY.check_functions(&shared.engine, &component)?;
         let mut linker = Linker::new(&shared.engine);
         let host = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
         wasi::link(&mut linker).map_err(host)?;
@@ -180,29 +143,29 @@ impl Sandbox {
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let export = Indices::find(&pre).map_err(unfit)?;
         self.keep(digest);
-        Ok(Policy(Arc::new(Loaded { digest, export, pre, sandbox: Arc::clone(shared) })))
+        Ok(Policy(Arc::new(Loaded { digest, export, pre, shared: Arc::clone(shared) })))
     }
 }
 
 /// Whether every policy may import this.
 fn is_everyones(name: &Name<'_>) -> bool {
-    // Which interfaces of it there are was judged when the names were read.
+    // The interfaces of the package were checked when the names were read.
     name.package == POLICY.name || wasi::is_inert(name.package, name.version)
 }
 
 impl Policy {
-    /// The digest under which the component was loaded.
+    /// The digest of the component.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.0.digest
     }
 
-    /// Asks it about one call, in a fresh instance. Dropping the future ends the judgement.
+    /// Asks the policy about one call, in a new instance. Dropping the future cancels the question.
     ///
-    /// To be awaited on a runtime of [`guest_runtime`](crate::guest_runtime), as [`Plugin::run`](crate::Plugin::run) is.
+    /// Await it on a runtime of [`guest_runtime`](crate::guest_runtime), as [`Plugin::run`](crate::Plugin::run).
     ///
     /// # Errors
-    /// [`NoAnswer`] when it traps, takes longer than `time`, needs too much, or says what its interface does not allow.
+    /// [`NoAnswer`] if the policy traps, takes longer than `time`, exceeds a limit, or gives a wrong answer.
     pub async fn judge(
         &self,
         question: &PolicyQuestion,
@@ -210,18 +173,17 @@ impl Policy {
         sink: Arc<dyn Sink>,
     ) -> Result<PolicyAnswer, NoAnswer> {
         let limits = Limits { time, ..LIMITS };
-        let sandbox = &self.0.sandbox;
-        let Some(_place) = sandbox.place(Duration::from_millis(time.millis())).await else {
+        let shared = &self.0.shared;
+        let Some(_permit) = shared.instance(Duration::from_millis(time.millis())).await else {
             return Err(no_answer(&ending::busy(), &limits));
         };
         let watch = Stopwatch::start(time);
-        let nothing = Outside { keyvalue: None, http: None, ..sandbox.outside.clone() };
-        let guest = Guest::new(&nothing, None, false, watch, &limits, sink);
-        let mut store = call::store(&sandbox.engine, guest, watch, &limits);
-        let said = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), watch).await;
+        let guest = Guest::new(&shared.services, None, watch, &limits, sink);
+        let mut store = call::store(&shared.engine, guest, watch, &limits);
+        let answer = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), watch).await;
         store.data_mut().finish();
-        match said {
-            Ok(said) => checked(said),
+        match answer {
+            Ok(answer) => checked(answer),
             Err(error) => Err(no_answer(&call::explain(&error, store.data(), &limits), &limits)),
         }
     }
@@ -233,12 +195,12 @@ impl std::fmt::Debug for Policy {
     }
 }
 
-/// Holds what a policy returned against its interface. A denial stands even if its reason does not: to be asked instead would
-/// be less than what the policy wants.
-fn checked(said: Said) -> Result<PolicyAnswer, NoAnswer> {
-    match said {
-        Said::Proceed => Ok(PolicyAnswer::Proceed),
-        Said::RequireApproval { reason, risk, options } => {
+/// Checks an answer. A denial with a reason that is too long stays a denial: asking a person instead would be weaker than the
+/// policy's decision.
+fn checked(answer: RawAnswer) -> Result<PolicyAnswer, NoAnswer> {
+    match answer {
+        RawAnswer::Proceed => Ok(PolicyAnswer::Proceed),
+        RawAnswer::RequireApproval { reason, risk, options } => {
             known(&options)?;
             if reason.len() > MAX_REASON {
                 let why = format!("its reason has {} bytes, at most {MAX_REASON} are taken", reason.len());
@@ -246,17 +208,17 @@ fn checked(said: Said) -> Result<PolicyAnswer, NoAnswer> {
             }
             Ok(PolicyAnswer::RequireApproval { reason: given(reason), risk })
         }
-        Said::Deny(reason) if reason.len() > MAX_REASON => Ok(PolicyAnswer::Deny { reason: None }),
-        Said::Deny(reason) => Ok(PolicyAnswer::Deny { reason: given(reason) }),
+        RawAnswer::Deny(reason) if reason.len() > MAX_REASON => Ok(PolicyAnswer::Deny { reason: None }),
+        RawAnswer::Deny(reason) => Ok(PolicyAnswer::Deny { reason: given(reason) }),
     }
 }
 
-/// Blanks are no reason.
+/// `None` for a blank reason.
 fn given(reason: String) -> Option<String> {
     if reason.trim().is_empty() { None } else { Some(reason) }
 }
 
-/// Refuses options that are not the empty object: this version of the interface defines none.
+/// Refuses options: this version of the interface defines none.
 fn known(options: &str) -> Result<(), NoAnswer> {
     let Ok(options) = serde_json::from_str::<Map<String, Value>>(options) else {
         return Err(NoAnswer { why: "the options of its answer are not a JSON object".to_owned(), detail: None });
@@ -264,13 +226,13 @@ fn known(options: &str) -> Result<(), NoAnswer> {
     match options.keys().next() {
         None => Ok(()),
         Some(key) => {
-            let detail = Some(format!("the option {}", text::quoted(key, KEY)));
+            let detail = Some(format!("the option {}", text::quoted(key, MAX_KEY)));
             Err(NoAnswer { why: "its answer has an option that this host does not know".to_owned(), detail })
         }
     }
 }
 
-/// What a failed run means. The words for people are the host's alone: those of a crash may come from the arguments.
+/// The reason for people is in the host's words, because the text of a crash may come from the arguments.
 fn no_answer(failure: &Failure, limits: &Limits) -> NoAnswer {
     let why = match failure.code {
         FailureCode::OutOfTime => format!("it did not answer within {} ms", limits.time.millis()),
@@ -288,11 +250,11 @@ mod tests {
     use super::*;
 
     fn asked(reason: &str, options: &str) -> Result<PolicyAnswer, NoAnswer> {
-        checked(Said::RequireApproval { reason: reason.into(), risk: None, options: options.into() })
+        checked(RawAnswer::RequireApproval { reason: reason.into(), risk: None, options: options.into() })
     }
 
     #[test]
-    fn an_answer_is_taken_as_its_interface_says_or_not_at_all() {
+    fn an_answer_that_breaks_its_interface_is_refused() {
         let answer =
             |reason: Option<&str>| PolicyAnswer::RequireApproval { reason: reason.map(Into::into), risk: None };
         assert_eq!(asked("why", "{}"), Ok(answer(Some("why"))));
@@ -311,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_stands_without_its_reason() {
-        let denied = |reason: &str| checked(Said::Deny(reason.into()));
+    fn a_denial_counts_without_its_reason() {
+        let denied = |reason: &str| checked(RawAnswer::Deny(reason.into()));
         assert_eq!(denied("no"), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
         assert_eq!(denied(&"x".repeat(MAX_REASON + 1)), Ok(PolicyAnswer::Deny { reason: None }));
     }

@@ -1,22 +1,18 @@
-//! Randomness for guests: `wasi:random` over a source of our own, so that a call can be given a seeded one.
+//! `wasi:random` over a source that a caller can choose, for example a seeded one.
 
 use std::sync::Arc;
 
+use capabilities::Stop;
 use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
 
-use crate::ending::Stop;
-
-/// Where the randomness of guests comes from.
+/// The source of guests' randomness.
 pub trait Random: Send + Sync {
-    /// Fills the buffer.
-    ///
     /// # Errors
-    /// When the source has failed; the call that asked ends with a fault of the host.
+    /// If the source fails. The call then ends with a fault of the host.
     fn fill(&self, buffer: &mut [u8]) -> std::io::Result<()>;
 }
 
-/// The operating system's generator, for the secure and the insecure interfaces alike: it is fast enough for both, and
-/// nothing of it can be guessed from the other.
+/// The operating system's generator. It serves the secure and the insecure interfaces, because it is fast enough for both.
 #[derive(Debug, Default)]
 pub struct SystemRandom;
 
@@ -26,10 +22,9 @@ impl Random for SystemRandom {
     }
 }
 
-/// The most bytes that a guest may ask for at once: the host allocates them before the guest can be held to account.
+/// Random bytes of one host call, which the host allocates.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The randomness of one call.
 pub(crate) struct Guests(pub(crate) Arc<dyn Random>);
 
 impl Guests {

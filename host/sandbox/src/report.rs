@@ -1,60 +1,58 @@
-//! What a running call tells those who follow it: progress and its log, both within bounds. What is beyond them is dropped
-//! and counted, and the count is the log's last line: a guest that talks too much still gets its result.
+//! The progress and the log of a running call, both bounded. Everything beyond the bounds is dropped and counted, and the last
+//! line of the log tells the count: a guest that reports too much still gets its result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use capabilities::http::CallLog;
+use capabilities::secrets::Vault;
+use capabilities::{Charge, Stop, Usage, json};
 use domain::{Json, Limits, Span};
 
-use crate::ending::Stop;
-use crate::json;
-use crate::spending::{Charge, Held, Traffic};
-
-/// Receives what a call reports while it runs, and knows whether it should stop. Called from the guest's thread: hand it on,
-/// do not wait.
+/// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
+/// wait.
 pub trait Sink: Send + Sync {
-    /// The guest is about to run; should it be told to stop, it needs so long for that. False: it was told so already, and
-    /// does not run.
+    /// The guest is about to run, and needs the grace period to stop. False if the call was stopped already; the guest then does
+    /// not run.
     fn begins(&self, _grace: Span) -> bool {
         true
     }
-    /// Whether nobody waits for the result of the call any more.
+    /// Whether nobody waits for the result any more.
     fn stop_requested(&self) -> bool {
         false
     }
     /// One update of a streaming tool.
     fn progress(&self, update: Update);
-    /// One line of the log. It comes from the guest and may hold any characters.
+    /// One line of the log, from the guest. It may hold any characters.
     fn log(&self, level: Level, line: &str);
 }
 
-/// A sink for those who follow nothing.
+/// Drops every report.
 impl Sink for () {
     fn progress(&self, _update: Update) {}
     fn log(&self, _level: Level, _line: &str) {}
 }
 
-/// How far a call has come.
+/// A report of progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
-    /// One line for people, as the guest wrote it.
+    /// One line for people, from the guest.
     pub message: String,
     /// From 0 to 1.
     pub fraction: Option<f64>,
-    /// For whoever renders the call.
+    /// For programs that show the call.
     pub data: Option<Json>,
 }
 
-/// How much a line matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// For the author of the plugin.
     Debug,
-    /// Worth knowing; also what the guest prints to its standard output.
+    /// Also the guest's standard output.
     Info,
-    /// Something is off; also what it prints to its standard error.
+    /// Also the guest's standard error.
     Warn,
-    /// The call will not have its result.
+    /// The call will have no result.
     Error,
 }
 
@@ -80,13 +78,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For a tool that does not stream there is no budget at all.
+    /// A tool that does not stream has no budget.
     pub(crate) fn new(sink: Arc<dyn Sink>, streaming: bool, limits: &Limits) -> Self {
         let updates_left = if streaming { limits.progress_updates } else { 0 };
         Self { sink, updates_left, bytes_left: limits.progress_bytes, dropped: 0 }
     }
 
-    /// Hands one update on, or drops it.
+    /// Passes an update to the sink, or drops it.
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
         let bytes = message.len() + data.as_ref().map_or(0, String::len);
         let (Some(updates), Some(left)) = (self.updates_left.checked_sub(1), self.bytes_left.checked_sub(bytes)) else {
@@ -103,13 +101,12 @@ impl Progress {
         self.sink.progress(Update { message, fraction, data: data.map(Json::new) });
     }
 
-    /// How many updates were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 }
 
-/// The log of one call: its own lines and what it prints. Shared with its output streams.
+/// The log of one call: its own lines, its printed output and warnings of the host.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Mutex<Lines>>);
 
@@ -117,23 +114,21 @@ struct Lines {
     sink: Arc<dyn Sink>,
     left: usize,
     dropped: u64,
-    /// What was printed after the last line break, by stream.
+    /// Output after the last line break, by stream.
     partial: [Vec<u8>; 2],
     ended: bool,
     last_words: VecDeque<String>,
-    held: Held,
-    /// What the host holds of lines that have not ended, and of the last words.
-    charge: Option<Charge>,
-    traffic: Traffic,
+    /// The memory of incomplete lines and of the last words.
+    charge: Charge,
+    usage: Usage,
 }
 
 /// Lines of standard error that explain a crash.
 const LAST_WORDS: usize = 3;
 
-/// How the line begins that follows the message of every Rust panic and explains nothing.
+/// The beginning of the line after the message of every Rust panic. It explains nothing.
 const HOW_TO_SEE_MORE: &str = "note: run with `RUST_BACKTRACE";
 
-/// The streams that a guest prints to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
@@ -150,8 +145,7 @@ impl Stream {
 }
 
 impl Log {
-    /// An empty log.
-    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, held: Held, traffic: Traffic) -> Self {
+    pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, usage: &Usage) -> Self {
         Self(Arc::new(Mutex::new(Lines {
             sink,
             left: limit,
@@ -159,20 +153,19 @@ impl Log {
             partial: [Vec::new(), Vec::new()],
             ended: false,
             last_words: VecDeque::new(),
-            held,
-            charge: None,
-            traffic,
+            charge: usage.memory.nothing(),
+            usage: usage.clone(),
         })))
     }
 
-    /// Writes one line. It costs its bytes and one for its end, as if it had been printed: empty lines are not free. What
-    /// the host has to say after the end, of a request that nobody waited for, is not written any more.
+    /// Writes one line. It costs its bytes and one for its end, so that empty lines cost something. A warning of the host after
+    /// the end of the call, about a request that nobody waits for, is dropped.
     pub(crate) fn line(&self, level: Level, text: &str) {
         let mut lines = self.lines();
         if lines.ended {
             return;
         }
-        lines.traffic.out_of_guest(text.len());
+        lines.usage.bytes.count_out(text.len());
         let granted = lines.take(text.len() + 1);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
@@ -180,12 +173,13 @@ impl Log {
         }
     }
 
-    /// Takes what the guest printed.
+    /// Takes printed output.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
         let mut lines = self.lines();
-        lines.traffic.out_of_guest(bytes.len());
+        lines.usage.bytes.count_out(bytes.len());
         let kept = lines.take(bytes.len());
-        lines.hold(kept)?;
+        // Charged to the end of the call: the limit `log_bytes` bounds all of it.
+        lines.charge.grow(kept)?;
         let mut rest = &bytes[..kept];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             lines.partial[stream as usize].extend_from_slice(&rest[..end]);
@@ -196,7 +190,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes what is left, and how much was dropped.
+    /// Writes the rest, and how much was dropped.
     pub(crate) fn finish(&self, limit: usize) {
         let mut lines = self.lines();
         lines.ended = true;
@@ -212,36 +206,24 @@ impl Log {
         }
     }
 
-    /// The last lines that went to standard error, which is where a language says why it gave up.
+    /// The last lines of standard error, where most languages explain a crash.
     pub(crate) fn last_words(&self) -> String {
         self.lines().last_words.make_contiguous().join(" ")
     }
 
-    /// A sink that panicked leaves the lines as they are, and they are fine.
+    /// A sink that panics leaves the lines in a sound state.
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lines {
-    /// How much of so many bytes may be kept; the rest is counted as dropped.
-    fn take(&mut self, wanted: usize) -> usize {
-        let kept = wanted.min(self.left);
+    /// The bytes that may be kept; the rest is counted as dropped.
+    fn take(&mut self, requested: usize) -> usize {
+        let kept = requested.min(self.left);
         self.left -= kept;
-        self.dropped += (wanted - kept) as u64;
+        self.dropped += (requested - kept) as u64;
         kept
-    }
-
-    /// Charges what was printed for as long as the call lasts: how much of it is given away again and how much is kept as
-    /// last words is not worth knowing, since all of it together is bounded by the limit `log_bytes`.
-    fn hold(&mut self, bytes: usize) -> Result<(), Stop> {
-        match &mut self.charge {
-            Some(charge) => charge.grow(bytes),
-            charge => {
-                *charge = Some(self.held.charge(bytes)?);
-                Ok(())
-            }
-        }
     }
 
     fn emit(&mut self, stream: Stream) {
@@ -258,9 +240,50 @@ impl Lines {
     }
 }
 
+impl CallLog for Log {
+    fn warn(&self, line: &str) {
+        self.line(Level::Warn, line);
+    }
+}
+
+/// Redacts secrets in the reports of a call.
+pub(crate) struct Redacting {
+    sink: Arc<dyn Sink>,
+    vault: Vault,
+}
+
+impl Redacting {
+    /// The sink itself if the call has no secrets.
+    pub(crate) fn over(sink: Arc<dyn Sink>, vault: &Vault) -> Arc<dyn Sink> {
+        if vault.is_empty() { sink } else { Arc::new(Self { sink, vault: vault.clone() }) }
+    }
+}
+
+impl Sink for Redacting {
+    fn begins(&self, grace: Span) -> bool {
+        self.sink.begins(grace)
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.sink.stop_requested()
+    }
+
+    fn progress(&self, update: Update) {
+        let data = update.data.map(|data| Json::new(self.vault.redacted(data.as_str().to_owned())));
+        self.sink.progress(Update { message: self.vault.redacted(update.message), data, ..update });
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        self.sink.log(level, &self.vault.redacted(line.to_owned()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use capabilities::Services;
+    use capabilities::blocking::Permits;
 
     use super::*;
 
@@ -276,9 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_spend_the_log_too() {
+    fn empty_lines_count_against_the_limit_of_the_log() {
         let sink = Arc::new(Counting::default());
-        let log = Log::new(sink.clone(), 10, Held::new(0), Traffic::default());
+        let services = Services { keyvalue: None, http: None, permits: Arc::new(Permits::new(1)) };
+        let log = Log::new(sink.clone(), 10, &Usage::new(&services, None, &Limits::default()));
         for _ in 0..1_000 {
             log.line(Level::Debug, "");
         }

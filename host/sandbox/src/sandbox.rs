@@ -1,59 +1,56 @@
-//! The sandbox: the engine and what every guest shares of it, which is nothing that a guest could change.
+//! The sandbox: makes the engine, and makes plugins of components.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
+use capabilities::blocking::Permits;
+use capabilities::filesystem::max_open;
+use capabilities::http::HttpClient;
+use capabilities::keyvalue::Buckets;
+use capabilities::{Capabilities, Capability, Services, excerpt};
 use domain::{Digest, Span};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
-use crate::blocking::Places;
 use crate::cache::{Cache, CacheOwner, code};
-use crate::capability::config;
-use crate::capability::filesystem::most_open;
-use crate::capability::http::{self, HttpClient};
-use crate::capability::keyvalue::{self, Buckets};
-use crate::capability::{Capabilities, Capability};
+use crate::call::Loaded;
 use crate::clock::{Clock, Stopwatch, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler};
-use crate::ending::excerpt;
 use crate::engine::{self, Ticker};
-use crate::guest::{Guest, Outside};
+use crate::guest::{Guest, HostServices};
 use crate::inspect::Interface;
 use crate::load::LoadError;
 use crate::plugin::Plugin;
 use crate::random::{Random, SystemRandom};
+use crate::shared::Shared;
 use crate::{section, structure, wasi};
 
-/// How a sandbox is set up.
-pub struct Settings {
-    /// A folder for compiled code, made if it is missing. Without one, code is compiled at each start.
+/// The setup of a sandbox.
+pub struct SandboxSettings {
+    /// A folder for compiled code, which is made if it is missing. Without one, code is compiled at each start.
     pub cache: Option<PathBuf>,
-    /// Whose that folder is.
+    /// The owner of that folder.
     pub cache_owner: CacheOwner,
-    /// Bytes of compiled code that are kept; beyond, the oldest goes.
+    /// Bytes of compiled code. When they are exceeded, the oldest code is removed.
     pub cache_bytes: u64,
     /// Where components are compiled.
     pub compiler: Compiler,
-    /// Instances at once; more wait. Reserves address space, about 9 GiB each, and no memory.
+    /// Instances at once; further calls wait. Each reserves about 9 GiB of address space and no memory.
     pub pool: u32,
-    /// The largest component that is taken, in bytes.
+    /// Bytes of the largest component.
     pub max_component: usize,
-    /// Where `wasi:keyvalue` keeps what guests give it. Without it the interface denies every access, granted or not.
+    /// The store behind `wasi:keyvalue`. Without it the interface denies every access.
     pub keyvalue: Option<Arc<dyn Buckets>>,
-    /// What sends the requests of `wasi:http`. Without it every request is denied, granted or not.
+    /// The client behind `wasi:http`. Without it every request is denied.
     pub http: Option<HttpClient>,
-    /// The clocks of guests.
     pub clock: Arc<dyn Clock>,
-    /// The randomness of guests.
     pub random: Arc<dyn Random>,
 }
 
-impl Default for Settings {
+impl Default for SandboxSettings {
     fn default() -> Self {
         Self {
             cache: None,
@@ -74,38 +71,12 @@ impl Default for Settings {
 #[derive(Clone)]
 pub struct Sandbox(Arc<Shared>);
 
-/// What the calls of every plugin share.
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) outside: Outside,
-    /// One permit for each instance that the pool has room for.
-    places: Arc<Semaphore>,
-    linker: Linker<Guest>,
-    cache: Option<Cache>,
-    /// `None`: components are compiled in this process.
-    children: Option<Children>,
-    max_component: usize,
-    /// What the sandbox itself keeps the compiled code of, because no plugin needs it.
-    kept: Mutex<HashSet<Digest>>,
-    _ticker: Ticker,
-}
-
-impl Shared {
-    /// A place in the pool, waited for so long if there is none.
-    pub(crate) async fn place(&self, patience: Duration) -> Option<SemaphorePermit<'_>> {
-        match self.places.try_acquire() {
-            Ok(place) => Some(place),
-            Err(_) => tokio::time::timeout(patience, self.places.acquire()).await.ok()?.ok(),
-        }
-    }
-}
-
 impl Sandbox {
     /// Makes the engine, reserves its pool and opens the cache.
     ///
     /// # Errors
-    /// When the address space, the thread or the folder is not to be had.
-    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+    /// If the system does not give it the address space, the thread or the folder.
+    pub fn new(settings: SandboxSettings) -> anyhow::Result<Self> {
         let engine = engine::engine(settings.pool)?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
@@ -116,19 +87,21 @@ impl Sandbox {
             Compiler::Child(compiler) => Some(Children::new(compiler)),
         };
         let pool = settings.pool as usize;
-        let places = Arc::new(Semaphore::new(pool));
-        let watched = Arc::clone(&places);
+        let instances = Arc::new(Semaphore::new(pool));
+        let watched = Arc::clone(&instances);
         Ok(Self(Arc::new(Shared {
             _ticker: Ticker::start(&engine, move || watched.available_permits() == pool)?,
             engine,
-            outside: Outside {
+            services: HostServices {
                 clock: settings.clock,
                 random: settings.random,
-                keyvalue: settings.keyvalue,
-                http: settings.http,
-                places: Arc::new(Places::new(most_open())),
+                capabilities: Services {
+                    keyvalue: settings.keyvalue,
+                    http: settings.http,
+                    permits: Arc::new(Permits::new(max_open())),
+                },
             },
-            places,
+            instances,
             linker,
             cache,
             children,
@@ -137,47 +110,45 @@ impl Sandbox {
         })))
     }
 
-    /// What a component says that it imports and exports, without compiling it.
+    /// What a component imports and exports, without compiling it.
     ///
     /// # Errors
-    /// When it is no component, or no plugin, or one of a version that this host does not speak.
+    /// If the bytes are not a component, not a plugin, or a plugin of a version that this host does not speak.
     pub fn inspect(bytes: &[u8]) -> Result<Interface, LoadError> {
         Interface::read(bytes)
     }
 
-    /// The same, for bytes that may be loaded afterwards: what is larger than a component may be is not looked at.
+    /// As [`Sandbox::inspect`], for bytes that may be loaded afterwards.
     ///
     /// # Errors
-    /// As [`Sandbox::inspect`], and when it is too large.
+    /// As [`Sandbox::inspect`], and if the component is too large.
     pub fn look(&self, bytes: &[u8]) -> Result<Interface, LoadError> {
         self.sized(bytes)?;
         Interface::read(bytes)
     }
 
-    /// Refuses what is larger than a component may be.
     pub(crate) fn sized(&self, bytes: &[u8]) -> Result<(), LoadError> {
-        let (size, most) = (bytes.len(), self.0.max_component);
-        if size > most { Err(LoadError::TooLarge { size, most }) } else { Ok(()) }
+        let (size, max) = (bytes.len(), self.0.max_component);
+        if size > max { Err(LoadError::TooLarge { size, max }) } else { Ok(()) }
     }
 
-    /// What every guest shares.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0
     }
 
-    /// Keeps the compiled code of a component for as long as the sandbox lasts, whatever [`Sandbox::retain`] is told.
+    /// Keeps the compiled code of a component while the sandbox lasts, also when [`Sandbox::retain`] does not name it.
     pub(crate) fn keep(&self, component: Digest) {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(component);
     }
 
-    /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten (Python), so call this where
-    /// nobody is kept waiting; from the cache it takes well under a millisecond.
+    /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten seconds (Python) and blocks the
+    /// thread; from the cache it takes less than a millisecond.
     ///
-    /// `digest` is that of `bytes`: compiled code is kept under it. `capabilities` decides which interfaces are linked; what
-    /// a call may do with them is in the grants of its job.
+    /// `digest` is the digest of `bytes`, under which the compiled code is kept. `capabilities` decides which interfaces are
+    /// linked; the grants of a job decide what a call may do with them.
     ///
     /// # Errors
-    /// [`LoadError`]; of the imports outside of the capabilities all are named.
+    /// [`LoadError`], which names all imports outside of the capabilities.
     pub fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Plugin, LoadError> {
         let interface = self.look(bytes)?;
         let foreign = interface.foreign(capabilities);
@@ -186,20 +157,21 @@ impl Sandbox {
         }
         let component = self.component(digest, bytes)?;
         let engine = &self.0.engine;
-        PLUGIN.judge_functions(engine, &component)?;
-        let hears_of_stop = PLUGIN.is_imported(engine, &component, STOP_REQUESTED);
+        PLUGIN.check_functions(engine, &component)?;
+        let can_stop = PLUGIN.is_imported(engine, &component, STOP_REQUESTED);
         let pre = self.link(&component, capabilities)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
-        Ok(Plugin::new(digest, interface.has_server, hears_of_stop, exports, pre, Arc::clone(&self.0)))
+        let (has_server, shared) = (interface.has_server, Arc::clone(&self.0));
+        Ok(Plugin::new(Loaded { digest, has_server, can_stop, exports, pre, shared }))
     }
 
-    /// Forgets the compiled code of every component that is neither in the set nor a policy that was loaded, and of other
-    /// versions of the engine. Says how many files that were.
+    /// Removes the compiled code of every component that is neither in the set nor a loaded policy, and of other versions of
+    /// the engine. Returns the number of files.
     ///
     /// # Errors
-    /// When the folder cannot be read or changed.
+    /// If the folder cannot be read or changed.
     pub fn retain(&self, kept: &HashSet<Digest>) -> std::io::Result<usize> {
-        // What a user's other programs need is not for this one to say.
+        // This program does not know what other programs of the user need.
         let Some(cache) = self.0.cache.as_ref().filter(|cache| cache.owner == CacheOwner::Host) else { return Ok(0) };
         let own = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
         cache.retain(&(kept | &own))
@@ -247,34 +219,28 @@ impl Sandbox {
             None => compile::here(&shared.engine, bytes)?,
         };
         let component = code::load(&shared.engine, &compiled)
-            // Compilers here make what this engine takes, so what is wrong is that it needs more memories, tables or
-            // instances than the pool has for one component.
+            // The code fits this engine, so the component needs more memories, tables or instances than the pool has for one.
             .map_err(|why| LoadError::Compile(excerpt(&why)))?;
         Ok((component, compiled))
     }
 
-    /// Links what the capabilities give, and nothing else: what is not linked cannot be called.
+    /// Links the interfaces of the capabilities and no others.
     fn link(&self, component: &Component, capabilities: Capabilities) -> Result<InstancePre<Guest>, LoadError> {
         if capabilities == Capabilities::default() {
             return self.0.linker.instantiate_pre(component).map_err(unfit);
         }
         let mut linker = self.0.linker.clone();
         let failed = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
-        for capability in capabilities.iter() {
-            match capability {
-                Capability::KeyValue => keyvalue::link(&mut linker).map_err(failed)?,
-                // The interface is everybody's.
-                Capability::Filesystem => {}
-                Capability::Http => http::link(&mut linker).map_err(failed)?,
-                Capability::Config => config::link(&mut linker).map_err(failed)?,
-            }
+        // Every guest has the interface of files already.
+        for capability in capabilities.iter().filter(|capability| *capability != Capability::Filesystem) {
+            capabilities::link(&mut linker, capability).map_err(failed)?;
         }
         linker.instantiate_pre(component).map_err(unfit)
     }
 }
 
-/// The folder of compiled code, if there is one that may be used.
-fn cache(settings: &Settings, engine: &Engine) -> anyhow::Result<Option<Cache>> {
+/// The folder of compiled code, if one is set and usable.
+fn cache(settings: &SandboxSettings, engine: &Engine) -> anyhow::Result<Option<Cache>> {
     let Some(folder) = &settings.cache else { return Ok(None) };
     let opened = || Cache::open(folder, settings.cache_owner, engine, settings.cache_bytes);
     if settings.cache_owner == CacheOwner::Host {
@@ -287,7 +253,7 @@ fn cache(settings: &Settings, engine: &Engine) -> anyhow::Result<Option<Cache>> 
     Ok(cache.ok())
 }
 
-/// That a component does not fit its interface.
+/// A component does not fit its interface.
 pub(crate) fn unfit(error: wasmtime::Error) -> LoadError {
     LoadError::Link(excerpt(&format!("{error:#}")))
 }

@@ -1,37 +1,35 @@
-//! The custom section in which a component carries what it declares, read before anything of it is compiled or run.
+//! The custom section with a component's declaration, which is read before any of the component is compiled or run.
 //!
-//! Only a section of the component itself counts. What is inside of its modules is theirs: a compiler puts sections there,
-//! and whoever wrote the source of a module could, too.
+//! Only a section of the component itself counts. Sections inside its modules belong to compilers and to authors of their
+//! sources.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
-use crate::ending::excerpt;
 use crate::load::LoadError;
+use capabilities::excerpt;
 
-/// The name of the section.
 pub const SECTION: &str = "toolgate:plugin";
 
-/// The most bytes of its content: as many as `tools()` may return.
+/// Bytes of its content: as many as `tools()` may return.
 pub const MAX_SECTION: usize = 1 << 20;
 
-/// Why a component's section cannot be read, though the component can.
+/// The section cannot be read, although the component can.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SectionError {
-    /// Two readers could read two different ones.
+    /// Two readers could read different ones.
     #[error("the component has {0} sections `{SECTION}`")]
     Several(usize),
-    /// It is too large.
     #[error("the section `{SECTION}` has {0} bytes, at most {MAX_SECTION} are taken")]
     TooLarge(usize),
 }
 
-/// The content of the section; `None` in a component without one.
+/// The content of the section. `None` in a component without one.
 ///
 /// # Errors
-/// [`LoadError`] when the bytes are no component; the inner error when the section itself is not as it should be.
+/// [`LoadError`] if the bytes are not a component; the inner error if the section is wrong.
 pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SectionError>, LoadError> {
     let mut contents = sections(bytes)?.into_iter().map(|section| section.content);
     let content = contents.next();
@@ -44,10 +42,10 @@ pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SectionError>, LoadErr
     })
 }
 
-/// The component with this content in its section, which becomes its last, in the place of those it may have had.
+/// The component with this content as its last section. It replaces earlier sections of that name.
 ///
 /// # Errors
-/// When the bytes are no component.
+/// If the bytes are not a component.
 pub fn with(bytes: &[u8], content: &[u8]) -> Result<Vec<u8>, LoadError> {
     let mut packed = without(bytes)?.into_owned();
     let mut body = Vec::with_capacity(content.len() + 32);
@@ -60,10 +58,10 @@ pub fn with(bytes: &[u8], content: &[u8]) -> Result<Vec<u8>, LoadError> {
     Ok(packed)
 }
 
-/// The component without this section: what of it is code does not change by what it declares.
+/// The component without this section. The declaration does not change the code.
 ///
 /// # Errors
-/// When the bytes are no component.
+/// If the bytes are not a component.
 pub(crate) fn without(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
     let found = sections(bytes)?;
     if found.is_empty() {
@@ -81,7 +79,7 @@ pub(crate) fn without(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
 
 /// A section with our name.
 struct Section<'a> {
-    /// Where it is, with its kind and its size.
+    /// Its position, with its kind and its size.
     whole: Range<usize>,
     content: &'a [u8],
 }
@@ -106,7 +104,7 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, LoadError> {
             Payload::CustomSection(custom) if custom.name() == SECTION => {
                 found.push(Section { whole, content: custom.data() });
             }
-            // A module or component inside of this one: its bytes are skipped, and the parser goes on behind them.
+            // Skips the bytes of a module or component inside of this one.
             Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
                 at = at.saturating_add(unchecked_range.end.saturating_sub(unchecked_range.start));
             }
@@ -116,7 +114,7 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, LoadError> {
     }
 }
 
-/// An unsigned number in the format's own form, LEB128.
+/// An unsigned number in LEB128, the number format of WebAssembly.
 fn number(mut value: usize, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -149,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sections_or_too_large_a_one_are_told_and_those_of_modules_do_not_count() {
+    fn two_sections_or_a_large_one_are_errors_modules_are_skipped() {
         let one = with(EMPTY, b"1").expect("a component");
         let two = [&one[..], &one[EMPTY.len()..]].concat();
         assert_eq!(find(&two).expect("a component"), Err(SectionError::Several(2)));

@@ -1,37 +1,24 @@
-//! Whether a component has the shape of something that a toolchain made. Looked at before it is compiled, without validating
-//! or decoding any code, in milliseconds.
+//! Bounds on the structure of a component, checked in milliseconds before it is compiled, without validating or decoding code.
 //!
-//! The engine's own bounds are made for browsers and are ten to a hundred times these. What passes here still has to be
-//! valid, and to compile within the bounds of [`compile`](crate::compile): this keeps out what is plainly no tool, and
-//! above all what would nest so deeply that a parser which calls itself runs out of stack.
+//! The engine's own bounds are made for browsers and are ten to a hundred times larger. A component that passes must still be
+//! valid and compile within its own bounds. This check refuses components that no toolchain makes, above all those that nest so
+//! deeply that a recursive parser runs out of stack.
 
+use capabilities::excerpt;
 use wasmparser::{
     BinaryReader, BinaryReaderError, ComponentImport, ComponentType, ComponentTypeDeclaration, CoreType, ElementItems,
     Encoding, ModuleTypeDeclaration, Parser, Payload,
 };
 
-use crate::ending::excerpt;
-use crate::load::LoadError;
-
-/// Something that is counted, and how much of it one component may have, everything inside of it counted together.
-///
-/// The largest real ones that were measured are a Python plugin (18.4 MB), a StarlingMonkey JavaScript plugin (12 MB) and a
-/// Go plugin (4.5 MB); `docs/decisions/0008-compile-in-a-child.md` has their figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StructureBound {
-    /// What is counted.
-    pub what: &'static str,
-    /// The most there may be.
-    pub most: usize,
-}
+use crate::load::{LoadError, StructureBound};
 
 macro_rules! bounds {
-    ($($name:ident: $what:literal <= $most:expr;)*) => {
+    ($($name:ident: $what:literal <= $max:expr;)*) => {
         #[derive(Clone, Copy)]
         enum Counted { $($name),* }
 
         /// Each bound, in the order of `Counted`.
-        const BOUNDS: [StructureBound; [$(Counted::$name),*].len()] = [$(StructureBound { what: $what, most: $most }),*];
+        const BOUNDS: [StructureBound; [$(Counted::$name),*].len()] = [$(StructureBound { what: $what, max: $max }),*];
     };
 }
 
@@ -59,10 +46,8 @@ bounds! {
     CustomSections: "custom sections" <= 2_000;
 }
 
-/// Looks at a component.
-///
 /// # Errors
-/// [`LoadError::Structure`] with the first bound that it breaks; [`LoadError::Malformed`] where it cannot be read.
+/// [`LoadError::Structure`] with the first bound that the component exceeds; [`LoadError::Malformed`] if it cannot be read.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), LoadError> {
     let mut counts = Counts::default();
     counts.walk(bytes).map_err(|broken| match broken {
@@ -71,7 +56,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), LoadError> {
     })
 }
 
-/// What ends the walk.
+/// The reason why the walk ends.
 enum Broken {
     Bound(StructureBound),
     Malformed(BinaryReaderError),
@@ -85,22 +70,21 @@ impl From<BinaryReaderError> for Broken {
 
 type Walked = Result<(), Broken>;
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Default)]
 struct Counts([usize; BOUNDS.len()]);
 
 impl Counts {
-    /// Counts more of something.
     fn add(&mut self, counted: Counted, more: usize) -> Walked {
         let count = &mut self.0[counted as usize];
         *count = count.saturating_add(more);
         Self::hold(counted, *count)
     }
 
-    /// Holds one thing against its bound.
+    /// Checks one item against its bound.
     fn hold(counted: Counted, found: usize) -> Walked {
         let bound = BOUNDS[counted as usize];
-        if found > bound.most { Err(Broken::Bound(bound)) } else { Ok(()) }
+        if found > bound.max { Err(Broken::Bound(bound)) } else { Ok(()) }
     }
 
     fn name(name: &str) -> Walked {
@@ -131,7 +115,7 @@ impl Counts {
         Ok(())
     }
 
-    /// The sections of core modules.
+    /// Counts sections of core modules.
     fn of_module(&mut self, payload: &Payload<'_>) -> Walked {
         let many = |count: u32| count as usize;
         match payload {
@@ -180,7 +164,7 @@ impl Counts {
         }
     }
 
-    /// The sections of components.
+    /// Counts sections of components.
     fn of_component(&mut self, bytes: &[u8], payload: &Payload<'_>) -> Walked {
         let many = |count: u32| count as usize;
         match payload {
@@ -234,8 +218,8 @@ impl Counts {
         self.add(Counted::Types, declared.saturating_add(1))
     }
 
-    /// A type of a component. The parser's own reader calls itself for each type inside of a type, without a bound: so the
-    /// two kinds that have types inside are taken apart here, and only what is flat is given to it.
+    /// Counts a type of a component. The parser's own reader recurses into types without a bound, so this function handles
+    /// the two kinds with inner types and gives the parser only flat types.
     fn component_type(&mut self, reader: &mut BinaryReader<'_>, depth: usize) -> Walked {
         const COMPONENT: u8 = 0x41;
         const INSTANCE: u8 = 0x42;

@@ -1,23 +1,23 @@
 //! Stores the `wasi:keyvalue` data of plugins in the host's store.
 
+use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
 use dispatch::ports::StoreFault;
 use domain::PluginName;
-use sandbox::{BucketError, Buckets, Place, Quota, Swapped};
 use store::{KeyValue, KeyValueError};
 
 /// Each plugin has its own namespace.
 pub(crate) struct StoredBuckets(pub(crate) KeyValue);
 
 impl Buckets for StoredBuckets {
-    fn get(&self, place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+    fn get(&self, place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         self.0.get(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
     }
 
-    fn set(&self, place: Place<'_>, value: &[u8], quota: Quota) -> Result<(), BucketError> {
+    fn set(&self, place: EntryKey<'_>, value: &[u8], quota: KeyValueQuota) -> Result<(), BucketError> {
         self.0.set(place.plugin.as_str(), place.bucket, place.key.as_bytes(), value, stored(quota)).map_err(error)
     }
 
-    fn delete(&self, place: Place<'_>) -> Result<(), BucketError> {
+    fn delete(&self, place: EntryKey<'_>) -> Result<(), BucketError> {
         self.0.delete(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
     }
 
@@ -49,10 +49,10 @@ impl Buckets for StoredBuckets {
 
     fn compare_and_swap(
         &self,
-        place: Place<'_>,
+        place: EntryKey<'_>,
         seen: Option<&[u8]>,
         value: &[u8],
-        quota: Quota,
+        quota: KeyValueQuota,
     ) -> Result<Swapped, BucketError> {
         let (plugin, key) = (place.plugin.as_str(), place.key.as_bytes());
         let swapped = self.0.compare_and_swap(plugin, place.bucket, key, seen, Some(value), stored(quota));
@@ -63,7 +63,7 @@ impl Buckets for StoredBuckets {
     }
 }
 
-fn stored(quota: Quota) -> store::Quota {
+fn stored(quota: KeyValueQuota) -> store::Quota {
     store::Quota { bytes: quota.bytes, keys: quota.keys }
 }
 
@@ -84,7 +84,9 @@ mod tests {
         let [one, two] = ["one", "two"].map(|name| PluginName::new(name).expect("a name"));
         for number in 0..2_500 {
             let key = format!("{number:04}");
-            buckets.set(Place { plugin: &one, bucket: "b", key: &key }, b"x", Quota::default()).expect("a write");
+            buckets
+                .set(EntryKey { plugin: &one, bucket: "b", key: &key }, b"x", KeyValueQuota::default())
+                .expect("a write");
         }
         let all = buckets.list(&one, "b", None, 5_000).expect("a listing");
         assert_eq!((all.len(), all[2_499].as_str()), (2_500, "2499"));
@@ -96,12 +98,12 @@ mod tests {
     fn a_late_swap_returns_the_current_value() {
         let buckets = StoredBuckets(KeyValue::in_memory());
         let plugin = PluginName::new("p").expect("a name");
-        let place = Place { plugin: &plugin, bucket: "b", key: "k" };
-        assert_eq!(buckets.compare_and_swap(place, None, b"1", Quota::default()), Ok(Swapped::Done));
+        let place = EntryKey { plugin: &plugin, bucket: "b", key: "k" };
+        assert_eq!(buckets.compare_and_swap(place, None, b"1", KeyValueQuota::default()), Ok(Swapped::Done));
         assert_eq!(
-            buckets.compare_and_swap(place, None, b"2", Quota::default()),
+            buckets.compare_and_swap(place, None, b"2", KeyValueQuota::default()),
             Ok(Swapped::Stale(Some(b"1".to_vec())))
         );
-        assert_eq!(buckets.increment(place, 41, Quota::default()), Ok(42));
+        assert_eq!(buckets.increment(place, 41, KeyValueQuota::default()), Ok(42));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sandbox::{Reach, Resolver, may_reach};
+use capabilities::http::{Reach, Resolver, may_reach};
 use url::Host;
 use webhook::Addresses;
 

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sandbox::{CacheOwner, HttpClient, Sandbox};
+use capabilities::http::HttpClient;
+use sandbox::{CacheOwner, Sandbox};
 use store::KeyValue;
 
 use crate::buckets::StoredBuckets;
@@ -44,12 +45,12 @@ pub fn checking_settings(
     config: &Config,
     compiler: Option<CompilerProgram>,
     user_cache: Option<PathBuf>,
-) -> sandbox::Settings {
+) -> sandbox::SandboxSettings {
     let code = user_cache.map_or(Code::Nowhere, Code::OfUser);
     sandbox_settings(config, compiler, code, StoredBuckets(KeyValue::in_memory()), None)
 }
 
-pub(crate) fn sandbox(settings: sandbox::Settings) -> Result<Sandbox, OpenError> {
+pub(crate) fn sandbox(settings: sandbox::SandboxSettings) -> Result<Sandbox, OpenError> {
     Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
 }
 
@@ -60,14 +61,14 @@ pub(crate) fn sandbox_settings(
     code: Code,
     buckets: StoredBuckets,
     http: Option<HttpClient>,
-) -> sandbox::Settings {
-    let default = sandbox::Settings::default();
+) -> sandbox::SandboxSettings {
+    let default = sandbox::SandboxSettings::default();
     let (cache, cache_owner, cache_bytes) = match code {
         Code::Nowhere => (None, CacheOwner::Host, default.cache_bytes),
         Code::OfHost(folder) => (Some(folder), CacheOwner::Host, default.cache_bytes),
         Code::OfUser(folder) => (Some(folder), CacheOwner::User, MAX_USER_CACHE),
     };
-    sandbox::Settings {
+    sandbox::SandboxSettings {
         cache,
         cache_owner,
         cache_bytes,

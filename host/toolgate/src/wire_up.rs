@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use capabilities::http::{HttpClient, Resolver, SystemResolver};
 use dispatch::ports::{Clock, Store};
 use dispatch::{Bounds, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
-use sandbox::{HttpClient, Resolver, SystemResolver};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use webhook::{Courier, Http, Webhooks};

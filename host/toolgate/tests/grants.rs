@@ -37,11 +37,13 @@ fn everything_that_can_be_granted_has_a_form() {
 fn what_cannot_be_granted_is_told_with_its_place() {
     check(
         "grants.http = [{ url = \"gopher://a\" }]",
-        &expect![[r#"toolgate.toml:3:24: "gopher://a" is no rule for requests: the scheme is http or https"#]],
+        &expect![[r#"toolgate.toml:3:24: "gopher://a" is not a rule for requests: the scheme is http or https"#]],
     );
     check(
         "grants.http = [{ url = \"https://a/../b\" }]",
-        &expect![[r#"toolgate.toml:3:24: "https://a/../b" is no rule for requests: its path has a step `.` or `..`"#]],
+        &expect![[
+            r#"toolgate.toml:3:24: "https://a/../b" is not a rule for requests: its path has a step `.` or `..`"#
+        ]],
     );
     check(
         "grants.http = [{ url = \"https://a/\", methods = [\"get\"] }]",
@@ -107,7 +109,7 @@ fn a_secret_has_one_source_hosts_and_places() {
     );
     check(
         &secret("env = \"T\", hosts = [\"https://a\"], places = [\"query:key\"]"),
-        &expect![[r#"toolgate.toml:3:45: "https://a" is no host: expected a name, an address, or `*.` and a name"#]],
+        &expect![[r#"toolgate.toml:3:45: "https://a" is not a host: expected a name, an address, or `*.` and a name"#]],
     );
     check(
         &secret("env = \"T\", hosts = [\"a.example\"], places = [\"cookie:a\"]"),
@@ -189,9 +191,9 @@ fn a_secret_is_looked_up_at_the_start_and_shown_nowhere() {
     let values = config.secrets().expect("is there");
     let settings = config.registry(folder.path(), &values);
     let grants = settings.grants(&PluginName::new("a").expect("a name"));
-    let expected = sandbox::SecretValue::new("hunter2hunter2").expect("a secret");
+    let expected = capabilities::secrets::SecretValue::new("hunter2hunter2").expect("a secret");
     assert_eq!(grants.secrets[0].value, expected);
-    assert!(grants.capabilities().holds(sandbox::Capability::Config));
+    assert!(grants.capabilities().holds(capabilities::Capability::Config));
     for shown in [format!("{config:?}"), format!("{values:?}"), format!("{settings:?}")] {
         assert!(shown.contains("token") && !shown.contains("hunter2"), "{shown}");
     }
@@ -262,7 +264,7 @@ fn a_manifest_is_read_with_the_place_of_what_is_wrong() {
     expect!["FOLDER/toolgate-plugin.toml:3:7: invalid type: integer `5`, expected a string"]
         .assert_eq(&said("[[wants.http]]\nurl = \"https://a.example/\"\nwhy = 5"));
     expect![[
-        r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is no rule for requests: the scheme is http or https"#
+        r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is not a rule for requests: the scheme is http or https"#
     ]]
     .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
     expect!["FOLDER/toolgate-plugin.toml:2:1: unknown field `sockets`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));

@@ -10,7 +10,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 13] = [
+const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-domain",
         &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
@@ -30,6 +30,19 @@ const FORBIDDEN: [(&str, &[&str], &str); 13] = [
         "toolgate-store",
         &["wasmtime", "axum", "toolgate-sandbox", "toolgate-registry", "toolgate-server"],
         "edges do not know each other",
+    ),
+    (
+        "toolgate-capabilities",
+        &[
+            "sled",
+            "axum",
+            "toolgate-dispatch",
+            "toolgate-store",
+            "toolgate-sandbox",
+            "toolgate-registry",
+            "toolgate-server",
+        ],
+        "a capability sees a call through a view, and not the sandbox that runs it",
     ),
     (
         "toolgate-sandbox",

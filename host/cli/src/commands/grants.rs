@@ -122,7 +122,7 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
         output.push_str(&wanted_text(want, terminal));
     }
     section(&mut output, "granted", &words(&access.granted));
-    if access.granted != sandbox::Grants::default() {
+    if access.granted != capabilities::Grants::default() {
         output.push_str(&format!("    {}\n", holder(&access.holder)));
     }
     section(&mut output, "may use", &words(&access.effective));

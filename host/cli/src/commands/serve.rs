@@ -53,7 +53,7 @@ impl Run for Serve {
     const LOG: &'static str = "info";
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        sandbox::raise_open_files();
+        capabilities::filesystem::raise_open_files();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
         let done = runtime.block_on(serve(self, terminal));

@@ -1,7 +1,7 @@
 //! The stored form of what is known of a component.
 
+use capabilities::{Capabilities, Capability};
 use domain::{Digest, PluginName};
-use sandbox::{Capabilities, Capability};
 use serde::{Deserialize, Serialize};
 
 use super::Known;

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use sandbox::{FolderHandle, Scheme, SecretPlace, SecretValue};
+use capabilities::filesystem::FolderHandle;
+use capabilities::http::Scheme;
+use capabilities::secrets::{SecretPlace, SecretValue};
 
 use super::*;
 use crate::manifest::{WantedFolder, WantedKeyValue, WantedValue};
@@ -154,7 +156,7 @@ fn everything() -> (Grants, Manifest) {
     let folder =
         |at: &str, write| Folder { path: PathBuf::from("/srv"), at: at.into(), write, handle: FolderHandle::default() };
     let granted = Grants {
-        keyvalue: Some(Quota { bytes: 100, keys: 10 }),
+        keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }),
         config: Some([("region", "eu"), ("spare", "x")].map(|(n, v)| (n.to_owned(), v.to_owned())).into()),
         folders: vec![folder("/data", true), folder("/read", false), folder("/spare", true)],
         ..Grants::default()
@@ -174,7 +176,7 @@ fn everything() -> (Grants, Manifest) {
 fn of_everything_the_smaller_part_counts() {
     let (granted, wanted) = everything();
     let both = effective(&granted, Some(&wanted));
-    assert_eq!(both.keyvalue, Some(Quota { bytes: 100, keys: 5 }));
+    assert_eq!(both.keyvalue, Some(KeyValueQuota { bytes: 100, keys: 5 }));
     assert_eq!(both.config, Some([("region".to_owned(), "eu".to_owned())].into()));
     let folders: Vec<_> = both.folders.iter().map(|folder| (folder.at.as_str(), folder.write)).collect();
     assert_eq!(folders, [("/data", false), ("/read", false)]);

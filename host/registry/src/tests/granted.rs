@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use capabilities::Grants;
+use capabilities::keyvalue::KeyValueQuota;
 use dispatch::ports::Tools as _;
 use domain::Digest;
-use sandbox::{Grants, Quota};
 use serde_json::{Value, json};
 
 use crate::testing::{World, plugin};
@@ -32,7 +33,7 @@ pub(crate) fn section_tool(name: &str) -> Value {
 }
 
 fn granting(holder: Holder) -> PluginSettings {
-    let grants = Grants { keyvalue: Some(Quota { bytes: 100, keys: 10 }), ..Grants::default() };
+    let grants = Grants { keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }), ..Grants::default() };
     PluginSettings { grants: Arc::new(grants), holder, limits: None }
 }
 
@@ -92,8 +93,8 @@ fn grants_may_follow_the_name_or_be_for_several() {
 #[test]
 fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
     let world = World::with(|settings| {
-        let handle = sandbox::FolderHandle::default();
-        let folder = sandbox::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
+        let handle = capabilities::filesystem::FolderHandle::default();
+        let folder = capabilities::filesystem::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
         let grants = Grants { folders: vec![folder], ..Grants::default() };
         let holder = Holder::Components([Digest::of("another")].into());
         settings.plugins.insert(plugin("ledger"), PluginSettings { grants: grants.into(), holder, limits: None });
@@ -114,7 +115,7 @@ fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
         let loaded = world.load("ledger", bytes).expect("loads");
         (*world.registry.shared.component(&plugin("ledger"), loaded.component).expect("is live").grants).clone()
     };
-    let quota = |bytes, keys| Grants { keyvalue: Some(Quota { bytes, keys }), ..Grants::default() };
+    let quota = |bytes, keys| Grants { keyvalue: Some(KeyValueQuota { bytes, keys }), ..Grants::default() };
     assert_eq!(grants(&wants(json!({"keyvalue": {"bytes": 7, "why": "to keep"}}))), quota(7, 10));
     let wide = json!({
         "keyvalue": {"bytes": 1_000_000, "keys": 1_000_000, "why": "more"},
@@ -169,7 +170,7 @@ fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
     let restarted = World::on(world.data, again(only(&bytes)));
     assert!(restarted.registry.pinned(&plugin("ledger"), digest, "keep").is_some());
     let pinned = restarted.registry.shared.component(&plugin("ledger"), digest).expect("is known");
-    assert_eq!(pinned.grants.keyvalue, Some(Quota { bytes: 7, keys: 10 }));
+    assert_eq!(pinned.grants.keyvalue, Some(KeyValueQuota { bytes: 7, keys: 10 }));
     // An operator who takes the grant back takes it from the calls that wait, too.
     let revoked = World::on(restarted.data, again(Holder::default()));
     let pinned = revoked.registry.shared.component(&plugin("ledger"), digest).expect("is known");
@@ -181,7 +182,7 @@ fn a_waiting_call_never_gets_what_its_bytes_are_granted_under_another_name() {
     let bytes = component("keep", &[STORE], None);
     let world = world(Holder::AnyComponent);
     let digest = world.load("ledger", &bytes).expect("loads").component;
-    let wide = Grants { keyvalue: Some(Quota { bytes: 1_000_000, keys: 1_000 }), ..Grants::default() };
+    let wide = Grants { keyvalue: Some(KeyValueQuota { bytes: 1_000_000, keys: 1_000 }), ..Grants::default() };
     let twice = move |settings: &mut crate::Settings| {
         drop(settings.plugins.insert(plugin("ledger"), granting(Holder::AnyComponent)));
         let wide = PluginSettings { grants: wide.clone().into(), holder: Holder::AnyComponent, limits: None };

@@ -234,6 +234,9 @@ fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
 }
 
 fn granting_keyvalue() -> PluginSettings {
-    let grants = sandbox::Grants { keyvalue: Some(sandbox::Quota::default()), ..sandbox::Grants::default() };
+    let grants = capabilities::Grants {
+        keyvalue: Some(capabilities::keyvalue::KeyValueQuota::default()),
+        ..capabilities::Grants::default()
+    };
     PluginSettings { grants: grants.into(), holder: Holder::AnyComponent, limits: None }
 }

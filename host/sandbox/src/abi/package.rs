@@ -1,59 +1,57 @@
-//! What this host has of a package of ours, and what a component wants of it beyond that. Components of later versions load
-//! as long as they want nothing that is not here; what they want and is not here is named.
+//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it imports
+//! only interfaces and functions that this host has.
 
-use std::fmt;
-
+use capabilities::excerpt;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use crate::ending::excerpt;
-use crate::inspect::Name;
-use crate::load::LoadError;
+use crate::load::{LoadError, Newer};
 
-/// A package of ours, in the version that this host speaks. A test holds it against the text in `wit/`.
+/// One of our packages, in the version that this host speaks. A test compares it with the text in `wit/`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Package {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// What is compatible with each other: `0.1` for `0.1.x`.
+    /// The versions that are compatible: `0.1` for `0.1.x`.
     pub(crate) spoken: &'static str,
-    /// The newest version of that, to which this host has everything.
+    /// The newest of them. This host has all of it.
     pub(crate) newest: &'static str,
     /// The interfaces that a component may import, with their functions.
     pub(crate) interfaces: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// What a component wants of a package of ours and this host does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Newer {
-    package: &'static str,
-    newest: &'static str,
-    found: String,
-    missing: Vec<String>,
+/// `namespace:package/interface@version`.
+pub(crate) struct Name<'a> {
+    pub(crate) package: &'a str,
+    pub(crate) interface: &'a str,
+    pub(crate) version: &'a str,
 }
 
-/// At most so many missing things are named; the rest is counted.
-const NAMED: usize = 5;
+impl<'a> Name<'a> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let (path, version) = text.split_once('@')?;
+        let (package, interface) = path.split_once('/')?;
+        Some(Self { package, interface, version })
+    }
+}
 
 impl Package {
-    /// Whether a version is compatible with the one that this host speaks: three plain numbers, of which the first two are
-    /// its own.
+    /// Whether a version is compatible: three plain numbers, and the first two are those of `spoken`.
     pub(crate) fn speaks(&self, version: &str) -> bool {
         let patch = version.strip_prefix(self.spoken).and_then(|rest| rest.strip_prefix('.'));
         patch.is_some_and(|patch| patch.parse::<u32>().is_ok_and(|number| number.to_string() == patch))
     }
 
-    /// That a component was built against a version that is not compatible.
+    /// The error for a version that is not compatible.
     pub(crate) fn unspoken(&'static self, found: &str) -> LoadError {
         LoadError::Version { package: self.name, found: excerpt(found), spoken: self.spoken, newest: self.newest }
     }
 
-    /// Holds the names of a component's imports against this package.
+    /// Checks the names of a component's imports.
     ///
     /// # Errors
     /// [`LoadError::Version`], or [`LoadError::Newer`] with every interface that is missing.
-    pub(crate) fn judge_names(&'static self, imports: &[String]) -> Result<(), LoadError> {
+    pub(crate) fn check_names(&'static self, imports: &[String]) -> Result<(), LoadError> {
         let ours = || imports.iter().filter_map(|text| Name::parse(text)).filter(|name| name.package == self.name);
         if let Some(name) = ours().find(|name| !self.speaks(name.version)) {
             return Err(self.unspoken(name.version));
@@ -63,12 +61,11 @@ impl Package {
         self.missing(found, missing.map(|name| format!("the interface `{}`", excerpt(name.interface))).collect())
     }
 
-    /// Holds the functions that a component imports against this package. To be asked of what is compiled: the type of an
-    /// import is taken apart nowhere else.
+    /// Checks the functions that a compiled component imports.
     ///
     /// # Errors
     /// [`LoadError::Newer`] with every function that is missing.
-    pub(crate) fn judge_functions(&'static self, engine: &Engine, component: &Component) -> Result<(), LoadError> {
+    pub(crate) fn check_functions(&'static self, engine: &Engine, component: &Component) -> Result<(), LoadError> {
         let (mut missing, mut found) = (Vec::new(), None);
         for (interface, version, function) in self.imported(engine, component) {
             if !self.functions(&interface).is_some_and(|known| known.contains(&function.as_str())) {
@@ -111,22 +108,6 @@ impl Package {
                 Err(LoadError::Newer(Newer { package, newest, found, missing }))
             }
         }
-    }
-}
-
-impl fmt::Display for Newer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { package, newest, found, missing } = self;
-        let (named, rest) = missing.split_at(missing.len().min(NAMED));
-        write!(f, "it needs {}", named.join(", "))?;
-        if !rest.is_empty() {
-            write!(f, " and {} more", rest.len())?;
-        }
-        write!(
-            f,
-            ", which this host does not have: it was built against version {found} of {package}, and this host has {newest}: \
-             use a newer host, or build it against {newest}"
-        )
     }
 }
 

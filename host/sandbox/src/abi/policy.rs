@@ -1,6 +1,6 @@
-//! The interface of policies: bindings from `wit/policy` and their conversion, and nothing else. It has versions of its own.
+//! The interface of policies: bindings from `wit/policy` and their conversion. It has separate versions.
 
-use domain::{Approval, Executor, Risk};
+use domain::{Approval, Executor, Json, Risk};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
 
@@ -8,8 +8,8 @@ use self::bindings::exports::toolgate::policy::judge;
 use self::bindings::toolgate::policy::{host, policy_types};
 use super::package::Package;
 use crate::guest::Guest;
-use crate::policy::{PolicyQuestion, Said};
 use crate::report::Level;
+use crate::wasi::Inert;
 
 mod bindings {
     #![allow(missing_docs, unreachable_pub, dead_code, reason = "generated from the interface")]
@@ -18,12 +18,40 @@ mod bindings {
         path: "../../wit/policy/v0.1",
         world: "policy",
         exports: { default: async },
-        // The arguments of a call are lowered from where they are, without a copy for each judgement.
+        // The arguments of a call are lowered from where they are, without a copy for each question.
         ownership: Borrowing { duplicate_if_necessary: true },
     });
 }
 
-/// The interface of policies, as far as they import it.
+/// A question to a policy.
+#[derive(Debug, Clone)]
+pub struct PolicyQuestion {
+    pub tool: String,
+    /// The plugin of the tool.
+    pub plugin: String,
+    /// The principal that submitted the call.
+    pub caller: String,
+    pub conversation: String,
+    /// A JSON object.
+    pub arguments: Json,
+    /// The context that the caller passed with the turn.
+    pub context: Option<Json>,
+    /// Never [`Executor::Provider`].
+    pub executor: Executor,
+    /// As the tool declares it.
+    pub approval: Approval,
+    /// A JSON object with the members that the interface lists under `facts`.
+    pub facts: Json,
+}
+
+/// The answer of a policy, before it is checked.
+pub(crate) enum RawAnswer {
+    Proceed,
+    RequireApproval { reason: String, risk: Option<Risk>, options: String },
+    Deny(String),
+}
+
+/// The interface that policies import.
 pub(crate) static POLICY: Package = Package {
     name: "toolgate:policy",
     spoken: "0.1",
@@ -31,7 +59,7 @@ pub(crate) static POLICY: Package = Package {
     interfaces: &[("host", &["log"]), ("policy-types", &[])],
 };
 
-/// Where the export of a policy is.
+/// The export of a policy.
 pub(crate) struct Indices(judge::GuestIndices);
 
 impl Indices {
@@ -39,13 +67,13 @@ impl Indices {
         judge::GuestIndices::new(pre).map(Self)
     }
 
-    /// Makes an instance and has it judge one call.
+    /// Makes an instance and asks it about one call.
     pub(crate) async fn judge(
         &self,
         pre: &InstancePre<Guest>,
         store: &mut Store<Guest>,
         question: &PolicyQuestion,
-    ) -> Result<Said> {
+    ) -> Result<RawAnswer> {
         let instance = pre.instantiate_async(&mut *store).await?;
         let asked = judge::Question {
             tool: &question.tool,
@@ -53,7 +81,7 @@ impl Indices {
             caller: &question.caller,
             conversation: &question.conversation,
             arguments: question.arguments.as_str(),
-            context: question.context.as_ref().map(domain::Json::as_str),
+            context: question.context.as_ref().map(Json::as_str),
             executor: executor(question.executor)?,
             approval: match question.approval {
                 Approval::Auto => policy_types::Approval::Auto,
@@ -63,22 +91,24 @@ impl Indices {
         };
         let answer = self.0.load(&mut *store, &instance)?.call_judge(store, asked).await?;
         Ok(match answer {
-            judge::Answer::Proceed => Said::Proceed,
+            judge::Answer::Proceed => RawAnswer::Proceed,
             judge::Answer::RequireApproval(asked) => {
-                Said::RequireApproval { reason: asked.reason, risk: asked.risk.map(risk), options: asked.options }
+                RawAnswer::RequireApproval { reason: asked.reason, risk: asked.risk.map(risk), options: asked.options }
             }
-            judge::Answer::Deny(reason) => Said::Deny(reason),
+            judge::Answer::Deny(reason) => RawAnswer::Deny(reason),
         })
     }
 }
 
-/// The interface has no word for what is not judged.
+/// Policies are not asked about calls of a provider.
 fn executor(executor: Executor) -> Result<policy_types::Executor> {
     match executor {
         Executor::Server => Ok(policy_types::Executor::Server),
         Executor::Human => Ok(policy_types::Executor::Human),
         Executor::Client => Ok(policy_types::Executor::Client),
-        Executor::Provider => Err(wasmtime::format_err!("asked to judge a call that the provider has carried out")),
+        Executor::Provider => {
+            Err(wasmtime::format_err!("a policy cannot judge a call that the provider has carried out"))
+        }
     }
 }
 
@@ -93,8 +123,8 @@ fn risk(risk: policy_types::Risk) -> Risk {
 
 /// Links the `host` interface of policies.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
-    policy_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
-    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)
+    policy_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)?;
+    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)
 }
 
 impl policy_types::Host for Guest {}
@@ -107,6 +137,6 @@ impl host::Host for Guest {
             host::Level::Warn => Level::Warn,
             host::Level::Error => Level::Error,
         };
-        Self::log(self).line(level, &message);
+        self.log.line(level, &message);
     }
 }

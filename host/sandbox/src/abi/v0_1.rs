@@ -1,4 +1,4 @@
-//! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form, and nothing else.
+//! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form.
 
 use domain::{Failure, FailureCode};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
@@ -7,9 +7,10 @@ use wasmtime::{Result, Store};
 use self::bindings::exports::toolgate::plugin::{catalog, server};
 use self::bindings::toolgate::plugin::{host, tool_types};
 use super::Declared;
-use crate::call::Job;
 use crate::guest::Guest;
+use crate::job::Job;
 use crate::report::Level;
+use crate::wasi::Inert;
 
 mod bindings {
     #![allow(missing_docs, unreachable_pub, dead_code, reason = "generated from the interface")]
@@ -18,12 +19,12 @@ mod bindings {
         path: "../../wit/v0.1",
         world: "plugin",
         exports: { default: async },
-        // The texts of a call are lowered from where they are, without a copy for each call.
+        // Lowers the texts of a call without a copy.
         ownership: Borrowing { duplicate_if_necessary: true },
     });
 }
 
-/// Where the exports of a component are.
+/// The exports of a component.
 pub(crate) struct Indices {
     catalog: catalog::GuestIndices,
     server: Option<server::GuestIndices>,
@@ -64,8 +65,8 @@ impl Indices {
 
 /// Links the `host` interface.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
-    tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)?;
-    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::called)
+    tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)?;
+    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)
 }
 
 impl tool_types::Host for Guest {}
@@ -76,7 +77,7 @@ impl host::Host for Guest {
     }
 
     fn log(&mut self, level: host::Level, message: String) {
-        Self::log(self).line(level.into(), &message);
+        self.log.line(level.into(), &message);
     }
 
     fn stop_requested(&mut self) -> bool {

@@ -1,5 +1,5 @@
-//! Compiles components for a host, and is nothing else: for programs that embed toolgate and cannot be run again as their own
-//! compiler. `toolgate` itself needs it not.
+//! Compiles components for programs that embed toolgate and cannot run themselves as their own compiler. `toolgate` does
+//! not need it.
 
 fn main() -> std::process::ExitCode {
     toolgate_sandbox::compile_child(std::env::args_os().skip(1))

@@ -1,8 +1,8 @@
-//! Compiled code between its file and the engine: in memory that nobody can change, so that what was authenticated is what
-//! runs, whatever becomes of the file meanwhile.
+//! Compiled code between its file and the engine, in memory that nobody can change, so that the authenticated bytes are the
+//! ones that run.
 //!
-//! Python brings 40 MB of code, and this is what its first call after a start waits for. So the file is copied once, into
-//! memory that the engine maps as it is, and chunks of it are copied and hashed on several threads.
+//! Python needs 40 MB of code, and its first call after a start waits for this. So the file is copied once, into memory
+//! that the engine maps directly, and several threads copy and hash its chunks.
 
 use std::fs::File;
 use std::io;
@@ -16,21 +16,20 @@ use wasmtime::component::Component;
 
 use super::code;
 
-/// Bytes that are hashed by themselves.
+/// Bytes of one chunk.
 const CHUNK: usize = 1 << 20;
 
-/// Threads that copy and hash, at most.
+/// Threads that copy and hash.
 const THREADS: usize = 4;
 
 /// The SHA-256 of a chunk.
 pub(super) type ChunkDigest = [u8; 32];
 
-/// The digests of the chunks of this code.
 pub(super) fn digests(code: &[u8]) -> Vec<ChunkDigest> {
     code.chunks(CHUNK).map(|chunk| Sha256::digest(chunk).into()).collect()
 }
 
-/// Compiled code that stays as it is.
+/// Compiled code that cannot change.
 pub(super) struct Image {
     memory: Memory,
     length: usize,
@@ -43,7 +42,6 @@ impl Image {
         Ok(Self { memory, length })
     }
 
-    /// The digests of its chunks.
     pub(super) fn digests(&self) -> io::Result<Vec<ChunkDigest>> {
         in_chunks(self.length, |at, chunk| {
             self.memory.read(at, chunk)?;
@@ -51,7 +49,7 @@ impl Image {
         })
     }
 
-    /// Loads it, after it was authenticated.
+    /// Loads the code after it was authenticated.
     pub(super) fn load(&self, engine: &Engine) -> Result<Component, String> {
         self.memory.load(engine)
     }
@@ -108,8 +106,7 @@ impl Memory {
     }
 }
 
-/// Does something with each chunk of so many bytes, given where it is and a buffer of its size. Gives the answers in the
-/// order of the chunks.
+/// Calls a function with each chunk: its offset and a buffer of its size. Returns the results in the order of the chunks.
 fn in_chunks<T: Send>(length: usize, work: impl Fn(u64, &mut [u8]) -> io::Result<T> + Sync) -> io::Result<Vec<T>> {
     let chunks = length.div_ceil(CHUNK);
     let some = |chunks: Range<usize>| {
@@ -122,14 +119,14 @@ fn in_chunks<T: Send>(length: usize, work: impl Fn(u64, &mut [u8]) -> io::Result
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     let share = chunks.div_ceil(threads);
-    // What a thread costs is worth it for more than a chunk or two.
+    // Threads only pay off for more than a few chunks.
     if share < 2 {
         return some(0..chunks);
     }
     thread::scope(|scope| {
         let some = &some;
         let begins = (0..chunks).step_by(share);
-        // One that the system refuses is an error, and the code is compiled again; `Scope::spawn` would panic.
+        // If the system refuses a thread, this is an error and the code is compiled again; `Scope::spawn` would panic.
         let spawn = |at| thread::Builder::new().spawn_scoped(scope, move || some(at..chunks.min(at + share)));
         let parts = begins.map(spawn).collect::<io::Result<Vec<_>>>()?;
         let mut all = Vec::with_capacity(chunks);
@@ -146,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// So many bytes, of which no two chunks are alike.
+    /// Bytes in which no two chunks are alike.
     fn bytes(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at / CHUNK * 7 + at % 251) as u8).collect()
     }
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_has_the_digests_of_what_was_there_in_the_same_order() {
+    fn a_copy_has_the_digests_of_its_chunks_in_order() {
         for length in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 9 * CHUNK + 5] {
             let content = bytes(length);
             let image = Image::copy(&file(&content), length).expect("it is copied");

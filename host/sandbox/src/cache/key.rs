@@ -11,14 +11,13 @@ use sha2::Sha256;
 
 use super::image::ChunkDigest;
 
-/// Bytes of a tag, which stands at the end of each file.
+/// Bytes of a tag at the end of each file.
 pub(super) const TAG: usize = 32;
 
-/// The key.
 pub(super) struct Key(Hmac<Sha256>);
 
 impl Key {
-    /// Reads the key, or makes one. Whoever deletes it has everything compiled again.
+    /// Reads the key, or makes one. Without its key, all code is compiled again.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Ok(Some(key)) => return Ok(key),
@@ -30,7 +29,7 @@ impl Key {
         getrandom::fill(&mut bytes)?;
         let draft = path.with_extension(super::draft()?);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        // A link and not a rename: of two hosts that start at once both end up with the key of the first.
+        // A link, not a rename: if two hosts start at once, both use the key of the first.
         let written = file.write_all(&bytes).and_then(|()| file.sync_all());
         let linked = written.and_then(|()| fs::hard_link(&draft, path));
         fs::remove_file(&draft)?;
@@ -43,7 +42,7 @@ impl Key {
         }
     }
 
-    /// The key of a file; `None` if it is none, or one that somebody else made or could have read.
+    /// The key in a file. `None` if it is not a key, or another user made it or could read it.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut file = fs::File::open(path)?;
         let found = file.metadata()?;
@@ -64,12 +63,12 @@ impl Key {
         self.over(name, chunks).finalize().into_bytes().into()
     }
 
-    /// Whether the tag is that of these chunks under this name. Takes the same time wherever they differ.
+    /// Checks a tag in constant time.
     pub(super) fn opens(&self, name: &str, chunks: &[ChunkDigest], tag: &[u8; TAG]) -> bool {
         self.over(name, chunks).verify_slice(tag).is_ok()
     }
 
-    /// Names of files have one length, and so have digests, so they need nothing between them.
+    /// Names of files have one length, and so have digests, so they need no separator.
     fn over(&self, name: &str, chunks: &[ChunkDigest]) -> Hmac<Sha256> {
         self.0.clone().chain_update(name).chain_update(chunks.as_flattened())
     }

@@ -1,6 +1,6 @@
-//! The child: bounds itself, compiles what it reads, writes what came of it, and ends.
+//! The child: bounds itself, compiles its input, writes the result, and ends.
 //!
-//! It counts as the component's from the first byte that it compiles: whatever it writes, the host bounds.
+//! After the first compiled byte the component may control the child, so the host bounds everything that it writes.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -11,43 +11,42 @@ use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use super::CompileBounds;
 use crate::engine;
 
-/// What the output begins with; the length of the code follows in eight bytes, little end first.
+/// The beginning of the output. The length of the code follows in eight bytes, little-endian.
 pub(super) const MAGIC: [u8; 8] = *b"tg-code\x01";
 
 /// Threads that compile.
 pub(super) const THREADS: u32 = 2;
 
-/// The component is not taken; standard error says why.
+/// The component is refused; standard error has the reason.
 pub(super) const REFUSED: u8 = 3;
-/// The child could not do its part; standard error says why.
+/// The child failed; standard error has the reason.
 pub(super) const FAILED: u8 = 4;
-/// There is more code than there may be.
+/// The code is too large.
 pub(super) const TOO_MUCH_CODE: u8 = 5;
-/// There is not enough memory.
+/// The memory is exhausted.
 pub(super) const OUT_OF_MEMORY: u8 = 6;
 
-/// Address space beyond the memory that is bounded: the program itself, and what allocators reserve and do not use.
+/// Address space beyond the memory bound: the program itself, and memory that allocators reserve and do not use.
 const UNUSED_SPACE: u64 = 2 << 30;
 
-/// How a child ends that has no code to give.
+/// The end of a child without code.
 struct Ending(u8, String);
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Ending {
     move |error| Ending(FAILED, format!("{what}: {error}"))
 }
 
-/// The words that follow a compiler's own arguments.
+/// The arguments that follow the compiler's own.
 pub(super) fn words(bounds: &CompileBounds) -> Vec<OsString> {
     let seconds = bounds.time.as_secs().saturating_add(u64::from(bounds.time.subsec_nanos() > 0)).max(1);
     let numbers = [bounds.memory, seconds, bounds.output, u64::from(std::process::id())];
     numbers.iter().map(|number| OsString::from(number.to_string())).collect()
 }
 
-/// What a program does that compiles for a host: reads a component from standard input and writes its code to standard
-/// output, within the bounds that `arguments` says, which are what followed [`ChildCompiler::arguments`].
+/// The main function of a program that compiles for a host. It reads a component from standard input and writes its code to
+/// standard output, within the bounds in `arguments`, which follow [`ChildCompiler::arguments`].
 ///
-/// Bounds this whole process for good, and so is all that the process is for. Call it before anything else, with no thread
-/// started and no file opened.
+/// It bounds this whole process permanently. Call it before anything else: no thread may run and no file may be open.
 ///
 /// [`ChildCompiler::arguments`]: super::ChildCompiler::arguments
 pub fn compile_child(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -56,10 +55,10 @@ pub fn compile_child(arguments: impl IntoIterator<Item = OsString>) -> ExitCode 
     let Ending(code, why) = match compiled {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(ending)) => ending,
-        // The hook has already said what happened.
+        // The panic hook has already reported it.
         Err(_) => Ending(101, String::new()),
     };
-    // If nobody reads it any more, nobody misses it.
+    // An error means that the host does not read the output any more.
     let _ = io::stderr().write_all(why.as_bytes());
     ExitCode::from(code)
 }
@@ -87,7 +86,7 @@ fn compile(words: &[OsString]) -> Result<(), Ending> {
     written.map_err(failed("the code could not be written"))
 }
 
-/// Bounds this process. None of it can be taken back.
+/// Bounds this process. No bound can be undone.
 fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<()> {
     die_with(parent)?;
     let at_most = |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
@@ -95,26 +94,26 @@ fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<()> {
     at_most(Resource::Fsize, 0)?;
     // Standard input, output and error; no other file, socket or pipe can be opened.
     at_most(Resource::Nofile, 3)?;
-    // At the first of the two it is told in words of its own, `XCPU`; at the second it is killed, as for want of memory.
+    // The first limit sends the signal `XCPU`; the second one kills the process, as a lack of memory does.
     setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) })?;
     at_most(Resource::Data, memory)?;
     at_most(Resource::As, memory.saturating_add(UNUSED_SPACE))?;
-    // Calls go first. That this is not allowed costs them some time.
+    // Calls have priority. If lowering the priority fails, they only take longer.
     let _ = nice(10);
     Ok(())
 }
 
-/// Ends with the host: nobody would take what is compiled.
+/// Ends with the host: nobody needs the result then.
 #[cfg(target_os = "linux")]
 fn die_with(parent: u64) -> io::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let found = getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    // It may have ended before the line above.
+    // The host may have ended before the previous line.
     if u64::try_from(found) == Ok(parent) { Ok(()) } else { Err(io::Error::other("the host is gone")) }
 }
 
-/// Elsewhere the bound on processor time ends it.
+/// Elsewhere the bound on processor time ends the child.
 #[cfg(not(target_os = "linux"))]
 fn die_with(_parent: u64) -> io::Result<()> {
     Ok(())

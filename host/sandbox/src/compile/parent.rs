@@ -1,5 +1,5 @@
-//! The host's side: starts a child, feeds it, and waits no longer and reads no more than it said it would. Processor time and
-//! memory are the operating system's to bound: how the child ended says which of them it was.
+//! The host's side: starts a child, sends it the component, and bounds the time and the output. The operating system bounds
+//! processor time and memory; the child's exit status tells which bound it exceeded.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -9,47 +9,47 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use capabilities::excerpt;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::ChildCompiler;
 use super::child::{self, MAGIC};
-use super::{ChildCompiler, CompileCost};
-use crate::ending::excerpt;
-use crate::load::LoadError;
+use crate::load::{CompileCost, LoadError};
 
-/// Compilations at once; more wait. One may be that of a plugin that is loaded, and one that of a call.
+/// Compilations at once; further ones wait. One may be for a plugin that is loaded, and one for a call.
 const AT_ONCE: usize = 2;
 
-/// What is read of what a child says.
+/// Bytes of a child's standard error that are read.
 const MAX_WORDS: u64 = 8 << 10;
 
-/// How long a child whose output has ended may take to end itself.
+/// The time in which a child must exit after the end of its output.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often is looked whether it has.
+/// The interval of checks whether a child has exited.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Starts children, a few at once.
+/// Starts a few children at once.
 pub(crate) struct Children {
     compiler: ChildCompiler,
     running: Mutex<usize>,
     ended: Condvar,
 }
 
-/// What became of a child.
+/// The result of a child.
 struct Ended {
     output: Vec<u8>,
     words: Vec<u8>,
-    /// `None`: it was stopped because it had not ended by then.
+    /// `None`: the host killed it because it took too long.
     status: Option<ExitStatus>,
 }
 
 impl Children {
-    /// None has started.
+    /// No child has started.
     pub(crate) fn new(compiler: ChildCompiler) -> Self {
         Self { compiler, running: Mutex::default(), ended: Condvar::new() }
     }
 
-    /// Compiles a component in a child. Keeps its thread meanwhile, and before that for as long as others compile.
+    /// Compiles a component in a child. Blocks its thread, also while other compilations run.
     pub(crate) fn compile(&self, component: &[u8]) -> Result<Vec<u8>, LoadError> {
         let _turn = self.turn();
         let ended = self.run(component).context("the compiler could not be run").map_err(LoadError::Host)?;
@@ -69,7 +69,7 @@ impl Children {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let bounds = self.compiler.bounds;
         std::thread::scope(|scope| {
-            // Whatever becomes of this function, the threads below end, because the child does.
+            // The threads below end in any case, because the child does.
             let mut child = Reaped { child, pid };
             let feed = move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(component));
             std::thread::Builder::new().name("toolgate-feed".into()).spawn_scoped(scope, feed)?;
@@ -103,7 +103,8 @@ impl Children {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // So that all of it can be stopped, and none of it by what is typed at the host's terminal.
+            // In a process group, so that the host can kill all of it, and signals from the host's terminal do not reach
+            // it.
             .process_group(0)
             .spawn()
     }
@@ -133,7 +134,7 @@ impl Children {
     }
 }
 
-/// The code in what a child has written.
+/// The code in a child's output.
 fn code(mut output: Vec<u8>, most: u64) -> Result<Vec<u8>, LoadError> {
     let head = 2 * MAGIC.len();
     let length =
@@ -154,7 +155,7 @@ fn read(from: Option<impl Read>, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// One of the few compilations that go on.
+/// One of the compilations that run now.
 struct Turn<'a>(&'a Children);
 
 impl Drop for Turn<'_> {
@@ -164,14 +165,14 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A child that does not outlive this.
+/// A child that is killed when this is dropped.
 struct Reaped {
     child: Child,
     pid: Pid,
 }
 
 impl Reaped {
-    /// How it ended, or was made to.
+    /// Its exit status; kills it if it takes too long.
     fn end(&mut self) -> io::Result<ExitStatus> {
         let looks = GRACE.as_millis() / LOOK.as_millis();
         for _ in 0..looks {
@@ -184,7 +185,7 @@ impl Reaped {
     }
 
     fn stop(&mut self) -> io::Result<ExitStatus> {
-        // While it was not waited for, its id and that of its group are nobody else's.
+        // The process ids stay reserved until the child is waited for.
         if self.child.try_wait()?.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }

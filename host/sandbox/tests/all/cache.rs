@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use capabilities::Capabilities;
 use domain::Digest;
-use toolgate_sandbox::{Capabilities, Sandbox, Settings};
+use toolgate_sandbox::{Sandbox, SandboxSettings};
 
 use crate::guests::guest;
 use crate::world::{run, tight, value};
@@ -13,7 +14,8 @@ use crate::world::{run, tight, value};
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
 fn open(folder: &Path) -> Sandbox {
-    Sandbox::new(Settings { cache: Some(folder.to_owned()), pool: 2, ..Settings::default() }).expect("a sandbox")
+    Sandbox::new(SandboxSettings { cache: Some(folder.to_owned()), pool: 2, ..SandboxSettings::default() })
+        .expect("a sandbox")
 }
 
 fn works(sandbox: &Sandbox, component: &[u8]) {
@@ -50,7 +52,7 @@ fn code_is_compiled_once_and_kept_for_this_user_alone() {
 type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 #[test]
-fn a_file_that_was_changed_is_compiled_anew() {
+fn a_changed_file_is_compiled_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     works(&open(folder.path()), &component);
@@ -69,7 +71,7 @@ fn a_file_that_was_changed_is_compiled_anew() {
         damage(&mut bytes);
         fs::write(file, &bytes).expect("we may");
         works(&open(folder.path()), &component);
-        // Compiling is deterministic, so what was written in its place is what had been there.
+        // Compiling is deterministic, so the new file equals the old one.
         assert!(fs::read(file).expect("it is there") == good, "damage {index} was not repaired");
     }
 }
@@ -113,7 +115,7 @@ fn without_its_key_a_cache_is_worthless_and_harmless() {
 }
 
 #[test]
-fn code_of_what_nobody_needs_and_of_other_engines_is_forgotten() {
+fn code_that_nobody_needs_and_of_other_engines_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = open(folder.path());
     let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
@@ -138,8 +140,12 @@ fn code_of_what_nobody_needs_and_of_other_engines_is_forgotten() {
 #[test]
 fn the_oldest_code_makes_room_for_the_newest() {
     let folder = tempfile::tempdir().expect("a folder");
-    let settings =
-        |cache_bytes| Settings { cache: Some(folder.path().to_owned()), cache_bytes, pool: 2, ..Settings::default() };
+    let settings = |cache_bytes| SandboxSettings {
+        cache: Some(folder.path().to_owned()),
+        cache_bytes,
+        pool: 2,
+        ..SandboxSettings::default()
+    };
     let bodies = ["(i32.const 0)", "(i32.const 1)", "(i32.const 2)"].map(guest);
     let load = |cache_bytes, body: &[u8]| {
         let host = Sandbox::new(settings(cache_bytes)).expect("a sandbox");

@@ -3,8 +3,9 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use capabilities::Capabilities;
 use domain::{Digest, FailureCode, Limits, Outcome, Span};
-use toolgate_sandbox::{Capabilities, Level, Sandbox, Settings, Sink, Update};
+use toolgate_sandbox::{Level, Sandbox, SandboxSettings, Sink, Update};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -202,15 +203,15 @@ fn a_hostile_catalog_is_refused() {
     };
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
     assert_eq!(declare("(unreachable)"), FailureCode::Trapped);
-    // A hundred million tools that all lie at the same place.
+    // A hundred million tools, all at one address.
     let many =
         "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
     assert!(matches!(declare(many), FailureCode::Trapped | FailureCode::LimitExceeded));
 }
 
 #[test]
-fn calls_beyond_the_pool_wait_for_a_place_and_not_for_ever() {
-    let sandbox = Sandbox::new(Settings { pool: 1, ..Settings::default() }).expect("a pool");
+fn calls_beyond_the_pool_wait_for_a_limited_time() {
+    let sandbox = Sandbox::new(SandboxSettings { pool: 1, ..SandboxSettings::default() }).expect("a pool");
     let load = |run: &str| {
         let component = guest(run);
         sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads")
@@ -225,7 +226,7 @@ fn calls_beyond_the_pool_wait_for_a_place_and_not_for_ever() {
         has_begun.recv().expect("it logs a line as it begins");
         held
     };
-    // There is one place, so this waits for the end of the other; without a wait it would be refused as busy.
+    // There is one permit, so this call waits for the other one. Without a wait it would end `busy`.
     let held = hold(300);
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
     failed(RUNTIME.block_on(held).expect("no panic").outcome, FailureCode::OutOfTime);
@@ -243,7 +244,7 @@ impl Sink for Began {
     fn progress(&self, _update: Update) {}
 
     fn log(&self, _level: Level, _line: &str) {
-        // Whoever waited has heard of the first one and is gone.
+        // The waiting call has seen the end of the first one.
         let _ = self.0.send(());
     }
 }

@@ -1,11 +1,12 @@
-//! Components are compiled in a process of its own, and whatever that costs or does is said of the component.
+//! A child process compiles components, and its costs and failures are findings about the component.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use capabilities::Capabilities;
 use domain::Digest;
 use toolgate_sandbox::{
-    Capabilities, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Plugin, Sandbox, Settings,
+    ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Plugin, Sandbox, SandboxSettings,
 };
 
 use crate::guests::{guest, with_modules, with_section};
@@ -17,7 +18,7 @@ fn ours(bounds: CompileBounds) -> ChildCompiler {
     ChildCompiler { program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate-compiler")), arguments: Vec::new(), bounds }
 }
 
-/// A script in the place of the compiler.
+/// A script instead of the compiler.
 fn script(text: &str, wall: Duration) -> ChildCompiler {
     let bounds = CompileBounds { wall, output: 1000, ..CompileBounds::default() };
     let arguments = ["-c", text, "compiler"].map(Into::into).to_vec();
@@ -26,7 +27,7 @@ fn script(text: &str, wall: Duration) -> ChildCompiler {
 
 fn sandbox(compiler: ChildCompiler, cache: Option<&Path>) -> Sandbox {
     let cache = cache.map(Path::to_owned);
-    Sandbox::new(Settings { compiler: Compiler::Child(compiler), cache, pool: 2, ..Settings::default() })
+    Sandbox::new(SandboxSettings { compiler: Compiler::Child(compiler), cache, pool: 2, ..SandboxSettings::default() })
         .expect("a sandbox")
 }
 
@@ -85,7 +86,7 @@ fn compiling_costs_no_more_than_it_may() {
 }
 
 #[test]
-fn a_structure_that_is_no_tool_s_is_refused_before_anything_is_started() {
+fn a_wrong_structure_is_refused_before_a_child_starts() {
     let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
     let flooded = (0..2_001).fold(guest(ECHO), |component, _| with_section(component, 0, &[0]));
     let LoadError::Structure(bound) = refused(missing, &flooded) else { panic!("refused otherwise") };
@@ -104,7 +105,7 @@ fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
     assert!(matches!(refuse("cat >/dev/null; kill -XCPU $$", minute), LoadError::Costs(CompileCost::Time(_))));
     assert!(matches!(refuse("cat >/dev/null; kill -KILL $$", minute), LoadError::Costs(CompileCost::Memory(_))));
     assert!(matches!(refuse("cat >/dev/null; echo why >&2; exit 4", minute), LoadError::Host(_)));
-    // It writes for ever, to either side, and is read for as long as is allowed.
+    // It writes endlessly to both streams, and the host reads for the allowed time.
     assert!(matches!(refuse("cat >/dev/null; exec yes", minute), LoadError::Crashed(_)));
     assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
     let soon = Duration::from_millis(200);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use capabilities::Capabilities;
 use domain::Digest;
-use toolgate_sandbox::{Capabilities, LoadError};
+use toolgate_sandbox::LoadError;
 
 use crate::guests::{guest, with_section};
 use crate::world::sandbox;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use capabilities::filesystem::{Folder, FolderHandle};
+use capabilities::secrets::{Secret, SecretPlace, SecretValue};
+use capabilities::{Capabilities, Capability, Grants, HostPattern};
 use domain::{Digest, FailureCode, Limits};
-use toolgate_sandbox::{
-    Capabilities, Capability, End, Folder, FolderHandle, Grants, HostPattern, Job, Plugin, Secret, SecretPlace,
-    SecretValue,
-};
+use toolgate_sandbox::{End, Job, Plugin};
 
 use crate::guests::Wat;
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -88,7 +88,7 @@ fn a_folder_is_reached_and_nothing_outside_of_it() {
         ("../secret", true, DENIED, DENIED),
         ("out", true, DENIED, DENIED),
         ("/etc/passwd", true, DENIED, DENIED),
-        // Opening a pipe that nobody writes to would wait for ever.
+        // Opening a pipe without a writer would never return.
         ("pipe", true, DENIED, DENIED),
         ("new", true, "21", "0"),
     ] {
@@ -190,7 +190,7 @@ fn a_file_of_a_read_only_folder_is_not_cut() {
 }
 
 #[test]
-fn a_link_that_is_put_in_the_place_of_a_file_meanwhile_leads_nowhere() {
+fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
     let (_place, inside) = beside_a_secret();
     std::fs::write(inside.join("race"), "data").expect("a file");
     let over = Arc::new(AtomicBool::new(false));
@@ -253,7 +253,7 @@ fn what_is_written_to_files_is_limited() {
 }
 
 #[test]
-fn what_is_written_beyond_the_end_of_a_file_is_paid_for_with_the_gap() {
+fn a_write_beyond_the_end_of_a_file_also_pays_for_the_gap() {
     let place = tempfile::tempdir().expect("a folder");
     for (way, write) in [
         ("at once", "(call $write (global.get $file) (i32.const 0) (i32.const 1) (local.get $at) (i32.const 48))"),
@@ -280,7 +280,7 @@ fn what_is_written_beyond_the_end_of_a_file_is_paid_for_with_the_gap() {
 }
 
 #[test]
-fn what_is_open_is_limited_and_held_on_behalf_of_the_call() {
+fn open_files_are_limited_and_charged() {
     let place = tempfile::tempdir().expect("a folder");
     std::fs::write(place.path().join("file"), "").expect("a file");
     let opened = |times: u32, then: &str, host_bytes| {
@@ -307,7 +307,7 @@ fn what_is_open_is_limited_and_held_on_behalf_of_the_call() {
 }
 
 #[test]
-fn a_listing_is_held_on_behalf_of_the_call() {
+fn a_listing_is_charged_to_the_calls_host_memory() {
     let place = tempfile::tempdir().expect("a folder");
     for n in 0..100 {
         std::fs::write(place.path().join(format!("{n:0100}")), "").expect("a file");
@@ -321,7 +321,7 @@ fn a_listing_is_held_on_behalf_of_the_call() {
 }
 
 #[test]
-fn a_plugin_is_given_its_values_and_what_stands_for_its_secrets() {
+fn a_plugin_gets_its_values_and_placeholders_of_its_secrets() {
     let wat = Wat {
         run: "(call $get (local.get $args) (local.get $args_len) (i32.const 32))
           (if (i32.load8_u (i32.const 32)) (then (unreachable)))

@@ -3,11 +3,10 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
+use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
+use capabilities::{Capabilities, Capability, Grants};
 use domain::{Digest, FailureCode, Limits, Outcome, PluginName, Span};
-use toolgate_sandbox::{
-    BucketError, Buckets, Capabilities, Capability, End, Grants, Job, Place, Plugin, Quota, Sandbox, Settings, Swapped,
-    guest_runtime,
-};
+use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -61,7 +60,7 @@ const LOOK: &str = "(call $get (local.get $bucket) (i32.const 5000) (i32.const 3
   (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 36))))";
 
 #[test]
-fn what_is_kept_outlasts_the_call_and_is_the_plugins_own() {
+fn key_value_data_outlasts_the_call_and_belongs_to_its_plugin() {
     let count = keeper("default", COUNT);
     for expected in ["1", "2", "3"] {
         let end = run(&count, "counter");
@@ -145,28 +144,28 @@ fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
       (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 48)) (i32.load8_u (i32.const 52)))))";
     let plugin = keeper("b", set);
     let set = |size: &str| {
-        let grants = Grants { keyvalue: Some(Quota { bytes: 6, keys: 1 }), ..Grants::default() };
+        let grants = Grants { keyvalue: Some(KeyValueQuota { bytes: 6, keys: 1 }), ..Grants::default() };
         let job = Job { grants: Arc::new(grants), ..job("thrifty", size) };
         value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
     };
     // The bucket's name and the key have a byte each; an error of the case `other` is 1 + 2.
     assert_eq!((set("5").as_str(), set("4").as_str(), set("5").as_str()), ("3", "0", "3"));
     let counted = Job {
-        grants: Arc::new(Grants { keyvalue: Some(Quota { bytes: 4, keys: 9 }), ..Grants::default() }),
+        grants: Arc::new(Grants { keyvalue: Some(KeyValueQuota { bytes: 4, keys: 9 }), ..Grants::default() }),
         ..job("thrifty2", "{}")
     };
     let end = RUNTIME.block_on(keeper("b", COUNT).run(&counted, &tight(), Arc::new(())));
     failed(end.outcome, FailureCode::Trapped);
 }
 
-/// Begins compare-and-swaps for ever, and keeps every handle.
+/// Starts compare-and-swaps without end, and keeps every handle.
 const HOARD: &str = "(loop $again
     (call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
     (if (i32.load8_u (i32.const 32)) (then (unreachable)))
     (br $again)) (unreachable)";
 
 #[test]
-fn what_is_behind_handles_is_held_on_behalf_of_the_call() {
+fn handles_are_charged_to_the_calls_host_memory() {
     let fill = "(drop (memory.grow (i32.const 2)))
       (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 8192) (i32.const 60000) (i32.const 32))
       (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
@@ -182,25 +181,25 @@ fn what_is_behind_handles_is_held_on_behalf_of_the_call() {
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
 }
 
-/// Buckets on a disk that does not answer until it is told to.
+/// Buckets on a disk that does not answer until the test lets it.
 struct Stuck {
     asked: Mutex<Sender<()>>,
     answer: Mutex<Receiver<()>>,
 }
 
 impl Buckets for Stuck {
-    fn get(&self, _place: Place<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+    fn get(&self, _place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         self.asked.lock().expect("no panic").send(()).expect("the test waits");
-        // Whoever was to answer is gone, too: the disk is back.
+        // An error means that the test has ended: the disk is back.
         let _ = self.answer.lock().expect("no panic").recv();
         Ok(None)
     }
 
-    fn set(&self, place: Place<'_>, _value: &[u8], _quota: Quota) -> Result<(), BucketError> {
+    fn set(&self, place: EntryKey<'_>, _value: &[u8], _quota: KeyValueQuota) -> Result<(), BucketError> {
         self.get(place).map(drop)
     }
 
-    fn delete(&self, _place: Place<'_>) -> Result<(), BucketError> {
+    fn delete(&self, _place: EntryKey<'_>) -> Result<(), BucketError> {
         Ok(())
     }
 
@@ -208,16 +207,22 @@ impl Buckets for Stuck {
         Ok(vec![])
     }
 
-    fn compare_and_swap(&self, _: Place<'_>, _: Option<&[u8]>, _: &[u8], _: Quota) -> Result<Swapped, BucketError> {
+    fn compare_and_swap(
+        &self,
+        _: EntryKey<'_>,
+        _: Option<&[u8]>,
+        _: &[u8],
+        _: KeyValueQuota,
+    ) -> Result<Swapped, BucketError> {
         Ok(Swapped::Done)
     }
 }
 
 #[test]
-fn a_stuck_disk_costs_the_call_that_waits_for_it_and_nobody_else() {
+fn a_stuck_disk_ends_only_the_call_that_waits_for_it() {
     let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
     let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
-    let settings = Settings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..Settings::default() };
+    let settings = SandboxSettings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a pool");
     let component = keeping(
         "default",

@@ -1,4 +1,4 @@
-//! Every limit has a guest that hits it, and each of them is told apart.
+//! Every limit has a guest that reaches it, and each has its own message.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn host_calls_are_counted_and_limited() {
 }
 
 #[test]
-fn what_is_printed_is_held_and_what_is_held_is_limited() {
+fn printed_output_is_charged_and_limited() {
     let packages = "package wasi:io@0.2.0 {
         interface error { resource error; }
         interface streams { use error.{error}; variant stream-error { last-operation-failed(error), closed }

@@ -1,7 +1,8 @@
 //! What is refused before anything of it runs, and that the refusal names all that is wrong.
 
+use capabilities::{Capabilities, Capability};
 use domain::Digest;
-use toolgate_sandbox::{AbiVersion, Capabilities, Capability, ForeignImport, LoadError, Sandbox, Settings};
+use toolgate_sandbox::{AbiVersion, ForeignImport, LoadError, Sandbox, SandboxSettings};
 
 use crate::guests::{Wat, guest, replaced, with_modules};
 use crate::world::{outcome, sandbox};
@@ -22,7 +23,7 @@ fn a_component_says_what_it_is() {
 }
 
 #[test]
-fn every_foreign_import_is_named_with_the_grant_that_would_allow_it() {
+fn every_foreign_import_is_named_with_its_missing_grant() {
     let component = Wat {
         run: ECHO,
         imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
@@ -107,7 +108,7 @@ fn what_only_a_newer_host_has_is_named() {
 }
 
 #[test]
-fn a_package_that_nobody_knows_is_no_plugin_and_says_what_it_is() {
+fn an_unknown_package_is_refused_with_its_exports() {
     let refused = refusal(&replaced(guest(ECHO), "toolgate:plugin/", "othergate:plugi/"), Capabilities::default());
     assert!(matches!(refused, LoadError::NotAPlugin { .. }));
     let said = refused.to_string();
@@ -195,10 +196,11 @@ fn an_export_of_another_form_is_refused() {
 
 #[test]
 fn components_have_their_size_and_their_memories() {
-    let small = Sandbox::new(Settings { pool: 1, max_component: 1000, ..Settings::default() }).expect("a pool");
+    let small =
+        Sandbox::new(SandboxSettings { pool: 1, max_component: 1000, ..SandboxSettings::default() }).expect("a pool");
     let component = guest(ECHO);
     let refused = small.load(Digest::of(&component), &component, Capabilities::default());
-    assert!(matches!(refused, Err(LoadError::TooLarge { most: 1000, .. })));
+    assert!(matches!(refused, Err(LoadError::TooLarge { max: 1000, .. })));
     let memories = with_modules(guest(ECHO), &["(module (memory 1))"; 10]);
     assert!(matches!(refusal(&memories, Capabilities::default()), LoadError::Compile(_)));
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use capabilities::Capabilities;
 use domain::{Approval, Digest, Executor, Json, Risk, Span};
 use toolgate_sandbox::{
-    Capabilities, LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, Settings,
+    LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, SandboxSettings,
 };
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -103,7 +104,7 @@ fn judge(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
     RUNTIME.block_on(load(component).judge(&question(), Span::from_millis(2_000), Arc::new(())))
 }
 
-/// Copies the text at this place of the question behind what is there already, and a stroke behind it.
+/// Appends the text at this offset of the question, and a stroke.
 fn copied(at: u32) -> String {
     format!(
         "(memory.copy (local.get $to) (i32.load offset={at} (local.get $q)) (i32.load offset={} (local.get $q)))
@@ -115,7 +116,7 @@ fn copied(at: u32) -> String {
 }
 
 #[test]
-fn a_policy_is_told_everything_about_a_call_and_its_answer_is_taken() {
+fn a_policy_gets_the_whole_call_and_its_answer_counts() {
     let texts: String = [0, 8, 16, 24, 32, 44, 56].map(copied).concat();
     let letters = "(i32.store8 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=52 (local.get $q))))
       (i32.store8 offset=1 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=53 (local.get $q))))";
@@ -153,7 +154,7 @@ fn a_policy_logs_within_bounds() {
     assert!(log.len() < 700 && log.last().is_some_and(|line| line.contains("bytes of this log were dropped")));
 }
 
-/// Each of these gives no answer, which the host says in its own words; and whoever is asked next answers.
+/// None of these gives an answer. The host explains it in its own words, and the next policy answers.
 #[test]
 fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
     let answer = |first: u32| format!("(i32.store8 (i32.const 16) (i32.const {first})) (i32.const 16)");
@@ -250,7 +251,7 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
 }
 
 #[test]
-fn a_policy_that_spins_keeps_neither_plugins_nor_other_policies_from_running() {
+fn a_policy_that_spins_delays_no_plugin_and_no_other_policy() {
     let spins = load(&policy("(loop $again (br $again)) (unreachable)"));
     let echo = crate::world::load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
     let spinning: Vec<_> = (0..8)
@@ -266,7 +267,7 @@ fn a_policy_that_spins_keeps_neither_plugins_nor_other_policies_from_running() {
 }
 
 #[test]
-fn nothing_of_a_judgement_is_left_for_the_next() {
+fn a_decision_leaves_nothing_for_the_next_one() {
     let remembers = Wat {
         judge: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
           (if (result i32) (i32.eq (global.get $seen) (i32.const 1))
@@ -293,7 +294,7 @@ fn refusal(component: &[u8]) -> String {
 }
 
 #[test]
-fn a_component_with_other_imports_is_refused_before_it_is_compiled() {
+fn a_policy_with_other_imports_is_refused_before_compiling() {
     let greedy = Wat {
         judge: PROCEED,
         imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
@@ -352,16 +353,17 @@ fn a_policy_of_another_version_is_refused_by_what_it_needs() {
 
 #[test]
 fn a_policy_has_the_bounds_of_every_component() {
-    let small = Sandbox::new(Settings { pool: 2, max_component: 100, ..Settings::default() }).expect("a sandbox");
+    let small =
+        Sandbox::new(SandboxSettings { pool: 2, max_component: 100, ..SandboxSettings::default() }).expect("a sandbox");
     let component = policy(PROCEED);
     let refused = small.load_policy(Digest::of(&component), &component);
-    assert!(matches!(refused, Err(PolicyError::Load(LoadError::TooLarge { most: 100, .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(PolicyError::Load(LoadError::TooLarge { max: 100, .. }))), "{refused:?}");
 }
 
 #[test]
 fn the_code_of_a_policy_is_kept_though_no_plugin_needs_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let settings = Settings { cache: Some(folder.path().to_owned()), pool: 2, ..Settings::default() };
+    let settings = SandboxSettings { cache: Some(folder.path().to_owned()), pool: 2, ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a sandbox");
     let (kept, gone) = (policy(PROCEED), guest("(call $ok (local.get $args) (local.get $args_len))"));
     sandbox.load_policy(Digest::of(&kept), &kept).expect("it loads");

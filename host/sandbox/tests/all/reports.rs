@@ -1,10 +1,11 @@
-//! What a guest says while it runs, and the little of the world that it is told.
+//! The reports of a running guest, and its clocks and randomness.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use capabilities::Capabilities;
 use domain::{Digest, FailureCode, Limits};
-use toolgate_sandbox::{Capabilities, Clock, Job, Random, Sandbox, Settings};
+use toolgate_sandbox::{Clock, Job, Random, Sandbox, SandboxSettings};
 
 use crate::guests::{Wat, guest};
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
@@ -70,7 +71,7 @@ fn progress_is_bounded_and_only_for_tools_that_stream() {
 }
 
 #[test]
-fn a_fraction_outside_of_its_range_is_unknown_and_data_that_is_no_json_is_dropped() {
+fn a_wrong_fraction_is_unknown_and_wrong_data_is_dropped() {
     let with = |fraction: &str, data: (u32, u32)| {
         let body = format!(
             "(call $progress (i32.const 4096) (i32.const 2) (i32.const 1) (f64.const {fraction}) (i32.const 1)
@@ -215,7 +216,8 @@ impl Random for Fixed {
 
 #[test]
 fn a_host_can_give_guests_other_clocks_and_other_randomness() {
-    let settings = Settings { pool: 2, clock: Arc::new(Fixed), random: Arc::new(Fixed), ..Settings::default() };
+    let settings =
+        SandboxSettings { pool: 2, clock: Arc::new(Fixed), random: Arc::new(Fixed), ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a pool");
     for (run, expected) in [
         ("(call $ok_number (call $random))", "72340172838076673"),

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use capabilities::Grants;
+use capabilities::secrets::{Secret, SecretValue};
 use domain::{FailureCode, Outcome};
-use toolgate_sandbox::{Grants, Job, Secret, SecretValue};
+use toolgate_sandbox::Job;
 
 use crate::guests::Wat;
 use crate::reports::PRINTING;

@@ -1,4 +1,4 @@
-//! A call that should stop hears of it when it asks, and whoever cannot ask is given no time for it.
+//! A call can ask whether it should stop. A guest that cannot ask gets no time for it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

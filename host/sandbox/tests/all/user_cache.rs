@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use capabilities::Capabilities;
 use domain::Digest;
 use toolgate_sandbox::{
-    CacheOwner, Capabilities, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Sandbox, Settings,
-    section,
+    CacheOwner, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Sandbox, SandboxSettings, section,
 };
 
 use crate::cache::code;
@@ -20,19 +20,19 @@ fn compiler(bounds: CompileBounds) -> ChildCompiler {
     ChildCompiler { program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate-compiler")), arguments: Vec::new(), bounds }
 }
 
-/// One that is not there: whoever has to compile fails.
+/// A missing compiler: every compilation fails.
 fn none(bounds: CompileBounds) -> ChildCompiler {
     ChildCompiler { program: "/does/not/exist".into(), ..compiler(bounds) }
 }
 
 fn open(compiler: ChildCompiler, folder: &Path, cache_bytes: u64) -> Sandbox {
-    let settings = Settings {
+    let settings = SandboxSettings {
         cache: Some(folder.to_owned()),
         cache_owner: CacheOwner::User,
         cache_bytes,
         compiler: Compiler::Child(compiler),
         pool: 2,
-        ..Settings::default()
+        ..SandboxSettings::default()
     };
     Sandbox::new(settings).expect("a sandbox")
 }
@@ -49,7 +49,7 @@ fn usual() -> CompileBounds {
 }
 
 #[test]
-fn what_one_program_compiled_no_other_compiles_whatever_it_declares() {
+fn one_program_compiles_for_all_whatever_the_declaration_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let component = guest(ECHO);
@@ -69,7 +69,7 @@ fn what_one_program_compiled_no_other_compiles_whatever_it_declares() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed_and_compiled_anew() {
+fn a_changed_byte_is_noticed_and_compiled_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -136,7 +136,7 @@ fn a_folder_that_cannot_be_used_is_done_without() {
 }
 
 #[test]
-fn a_key_that_others_could_read_is_made_anew() {
+fn a_key_that_others_could_read_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -172,7 +172,7 @@ fn programs_that_start_at_once_all_have_what_they_need() {
 }
 
 #[test]
-fn several_sandboxes_of_one_program_do_not_write_into_each_others_files() {
+fn sandboxes_of_one_program_write_separate_files() {
     let folder = tempfile::tempdir().expect("a folder");
     // Large enough to be written in many steps, and each of another size.
     let components: Vec<_> = (1..=6)
@@ -203,7 +203,7 @@ fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
 }
 
 #[test]
-fn what_killed_programs_had_begun_goes_and_what_others_write_stays() {
+fn files_of_killed_programs_are_removed_and_others_stay() {
     let folder = tempfile::tempdir().expect("a folder");
     let draft = |name: &str, age: u64| {
         let file = fs::File::create(folder.path().join(name)).expect("we may");

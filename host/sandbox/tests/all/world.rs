@@ -2,18 +2,18 @@
 
 use std::sync::{Arc, LazyLock, Mutex};
 
+use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets};
+use capabilities::{Capabilities, Grants};
 use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, PluginName, Span};
 use tokio::runtime::Runtime;
-use toolgate_sandbox::{
-    Capabilities, End, Grants, Job, Level, MemoryBuckets, Plugin, Quota, Sandbox, Settings, Sink, Update, guest_runtime,
-};
+use toolgate_sandbox::{End, Job, Level, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
 /// Guests of every test share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     let keyvalue = Some(Arc::new(MemoryBuckets::default()) as Arc<_>);
-    Sandbox::new(Settings { pool: 50, keyvalue, ..Settings::default() }).expect("a pool")
+    Sandbox::new(SandboxSettings { pool: 50, keyvalue, ..SandboxSettings::default() }).expect("a pool")
 });
 
 /// The sandbox of the tests.
@@ -55,7 +55,7 @@ impl Heard {
 pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
     Job {
         plugin: PluginName::new(plugin).expect("a name"),
-        grants: Arc::new(Grants { keyvalue: Some(Quota::default()), ..Grants::default() }),
+        grants: Arc::new(Grants { keyvalue: Some(KeyValueQuota::default()), ..Grants::default() }),
         call_id: "call_1".into(),
         tool: "tool".into(),
         arguments: Json::new(arguments),

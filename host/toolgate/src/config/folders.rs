@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use capabilities::filesystem::FolderHandle;
 use domain::PluginName;
-use sandbox::FolderHandle;
 
 use super::source::Source;
 use super::{Config, ConfigError};

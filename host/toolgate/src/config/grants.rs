@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use capabilities::Grants;
+use capabilities::filesystem::{Folder, FolderHandle};
+use capabilities::http::{HttpRule, Reach};
+use capabilities::keyvalue::KeyValueQuota;
+use capabilities::secrets::{Secret, SecretValue};
 use domain::Digest;
 use registry::Holder;
 use registry::words::{HostName, Method, Mount, Place, Target, ValueName};
-use sandbox::{Folder, FolderHandle, Grants, HttpRule, Quota, Reach, Secret, SecretValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -176,9 +180,9 @@ impl GrantsTable {
 impl KeyValueTable {
     /// The quota that it says.
     #[must_use]
-    pub fn quota(self) -> Quota {
-        let default = Quota::default();
-        Quota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
+    pub fn quota(self) -> KeyValueQuota {
+        let default = KeyValueQuota::default();
+        KeyValueQuota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
     }
 }
 

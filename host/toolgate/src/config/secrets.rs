@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use capabilities::filesystem::FolderHandle;
+use capabilities::secrets::SecretValue;
 use domain::PluginName;
 use registry::words::ValueName;
-use sandbox::{FolderHandle, SecretValue};
 
 use super::folders::OpenFolders;
 use super::source::Source;

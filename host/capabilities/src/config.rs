@@ -1,0 +1,60 @@
+//! `wasi:config` (0.2.0-rc.1: `store`): values that the operator gives a plugin, and the placeholders of its secrets.
+//!
+//! The values do not change during a call. The configuration refuses a value and a secret with the same name. A call without
+//! a grant has no values.
+
+mod bindings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmtime::Result;
+use wasmtime::component::Linker;
+
+use self::bindings::wasi::config::store::{self, Error};
+use crate::grants::Grants;
+use crate::secrets::Vault;
+use crate::view::{CallView, Has, View};
+
+/// Links the interface.
+///
+/// # Errors
+/// If the linker has it already.
+pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> Result<()> {
+    store::add_to_linker::<_, Has<State>>(linker, T::view)
+}
+
+/// The values of one call. The default has none.
+#[derive(Default)]
+pub struct State {
+    grants: Option<Arc<Grants>>,
+    vault: Vault,
+}
+
+impl State {
+    #[must_use]
+    pub fn new(grants: Arc<Grants>, vault: Vault) -> Self {
+        Self { grants: Some(grants), vault }
+    }
+
+    /// Every value by name.
+    fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        let values = self.grants.iter().flat_map(|grants| &grants.config).flat_map(BTreeMap::iter);
+        self.vault.placeholders().chain(values.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+}
+
+impl store::Host for View<'_, State> {
+    fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, Error>> {
+        let value = self.state.values().find(|(name, _)| *name == key).map(|(_, value)| value.to_owned());
+        self.usage.bytes.count_in(value.as_ref().map_or(0, String::len));
+        Ok(Ok(value))
+    }
+
+    fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, Error>> {
+        let size = self.state.values().map(|(name, value)| name.len() + value.len()).sum();
+        let _charge = self.usage.memory.charge(size)?;
+        self.usage.bytes.count_in(size);
+        Ok(Ok(self.state.values().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+    }
+}

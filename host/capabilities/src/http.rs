@@ -1,0 +1,135 @@
+//! `wasi:http` (0.2: `types`, `outgoing-handler`): requests that a rule of the operator allows.
+//!
+//! ```text
+//! guest ─ outgoing-handler.handle ─► session.rs   counts, checks the rules (rule.rs), adds the host's headers
+//!                                      │ on the host's runtime for I/O, under one time limit
+//!                                      ▼
+//!                                    exchange.rs  resolve.rs filters addresses (address.rs) and pins them; client.rs connects;
+//!                                      │          metered.rs counts every byte; coding.rs unpacks
+//! guest ◄─ incoming-body ──────────  answer.rs    piece by piece, as fast as the guest reads
+//! ```
+//!
+//! The guest's own runtime only waits for the answer. The host follows no redirect, keeps no connection, stores no cookies
+//! and uses no proxy: each request of a guest is one connection to one checked address.
+
+mod address;
+mod answer;
+mod client;
+mod coding;
+mod denial;
+mod exchange;
+mod metered;
+mod resolve;
+mod rule;
+mod session;
+mod weight;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi_http::p2::bindings::LinkOptions;
+use wasmtime_wasi_http::p2::bindings::http::outgoing_handler;
+use wasmtime_wasi_http::p2::bindings::http::types::{self, HostFields};
+use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView};
+
+pub use self::address::{is_public, may_reach};
+pub use self::client::{HttpClient, InvalidAuthority};
+pub use self::resolve::{Resolver, SystemResolver};
+pub use self::rule::{HttpRule, Reach, Scheme};
+use self::session::Session;
+pub use self::session::Terms;
+use crate::stop::Stop;
+use crate::usage::{Charge, HostMemory};
+use crate::view::{CallView, View};
+
+/// The version of the interfaces that the library links.
+const TYPES: &str = "wasi:http/types@0.2.12";
+
+/// Tells the author of a plugin why a request failed.
+pub trait CallLog: Send + Sync {
+    fn warn(&self, line: &str);
+}
+
+/// The requests of one call.
+pub struct State {
+    terms: Option<Box<Terms>>,
+    /// Made for the first host call, because most calls send no request.
+    session: Option<Box<Session>>,
+    log: Arc<dyn CallLog>,
+    memory: HostMemory,
+    /// The memory of the resources in the table.
+    weight: Charge,
+}
+
+impl State {
+    /// Without terms every request is denied.
+    #[must_use]
+    pub fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+        Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
+    }
+
+    /// The bytes that the call has sent, and those that it has received.
+    #[must_use]
+    pub fn transferred(&self) -> (usize, usize) {
+        self.session.as_ref().map_or((0, 0), |session| session.transferred())
+    }
+
+    fn library<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        self.weight.set(weight::weight(table)).unwrap_or_else(|stop| stop.unwind());
+        let Self { terms, session, log, memory, .. } = self;
+        let made = || Box::new(Session::new(terms.take().map(|terms| *terms), Arc::clone(log), memory.clone()));
+        session.get_or_insert_with(made).view(table)
+    }
+}
+
+/// Selects the library's part of a call in a linker.
+struct Library;
+
+impl HasData for Library {
+    type Data<'a> = WasiHttpCtxView<'a>;
+}
+
+fn library<T: CallView<State>>(call: &mut T) -> WasiHttpCtxView<'_> {
+    let View { state, table, .. } = call.view();
+    state.library(table)
+}
+
+/// Links the two interfaces.
+///
+/// The host replaces the library's `fields.clone`: it is the only function of the library that gives a guest more fields than
+/// the guest could make itself. Guests get the head of an answer by reference.
+///
+/// # Errors
+/// If the linker has one of the interfaces already.
+pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    outgoing_handler::add_to_linker::<_, Library>(linker, library)?;
+    types::add_to_linker::<_, Library>(linker, &LinkOptions::default().into(), library)?;
+    linker.allow_shadowing(true);
+    linker.instance(TYPES)?.func_wrap("[method]fields.clone", clone_fields::<T>)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+fn clone_fields<T: CallView<State>>(
+    mut store: StoreContextMut<'_, T>,
+    (fields,): (Resource<FieldMap>,),
+) -> wasmtime::Result<(Resource<FieldMap>,)> {
+    let mut http = library(store.data_mut());
+    let map = http.table.get(&fields)?;
+    let size: usize = map.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD).sum();
+    if size > session::MAX_FIELDS {
+        return Err(Stop::Limit(format!(
+            "copied {size} bytes of header fields, at most {} may be copied",
+            session::MAX_FIELDS
+        ))
+        .into());
+    }
+    Ok((HostFields::clone(&mut http, fields)?,))
+}
+
+/// The memory of a field besides its name and its value.
+const FIELD: usize = 72;

@@ -1,0 +1,106 @@
+//! Counts the bytes of a call's connections on the wire, so that heads, framing, informational answers and trailers count as
+//! well.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use domain::Limits;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The bytes that all requests of one call may still send and receive.
+#[derive(Debug)]
+pub(super) struct Budget {
+    sent_left: AtomicUsize,
+    received_left: AtomicUsize,
+    max: (usize, usize),
+}
+
+impl Budget {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            sent_left: AtomicUsize::new(limits.http_sent),
+            received_left: AtomicUsize::new(limits.http_received),
+            max: (limits.http_sent, limits.http_received),
+        }
+    }
+
+    /// Counts bytes that were received or unpacked. False if the budget is exceeded.
+    pub(super) fn receive(&self, bytes: usize) -> bool {
+        take(&self.received_left, bytes) == bytes
+    }
+
+    /// The bytes that were sent, and those that were received.
+    pub(super) fn used(&self) -> (usize, usize) {
+        let left = (self.sent_left(), self.received_left.load(Ordering::Relaxed));
+        (self.max.0.saturating_sub(left.0), self.max.1.saturating_sub(left.1))
+    }
+
+    pub(super) fn sent_left(&self) -> usize {
+        self.sent_left.load(Ordering::Relaxed)
+    }
+}
+
+/// Takes the requested bytes, or what is left of them.
+fn take(left: &AtomicUsize, requested: usize) -> usize {
+    let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(requested)));
+    before.unwrap_or_default().min(requested)
+}
+
+/// The limits that a connection has reached.
+#[derive(Debug, Default)]
+pub(super) struct Over {
+    pub(super) sent: AtomicBool,
+    pub(super) received: AtomicBool,
+}
+
+/// A stream that counts its bytes and fails when the budget is exceeded.
+pub(super) struct Counted<S> {
+    stream: S,
+    budget: Arc<Budget>,
+    over: Arc<Over>,
+}
+
+impl<S> Counted<S> {
+    pub(super) fn new(stream: S, budget: Arc<Budget>, over: Arc<Over>) -> Self {
+        Self { stream, budget, over }
+    }
+}
+
+fn too_much(over: &AtomicBool) -> io::Error {
+    over.store(true, Ordering::Relaxed);
+    io::Error::other("the call's limit of bytes is reached")
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let read = buffer.filled().len() - before;
+        Poll::Ready(if self.budget.receive(read) { Ok(()) } else { Err(too_much(&self.over.received)) })
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    /// Bytes are taken from the budget before they are written, because a write cannot be undone.
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let taken = take(&self.budget.sent_left, bytes.len());
+        if taken == 0 && !bytes.is_empty() {
+            return Poll::Ready(Err(too_much(&self.over.sent)));
+        }
+        let written = Pin::new(&mut self.stream).poll_write(cx, &bytes[..taken]);
+        let used = if let Poll::Ready(Ok(written)) = written { written } else { 0 };
+        self.budget.sent_left.fetch_add(taken - used, Ordering::Relaxed);
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,179 @@
+//! Finds the addresses of a host's name. The name is looked up once for each request, and the connection uses the filtered
+//! addresses, so that a name cannot change between check and use.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use domain::PluginName;
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
+use url::Host;
+
+use super::Reach;
+use super::address::may_reach;
+
+/// Finds the addresses of a host's name. They are filtered afterwards.
+pub trait Resolver: Send + Sync {
+    /// The addresses of a name, in the order in which to try them. Called on the runtime for I/O.
+    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// Lookups at once. Each keeps a thread and cannot be cancelled.
+const MAX_LOOKUPS: usize = 64;
+
+/// Lookups of one plugin at once, so that names whose servers do not answer delay only this plugin.
+const MAX_LOOKUPS_OF_PLUGIN: usize = 8;
+
+/// Addresses of one name that are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// The resolver of the operating system.
+#[derive(Debug, Clone)]
+pub struct SystemResolver(Arc<Semaphore>);
+
+impl Default for SystemResolver {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_LOOKUPS)))
+    }
+}
+
+impl Resolver for SystemResolver {
+    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let (lookups, name) = (Arc::clone(&self.0), name.to_owned());
+        Box::pin(async move {
+            let permit = lookups.acquire_owned().await.map_err(io::Error::other)?;
+            let look_up = move || {
+                // Kept until the lookup ends, even if nobody waits for it.
+                let _permit = permit;
+                Ok((name.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+            };
+            tokio::task::spawn_blocking(look_up).await.map_err(io::Error::other)?
+        })
+    }
+}
+
+/// The reason why there is no address to connect to.
+#[derive(Debug)]
+pub(super) enum Unreachable {
+    /// The lookup found no address.
+    Unknown(io::Error),
+    /// The rules allow none of these addresses.
+    Prohibited(Vec<IpAddr>),
+}
+
+/// The lookups of all plugins.
+pub(super) struct Lookups {
+    resolver: Arc<dyn Resolver>,
+    /// The permits of each plugin that looks up a name now.
+    permits: Mutex<BTreeMap<PluginName, Weak<Semaphore>>>,
+}
+
+impl Lookups {
+    pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, permits: Mutex::default() }
+    }
+
+    async fn addresses(&self, plugin: &PluginName, name: &str) -> io::Result<Vec<IpAddr>> {
+        let permit = self.permits_of(plugin).acquire_owned().await.map_err(io::Error::other)?;
+        let finding = self.resolver.addresses(name);
+        // A separate task keeps the permit until the lookup ends, even if nobody waits for it.
+        let looked_up = tokio::spawn(async move {
+            let _permit = permit;
+            finding.await
+        });
+        looked_up.await.map_err(io::Error::other)?
+    }
+
+    fn permits_of(&self, plugin: &PluginName) -> Arc<Semaphore> {
+        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(permits) = permits.get(plugin).and_then(Weak::upgrade) {
+            return permits;
+        }
+        let made = Arc::new(Semaphore::new(MAX_LOOKUPS_OF_PLUGIN));
+        permits.retain(|_, permits| permits.strong_count() > 0);
+        permits.insert(plugin.clone(), Arc::downgrade(&made));
+        made
+    }
+}
+
+/// The addresses that a request to this host may connect to, at least one.
+pub(super) async fn resolve(
+    lookups: &Lookups,
+    plugin: &PluginName,
+    host: &Host<String>,
+    port: u16,
+    reach: Reach,
+) -> Result<Vec<SocketAddr>, Unreachable> {
+    let found = match host {
+        Host::Ipv4(address) => vec![IpAddr::V4(*address)],
+        Host::Ipv6(address) => vec![IpAddr::V6(*address)],
+        Host::Domain(name) => lookups.addresses(plugin, name).await.map_err(Unreachable::Unknown)?,
+    };
+    admitted(found, port, reach)
+}
+
+/// The allowed ones of the found addresses.
+fn admitted(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr>, Unreachable> {
+    let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);
+    let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
+    match (allowed.is_empty(), found.is_empty()) {
+        (false, _) => Ok(allowed),
+        (true, true) => Err(Unreachable::Unknown(io::Error::other("the name has no address"))),
+        (true, false) => Err(Unreachable::Prohibited(found)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::pending;
+
+    use super::*;
+
+    fn resolved(found: &[&str], reach: Reach) -> Result<Vec<String>, Unreachable> {
+        let found = found.iter().map(|text| text.parse().expect("an address")).collect();
+        admitted(found, 443, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn only_allowed_addresses_are_left_and_none_is_an_error() {
+        let mixed = ["10.0.0.1", "1.1.1.1", "::ffff:1.1.1.1", "2606:4700::1111", "169.254.169.254"];
+        assert_eq!(resolved(&mixed, Reach::Public).expect("two"), ["1.1.1.1:443", "[2606:4700::1111]:443"]);
+        let private = resolved(&mixed, Reach::Private).expect("three");
+        assert_eq!(private, ["10.0.0.1:443", "1.1.1.1:443", "[2606:4700::1111]:443"]);
+        assert!(
+            matches!(resolved(&["10.0.0.1"], Reach::Public), Err(Unreachable::Prohibited(found)) if found.len() == 1)
+        );
+        assert!(matches!(resolved(&["169.254.169.254"], Reach::Private), Err(Unreachable::Prohibited(_))));
+        assert!(matches!(resolved(&[], Reach::Public), Err(Unreachable::Unknown(_))));
+        assert_eq!(resolved(&["1.1.1.1"; 100], Reach::Public).map(|all| all.len()).ok(), Some(MAX_ADDRESSES));
+    }
+
+    /// Never answers, and counts the lookups.
+    struct Silent(Arc<Mutex<usize>>);
+
+    impl Resolver for Silent {
+        fn addresses(&self, _name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+            *self.0.lock().expect("no panic") += 1;
+            Box::pin(pending())
+        }
+    }
+
+    #[test]
+    fn a_plugin_with_slow_names_delays_only_its_own_lookups() {
+        let asked = Arc::new(Mutex::new(0));
+        let lookups = Lookups::new(Arc::new(Silent(Arc::clone(&asked))));
+        let (slow, other) = ["slow", "other"].map(|name| PluginName::new(name).expect("a name")).into();
+        let host = Host::Domain("example.com".to_owned());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            // The caller gives up at once, and the lookup goes on.
+            for plugin in std::iter::repeat_n(&slow, 20).chain([&other]) {
+                let asking = resolve(&lookups, plugin, &host, 80, Reach::Public);
+                assert!(futures::FutureExt::now_or_never(asking).is_none());
+            }
+        });
+        assert_eq!(*asked.lock().expect("no panic"), MAX_LOOKUPS_OF_PLUGIN + 1);
+    }
+}

@@ -1,0 +1,288 @@
+//! The requests of one call: the hooks that the library calls for each of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::{Limits, PluginName};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
+use http::{HeaderMap, Method, Request, Response};
+use tokio::sync::Semaphore;
+use url::Url;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::{
+    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView,
+    WasiHttpHooks,
+};
+
+use super::exchange::{Exchange, MAX_FILLED, Route};
+use super::metered::Budget;
+use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
+use crate::host_pattern::is_name;
+use crate::secrets::Vault;
+use crate::usage::HostMemory;
+
+/// Bytes of one resource `fields`. A call has at most as many of them as it has handles.
+pub(super) const MAX_FIELDS: usize = 16 << 10;
+
+/// Bytes that a guest can write to a request's body at once. The host keeps up to two such pieces for each body.
+pub(super) const MAX_WRITE: usize = 8 << 10;
+
+/// Host memory for one request: two heads, the bytes that are read ahead of the guest, and the pieces under way.
+const EXCHANGE: usize = 256 << 10;
+
+/// Bytes of a URL.
+const MAX_URL: usize = 8 << 10;
+
+/// Fields that a guest can neither set nor see, besides those of the library. They describe the connection, which is the
+/// host's; or the two ends can disagree about where a message ends; or a server reads another method or path than the rules
+/// allowed.
+const FORBIDDEN: [HeaderName; 9] = [
+    http::header::TE,
+    http::header::TRAILER,
+    http::header::EXPECT,
+    HeaderName::from_static("alt-svc"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+];
+
+/// Fields that choose the pieces or the characters of an answer. A plugin with secrets may not choose them: the host cannot
+/// find a secret that is echoed in pieces or in an encoding of the guest's choice.
+const CHOOSING: [HeaderName; 3] = [http::header::RANGE, http::header::IF_RANGE, http::header::ACCEPT_CHARSET];
+
+/// The field by which a service recognises a repeated request.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What a call may send.
+pub struct Terms {
+    pub client: Option<HttpClient>,
+    pub plugin: PluginName,
+    pub rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
+    pub idempotency_key: Arc<str>,
+    pub vault: Vault,
+    pub limits: Limits,
+}
+
+impl Terms {
+    /// The state of a call that sends requests. `None` on a host without a client.
+    fn open(self, log: Arc<dyn CallLog>) -> Option<Open> {
+        let Self { client, plugin, rules, idempotency_key, vault, limits } = self;
+        let shared = Shared {
+            client: client?,
+            plugin,
+            vault,
+            log,
+            time: Duration::from_millis(limits.http_time.millis()),
+            permits: Arc::new(Semaphore::new(limits.http_concurrent as usize)),
+            budget: Arc::new(Budget::new(&limits)),
+        };
+        Some(Open { shared: Arc::new(shared), rules, idempotency_key, unsafe_requests: 0 })
+    }
+}
+
+/// The requests of one call.
+pub(super) struct Session {
+    context: WasiHttpCtx,
+    requests: Requests,
+}
+
+impl Session {
+    /// Without terms every request is denied.
+    pub(super) fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(MAX_FIELDS);
+        let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
+        let open = terms.and_then(|terms| terms.open(Arc::clone(&log)));
+        Self { context, requests: Requests { open, left, log, memory } }
+    }
+
+    /// The bytes that were sent, and those that were received.
+    pub(super) fn transferred(&self) -> (usize, usize) {
+        self.requests.open.as_ref().map_or((0, 0), |open| open.shared.budget.used())
+    }
+
+    pub(super) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView { hooks: &mut self.requests, table, ctx: &mut self.context }
+    }
+
+    /// The hooks, for tests that call them.
+    #[cfg(test)]
+    pub(super) fn hooks(&mut self) -> &mut dyn WasiHttpHooks {
+        &mut self.requests
+    }
+}
+
+struct Requests {
+    open: Option<Open>,
+    left: u32,
+    log: Arc<dyn CallLog>,
+    memory: HostMemory,
+}
+
+struct Open {
+    shared: Arc<Shared>,
+    rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
+    idempotency_key: Arc<str>,
+    unsafe_requests: u32,
+}
+
+/// What the requests of a call share.
+pub(super) struct Shared {
+    pub(super) client: HttpClient,
+    pub(super) plugin: PluginName,
+    pub(super) vault: Vault,
+    pub(super) log: Arc<dyn CallLog>,
+    pub(super) time: Duration,
+    /// One permit for each request at once; further requests wait.
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) budget: Arc<Budget>,
+}
+
+type Sending = Box<dyn Future<Output = Result<(Response<WasiBody>, Processing), Error>> + Send>;
+type Processing = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+impl WasiHttpHooks for Requests {
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        is_forbidden(name)
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_forbidden)
+    }
+
+    /// The host sets the header itself, from the URL that it checked.
+    fn set_host_header(&mut self) -> bool {
+        false
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        MAX_WRITE
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processing: Processing,
+    ) -> Sending {
+        match self.admit(request, options.unwrap_or_default()) {
+            Ok(exchange) => {
+                let (answer, task) = exchange.start();
+                Box::new(async move {
+                    let nothing_more: Processing = Box::new(std::future::ready(Ok(())));
+                    Ok((answer.response(task).await?, nothing_more))
+                })
+            }
+            Err(error) => Box::new(std::future::ready(Err(error))),
+        }
+    }
+}
+
+impl Requests {
+    /// Checks a request as far as possible without network access.
+    fn admit(&mut self, request: Request<WasiBody>, options: RequestOptions) -> Result<Exchange, Error> {
+        let Some(open) = &mut self.open else {
+            self.log.warn("http: no grant allows requests");
+            return Err(Error::HttpRequestDenied);
+        };
+        let Some(left) = self.left.checked_sub(1) else {
+            self.log.warn("http: the call sends more requests than it may (limit `http_requests`)");
+            return Err(Error::ConnectionLimitReached);
+        };
+        self.left = left;
+        let (parts, body) = request.into_parts();
+        let url = normal(&parts.uri)?;
+        let rules = (*open.rules).as_ref();
+        let allowing: Vec<_> = rules.iter().filter(|rule| rule.allows(parts.method.as_str(), &url).is_ok()).collect();
+        if allowing.is_empty() {
+            for line in denial::explain(open.shared.plugin.as_str(), rules, &parts.method, &url) {
+                self.log.warn(&line);
+            }
+            return Err(Error::HttpRequestDenied);
+        }
+        let reach = allowing.iter().map(|rule| rule.reach).find(|reach| *reach == Reach::Private).unwrap_or_default();
+        let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
+        // Charged until the guest has read or dropped the end of the answer's body.
+        let held = EXCHANGE + open.shared.vault.held_back() + if reads_body { MAX_FILLED } else { 0 };
+        let Ok(charge) = self.memory.charge(held) else {
+            self.log.warn("http: no room for one more request at once (limit `host_bytes`)");
+            return Err(Error::ConnectionLimitReached);
+        };
+        let headers = open.headers(&parts.method, &url, parts.headers)?;
+        Ok(Exchange {
+            charge: Some(charge),
+            call: Arc::clone(&open.shared),
+            route: Route {
+                scheme: Scheme::of(&url).ok_or(Error::HttpRequestUriInvalid)?,
+                host: url.host().ok_or(Error::HttpRequestUriInvalid)?.to_owned(),
+                port: url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?,
+                reach,
+            },
+            method: parts.method,
+            url,
+            headers,
+            body,
+            options,
+        })
+    }
+}
+
+impl Open {
+    /// The fields of a request, with those of the host.
+    fn headers(&mut self, method: &Method, url: &Url, mut headers: HeaderMap) -> Result<HeaderMap, Error> {
+        let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+        headers.insert(HOST, HeaderValue::try_from(authority).map_err(|_| Error::HttpRequestUriInvalid)?);
+        // The host searches the answer for secrets, so it accepts only a coding that it can undo.
+        if !self.shared.vault.is_empty() || !headers.contains_key(ACCEPT_ENCODING) {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if !self.shared.vault.is_empty() {
+            for name in CHOOSING {
+                headers.remove(name);
+            }
+            let chooses =
+                |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(7).any(|at| at == b"charset");
+            if headers.get_all(ACCEPT).iter().any(chooses) {
+                headers.remove(ACCEPT);
+            }
+        }
+        if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+            self.unsafe_requests += 1;
+            let key = format!("{}/{}", self.idempotency_key, self.unsafe_requests);
+            let key = HeaderValue::try_from(key).map_err(|error| Error::InternalError(Some(error.to_string())))?;
+            // Replaces a key that the guest chose. With a key of its choice, a plugin could use up the key of another plugin's
+            // request, and the service would not carry out that request.
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        Ok(headers)
+    }
+}
+
+fn is_forbidden(name: &HeaderName) -> bool {
+    DEFAULT_FORBIDDEN_HEADERS.contains(name) || FORBIDDEN.contains(name)
+}
+
+/// The URL of a request in the normal form of the URL standard. The rules check this form, and the host sends it.
+fn normal(uri: &http::Uri) -> Result<Url, Error> {
+    let text = uri.to_string();
+    if text.len() > MAX_URL {
+        return Err(Error::HttpRequestUriTooLong);
+    }
+    // The host never sends a user name, and one in a URL can mislead its readers.
+    if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
+        return Err(Error::HttpRequestUriInvalid);
+    }
+    let url = Url::parse(&text).map_err(|_| Error::HttpRequestUriInvalid)?;
+    let sound = match url.host() {
+        Some(url::Host::Domain(name)) => is_name(name),
+        Some(_) => true,
+        None => false,
+    };
+    if sound && url.username().is_empty() && url.password().is_none() && url.port() != Some(0) {
+        Ok(url)
+    } else {
+        Err(Error::HttpRequestUriInvalid)
+    }
+}

@@ -1,0 +1,131 @@
+//! `wasi:keyvalue` (0.2.0-draft2: `store`, `atomics`, `batch`) over buckets that the host keeps for each plugin.
+//!
+//! The host adds the plugin's name to every access, and no guest can choose it: whatever a guest calls its buckets and keys,
+//! it reaches its own. A call without a grant is denied every access.
+
+mod bindings;
+mod buckets;
+mod host;
+mod memory;
+
+use std::sync::Arc;
+
+use domain::PluginName;
+use wasmtime::component::Linker;
+
+use self::bindings::wasi::keyvalue::{atomics, batch, store};
+pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
+pub use self::memory::MemoryBuckets;
+use crate::view::{CallView, Has};
+
+/// Bytes of a key.
+const MAX_KEY: usize = 1 << 10;
+
+/// Bytes of a value. Larger values belong into files.
+const MAX_VALUE: usize = 64 << 10;
+
+/// Keys of one page of a list, and of one batch.
+const MAX_KEYS: usize = 256;
+
+/// How much a plugin may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyValueQuota {
+    /// Bytes of all entries: bucket names, keys and values.
+    pub bytes: u64,
+    pub keys: u64,
+}
+
+impl Default for KeyValueQuota {
+    fn default() -> Self {
+        Self { bytes: 16 << 20, keys: 100_000 }
+    }
+}
+
+/// Links the three interfaces.
+///
+/// # Errors
+/// If the linker has one of them already.
+pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    store::add_to_linker::<_, Has<State>>(linker, T::view)?;
+    atomics::add_to_linker::<_, Has<State>>(linker, T::view)?;
+    batch::add_to_linker::<_, Has<State>>(linker, T::view)
+}
+
+/// What one call has of the buckets. The default is nothing.
+#[derive(Default)]
+pub struct State {
+    access: Option<Access>,
+    wrote: bool,
+}
+
+impl State {
+    #[must_use]
+    pub fn new(buckets: Arc<dyn Buckets>, plugin: PluginName, quota: KeyValueQuota) -> Self {
+        Self { access: Some(Access { buckets, plugin, quota }), wrote: false }
+    }
+
+    /// Whether the call may have written, or may still write: a write that takes too long is not called back.
+    #[must_use]
+    pub fn wrote(&self) -> bool {
+        self.wrote
+    }
+}
+
+/// The access of a plugin, for use on a thread that may block.
+#[derive(Clone)]
+struct Access {
+    buckets: Arc<dyn Buckets>,
+    plugin: PluginName,
+    quota: KeyValueQuota,
+}
+
+impl Access {
+    fn get(&self, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, BucketError> {
+        self.buckets.get(self.entry(bucket, key)?)
+    }
+
+    fn set(&self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
+        check_value(value)?;
+        self.buckets.set(self.entry(bucket, key)?, value, self.quota)
+    }
+
+    fn delete(&self, bucket: &str, key: &str) -> Result<(), BucketError> {
+        self.buckets.delete(self.entry(bucket, key)?)
+    }
+
+    /// One page of keys, and whether more keys may follow.
+    fn list(&self, bucket: &str, after: Option<&str>) -> Result<(Vec<String>, bool), BucketError> {
+        let keys = self.buckets.list(&self.plugin, bucket, after, MAX_KEYS)?;
+        let more = keys.len() >= MAX_KEYS;
+        Ok((keys, more))
+    }
+
+    fn increment(&self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
+        self.buckets.increment(self.entry(bucket, key)?, delta, self.quota)
+    }
+
+    fn swap(&self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
+        check_value(value)?;
+        self.buckets.compare_and_swap(self.entry(bucket, key)?, seen, value, self.quota)
+    }
+
+    fn entry<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<EntryKey<'a>, BucketError> {
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(BucketError::Refused(format!("a key has 1 to {MAX_KEY} bytes, this one {}", key.len())));
+        }
+        Ok(EntryKey { plugin: &self.plugin, bucket, key })
+    }
+}
+
+fn check_value(value: &[u8]) -> Result<(), BucketError> {
+    if value.len() > MAX_VALUE {
+        return Err(BucketError::Refused(format!("a value has at most {MAX_VALUE} bytes, this one {}", value.len())));
+    }
+    Ok(())
+}
+
+/// Whether this is a bucket's name: 1 to 64 letters, digits, `_`, `-` and `.`.
+fn is_bucket_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}

@@ -1,0 +1,237 @@
+//! The host functions of `wasi:keyvalue`.
+
+use wasmtime::Result;
+use wasmtime::component::Resource;
+
+use super::bindings::wasi::keyvalue::store::{Error, KeyResponse};
+use super::bindings::wasi::keyvalue::{atomics, batch, store};
+use super::{Access, BucketError, MAX_KEY, MAX_KEYS, State, Swapped, is_bucket_name};
+use crate::stop::Stop;
+use crate::usage::{Charge, HostMemory};
+use crate::view::View;
+
+/// A bucket that a guest has opened.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Bucket {
+    name: String,
+    _charge: Charge,
+}
+
+/// A compare-and-swap that a guest has begun.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Cas {
+    bucket: String,
+    key: String,
+    seen: Option<Vec<u8>>,
+    _charge: Charge,
+}
+
+/// What a handle costs besides its texts and values.
+const HANDLE: usize = 256;
+
+impl Cas {
+    fn new(memory: &HostMemory, bucket: String, key: String, seen: Option<Vec<u8>>) -> std::result::Result<Self, Stop> {
+        let size = HANDLE + bucket.len() + key.len() + seen.as_ref().map_or(0, Vec::len);
+        Ok(Self { _charge: memory.charge(size)?, bucket, key, seen })
+    }
+}
+
+/// The answer of a host function: the guest's result, or the end of the call.
+type Answer<T> = Result<std::result::Result<T, Error>>;
+
+impl From<BucketError> for Error {
+    fn from(error: BucketError) -> Self {
+        match error {
+            BucketError::Refused(why) => Self::Other(why),
+            BucketError::Fault(detail) => {
+                tracing::error!(detail, "a plugin's bucket failed");
+                Self::Other("the host's store failed".into())
+            }
+        }
+    }
+}
+
+/// Whether an access changes what is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Read,
+    Write,
+}
+
+impl View<'_, State> {
+    /// Does `work` with an open bucket on a thread that may block, or denies it.
+    async fn with_bucket<T: Send + 'static>(
+        &mut self,
+        bucket: &Resource<Bucket>,
+        act: Act,
+        work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
+    ) -> Answer<T> {
+        let name = self.table.get(bucket)?.name.clone();
+        let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
+        // Set before the write: a write whose end nobody waits for may still happen.
+        self.state.wrote |= act == Act::Write;
+        let done = self.usage.blocking.run(ACCESS, move || work(&access, &name)).await?;
+        Ok(done.map_err(Error::from))
+    }
+}
+
+/// What the host does, in the message for an access that takes too long.
+const ACCESS: &str = "reach its key-value data";
+
+impl store::Host for View<'_, State> {
+    async fn open(&mut self, name: String) -> Answer<Resource<Bucket>> {
+        if self.state.access.is_none() {
+            return Ok(Err(Error::AccessDenied));
+        }
+        if !is_bucket_name(&name) {
+            return Ok(Err(Error::NoSuchStore));
+        }
+        let _charge = self.usage.memory.charge(HANDLE + name.len())?;
+        Ok(Ok(self.table.push(Bucket { name, _charge })?))
+    }
+}
+
+impl store::HostBucket for View<'_, State> {
+    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
+        let value = self.with_bucket(&bucket, Act::Read, move |access, name| access.get(name, &key)).await?;
+        if let Ok(Some(value)) = &value {
+            self.usage.bytes.count_in(value.len());
+        }
+        Ok(value)
+    }
+
+    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
+        self.usage.bytes.count_out(key.len() + value.len());
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.set(name, &key, &value)).await
+    }
+
+    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.delete(name, &key)).await
+    }
+
+    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
+        let look = move |access: &Access, name: &str| access.get(name, &key).map(|value| value.is_some());
+        self.with_bucket(&bucket, Act::Read, look).await
+    }
+
+    /// The cursor is the last key of the previous page. A guest may make one up: it selects among the plugin's own keys.
+    async fn list_keys(&mut self, bucket: Resource<Bucket>, cursor: Option<String>) -> Answer<KeyResponse> {
+        // The largest possible page, charged before it is built.
+        let _charge = self.usage.memory.charge(MAX_KEYS * MAX_KEY)?;
+        let list = move |access: &Access, name: &str| access.list(name, cursor.as_deref());
+        let listed = self.with_bucket(&bucket, Act::Read, list).await?;
+        Ok(listed.map(|(keys, more)| {
+            self.usage.bytes.count_in(keys.iter().map(String::len).sum());
+            let cursor = if more { keys.last().cloned() } else { None };
+            KeyResponse { keys, cursor }
+        }))
+    }
+
+    async fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
+        self.table.delete(bucket)?;
+        Ok(())
+    }
+}
+
+impl atomics::Host for View<'_, State> {
+    async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
+        self.with_bucket(&bucket, Act::Write, move |access, name| access.increment(name, &key, delta)).await
+    }
+
+    async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
+        let Cas { bucket, key, seen, _charge } = self.table.delete(cas)?;
+        let Some(access) = self.state.access.clone() else {
+            return Ok(Err(atomics::CasError::StoreError(Error::AccessDenied)));
+        };
+        self.state.wrote = true;
+        self.usage.bytes.count_out(key.len() + value.len());
+        let swap = move || (access.swap(&bucket, &key, seen.as_deref(), &value), bucket, key);
+        let (swapped, bucket, key) = self.usage.blocking.run(ACCESS, swap).await?;
+        match swapped {
+            Ok(Swapped::Done) => Ok(Ok(())),
+            Ok(Swapped::Stale(seen)) => {
+                let renewed = Cas::new(&self.usage.memory, bucket, key, seen)?;
+                Ok(Err(atomics::CasError::CasFailed(self.table.push(renewed)?)))
+            }
+            Err(error) => Ok(Err(atomics::CasError::StoreError(error.into()))),
+        }
+    }
+}
+
+impl atomics::HostCas for View<'_, State> {
+    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
+        let begin = move |access: &Access, name: &str| Ok((access.get(name, &key)?, name.to_owned(), key));
+        match self.with_bucket(&bucket, Act::Read, begin).await? {
+            Ok((seen, bucket, key)) => {
+                let begun = Cas::new(&self.usage.memory, bucket, key, seen)?;
+                Ok(Ok(self.table.push(begun)?))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    async fn current(&mut self, cas: Resource<Cas>) -> Answer<Option<Vec<u8>>> {
+        let seen = self.table.get(&cas)?.seen.clone();
+        self.usage.bytes.count_in(seen.as_ref().map_or(0, Vec::len));
+        Ok(Ok(seen))
+    }
+
+    async fn drop(&mut self, cas: Resource<Cas>) -> Result<()> {
+        self.table.delete(cas)?;
+        Ok(())
+    }
+}
+
+impl batch::Host for View<'_, State> {
+    async fn get_many(
+        &mut self,
+        bucket: Resource<Bucket>,
+        keys: Vec<String>,
+    ) -> Answer<Vec<Option<(String, Vec<u8>)>>> {
+        check_batch(keys.len())?;
+        // Grows with each value that is read, and is kept until the answer is complete.
+        let mut charge = self.usage.memory.nothing();
+        let get = move |access: &Access, name: &str| {
+            let mut pairs = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = access.get(name, &key)?;
+                if let Err(stop) = charge.grow(value.as_ref().map_or(0, Vec::len)) {
+                    return Ok(Err(stop));
+                }
+                pairs.push(value.map(|value| (key, value)));
+            }
+            Ok(Ok((pairs, charge)))
+        };
+        match self.with_bucket(&bucket, Act::Read, get).await? {
+            Ok(answer) => {
+                let (pairs, _charge) = answer?;
+                self.usage.bytes.count_in(pairs.iter().flatten().map(|(key, value)| key.len() + value.len()).sum());
+                Ok(Ok(pairs))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Entries before a refused one stay set, as the interface says.
+    async fn set_many(&mut self, bucket: Resource<Bucket>, entries: Vec<(String, Vec<u8>)>) -> Answer<()> {
+        check_batch(entries.len())?;
+        self.usage.bytes.count_out(entries.iter().map(|(key, value)| key.len() + value.len()).sum());
+        let set =
+            move |access: &Access, name: &str| entries.iter().try_for_each(|(key, value)| access.set(name, key, value));
+        self.with_bucket(&bucket, Act::Write, set).await
+    }
+
+    async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
+        check_batch(keys.len())?;
+        let delete = move |access: &Access, name: &str| keys.iter().try_for_each(|key| access.delete(name, key));
+        self.with_bucket(&bucket, Act::Write, delete).await
+    }
+}
+
+/// Bounds the keys of one host call, which the epoch cannot interrupt.
+fn check_batch(keys: usize) -> Result<()> {
+    if keys > MAX_KEYS {
+        return Err(Stop::Limit(format!("named {keys} keys in one batch, at most {MAX_KEYS} are allowed")).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Buckets in memory, for tests and for hosts without a store.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use domain::PluginName;
+
+use super::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
+
+/// Buckets that end with the process.
+#[derive(Debug, Default)]
+pub struct MemoryBuckets(Mutex<Kept>);
+
+type Key = (PluginName, String, String);
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: BTreeMap<Key, Vec<u8>>,
+    /// What each plugin uses of its quota.
+    used: BTreeMap<PluginName, KeyValueQuota>,
+}
+
+impl MemoryBuckets {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Nothing panics between a change and its count, so a poisoned lock guards sound data.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn put(&mut self, key: Key, value: Option<&[u8]>, quota: KeyValueQuota) -> Result<(), BucketError> {
+        let cost = |value: Option<&[u8]>| value.map_or(0, |value| (key.1.len() + key.2.len() + value.len()) as u64);
+        let used = self.used.entry(key.0.clone()).or_insert(KeyValueQuota { bytes: 0, keys: 0 });
+        let old = self.entries.get(&key);
+        let bytes = used.bytes - cost(old.map(Vec::as_slice)) + cost(value);
+        let keys = used.keys - u64::from(old.is_some()) + u64::from(value.is_some());
+        let full = |would: u64, had: u64, may: u64| would > may && would > had;
+        if full(bytes, used.bytes, quota.bytes) || full(keys, used.keys, quota.keys) {
+            return Err(BucketError::Refused(format!(
+                "no room: the plugin may keep {} bytes under {} keys (grant `keyvalue`)",
+                quota.bytes, quota.keys
+            )));
+        }
+        *used = KeyValueQuota { bytes, keys };
+        match value {
+            Some(value) => self.entries.insert(key, value.to_vec()),
+            None => self.entries.remove(&key),
+        };
+        Ok(())
+    }
+}
+
+fn key(entry: EntryKey<'_>) -> Key {
+    (entry.plugin.clone(), entry.bucket.to_owned(), entry.key.to_owned())
+}
+
+impl Buckets for MemoryBuckets {
+    fn get(&self, entry: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+        Ok(self.kept().entries.get(&key(entry)).cloned())
+    }
+
+    fn set(&self, entry: EntryKey<'_>, value: &[u8], quota: KeyValueQuota) -> Result<(), BucketError> {
+        self.kept().put(key(entry), Some(value), quota)
+    }
+
+    fn delete(&self, entry: EntryKey<'_>) -> Result<(), BucketError> {
+        self.kept().put(key(entry), None, KeyValueQuota { bytes: u64::MAX, keys: u64::MAX })
+    }
+
+    fn list(
+        &self,
+        plugin: &PluginName,
+        bucket: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, BucketError> {
+        let from = (plugin.clone(), bucket.to_owned(), after.unwrap_or_default().to_owned());
+        // No key is empty, so all keys come after the empty one.
+        let kept = self.kept();
+        let mine = kept
+            .entries
+            .range((Bound::Excluded(from), Bound::Unbounded))
+            .take_while(|((owner, name, _), _)| owner == plugin && name == bucket);
+        Ok(mine.take(limit).map(|((_, _, key), _)| key.clone()).collect())
+    }
+
+    fn compare_and_swap(
+        &self,
+        entry: EntryKey<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: KeyValueQuota,
+    ) -> Result<Swapped, BucketError> {
+        let mut kept = self.kept();
+        let key = key(entry);
+        let now = kept.entries.get(&key);
+        if now.map(Vec::as_slice) != seen {
+            return Ok(Swapped::Stale(now.cloned()));
+        }
+        kept.put(key, Some(value), quota)?;
+        Ok(Swapped::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: KeyValueQuota = KeyValueQuota { bytes: u64::MAX, keys: u64::MAX };
+
+    #[test]
+    fn plugins_and_buckets_are_kept_apart() {
+        let buckets = MemoryBuckets::default();
+        let (one, two) = (PluginName::new("one").expect("a name"), PluginName::new("two").expect("a name"));
+        let at = |plugin, bucket, key| EntryKey { plugin, bucket, key };
+        buckets.set(at(&one, "default", "k"), b"1", ANY).expect("there is room");
+        assert_eq!(buckets.get(at(&two, "default", "k")), Ok(None));
+        assert_eq!(buckets.get(at(&one, "other", "k")), Ok(None));
+        assert_eq!(buckets.list(&two, "default", None, 10), Ok(vec![]));
+        assert_eq!(buckets.list(&one, "default", None, 10), Ok(vec!["k".to_owned()]));
+        assert_eq!(buckets.list(&one, "default", Some("k"), 10), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_number_is_added_to_and_nothing_else_is() {
+        let buckets = MemoryBuckets::default();
+        let plugin = PluginName::new("one").expect("a name");
+        let entry = EntryKey { plugin: &plugin, bucket: "default", key: "n" };
+        assert_eq!(buckets.increment(entry, 5, ANY), Ok(5));
+        assert_eq!(buckets.increment(entry, -7, ANY), Ok(-2));
+        assert!(buckets.increment(entry, i64::MIN, ANY).is_err());
+        buckets.set(entry, b"five", ANY).expect("there is room");
+        assert!(buckets.increment(entry, 1, ANY).is_err());
+    }
+
+    #[test]
+    fn a_full_quota_refuses_new_keys_and_takes_changes() {
+        let buckets = MemoryBuckets::default();
+        let (one, two) = (PluginName::new("one").expect("a name"), PluginName::new("two").expect("a name"));
+        let entry = |key| EntryKey { plugin: &one, bucket: "b", key };
+        let quota = KeyValueQuota { bytes: 4, keys: 1 };
+        assert_eq!(buckets.set(entry("a"), b"1", quota), Ok(()));
+        assert!(buckets.set(entry("b"), b"", quota).is_err());
+        assert_eq!(buckets.set(EntryKey { plugin: &two, ..entry("b") }, b"1", quota), Ok(()));
+        assert_eq!(buckets.set(entry("a"), b"12", quota), Ok(()));
+        assert!(buckets.set(entry("a"), b"123", quota).is_err());
+        assert_eq!(
+            buckets.compare_and_swap(entry("a"), Some(b"1"), b"3", quota),
+            Ok(Swapped::Stale(Some(b"12".to_vec())))
+        );
+        assert!(buckets.compare_and_swap(entry("a"), Some(b"12"), b"345", quota).is_err());
+        assert_eq!(buckets.compare_and_swap(entry("a"), Some(b"12"), b"3", quota), Ok(Swapped::Done));
+        assert_eq!(buckets.delete(entry("a")), Ok(()));
+        assert_eq!(buckets.set(entry("b"), b"", quota), Ok(()));
+        assert!(buckets.increment(entry("n"), 1, quota).is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! A call of a tool, and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capabilities::Grants;
+use domain::{Json, Outcome, PluginName};
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The plugin. Its key-value data is kept under this name.
+    pub plugin: PluginName,
+    /// What the call may use.
+    pub grants: Arc<Grants>,
+    /// The caller's id of the call.
+    pub call_id: Arc<str>,
+    /// The tool, one that the plugin declared with the executor `server`.
+    pub tool: Arc<str>,
+    /// Valid against the tool's schema.
+    pub arguments: Json,
+    /// The same at each attempt.
+    pub idempotency_key: Arc<str>,
+    /// 1, and one more after each crash of the host.
+    pub attempt: u32,
+    /// A JSON object that names the caller and the conversation.
+    pub scope: Json,
+    /// Whether the tool declares that it reports progress. If not, its reports are dropped.
+    pub streaming: bool,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// `Ok` or `Failed`.
+    pub outcome: Outcome,
+    /// `None` if no guest ran.
+    pub spent: Option<Spent>,
+    /// Whether the call may have written key-value data. These writes must be durable before the outcome is.
+    pub wrote_keyvalue: bool,
+}
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// From the permit for an instance to the end.
+    pub time: Duration,
+    /// Bytes of all linear memories at their largest.
+    pub peak_memory: usize,
+    /// Bytes of host memory at its largest.
+    pub peak_host_bytes: usize,
+    /// Calls of host functions.
+    pub host_calls: u64,
+    /// Bytes into the guest: arguments, and results of host functions that come from outside.
+    pub bytes_in: u64,
+    /// Bytes out of the guest: result, progress, log, and everything that it stores, writes or sends.
+    pub bytes_out: u64,
+}
