@@ -1,12 +1,12 @@
-//! Embeds what `cargo xtask build` made of `web/`, anew whenever that changed. Without it the crate builds as well; see
+//! Embeds the console that `cargo xtask build` makes from `web/`, and rebuilds after a change. The crate also builds without it; see
 //! `src/missing.rs`.
 
-#![expect(clippy::disallowed_macros, reason = "a build script speaks to Cargo by printing")]
+#![expect(clippy::disallowed_macros, reason = "a build script prints instructions to Cargo")]
 
 use std::path::Path;
 
 fn main() {
-    // A path that does not exist counts as changed every time. Until there is a `dist`, its folder says when one comes.
+    // Cargo treats a missing path as always changed. Until `dist` exists, its parent folder is watched.
     let watched = ["../../web/dist", "../../web"].into_iter().find(|folder| Path::new(folder).is_dir());
     println!("cargo::rerun-if-changed={}", watched.unwrap_or("build.rs"));
     println!("cargo::rerun-if-changed=build.rs");

@@ -16,13 +16,14 @@ const OLDEST: (u32, u32) = (20, 19);
 const REMEDY: &str = "install Node.js 20.19 or newer (https://nodejs.org), or leave this out with `--without web`";
 
 /// The sources of the console. It is built again if one of them changes.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "package-lock.json",
     "web/package.json",
     "web/index.html",
     "web/vite.config.ts",
     "web/src",
     "sdk/web/package.json",
+    "sdk/web/openapi.json",
     "sdk/web/src",
 ];
 
@@ -147,7 +148,10 @@ fn digest() -> Result<String> {
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if path.is_file() {
-        files.push(path.to_owned());
+        // The build generates the client from openapi.json, which is a source itself.
+        if !path.ends_with("generated/api.ts") {
+            files.push(path.to_owned());
+        }
         return Ok(());
     }
     for entry in path.read_dir()? {

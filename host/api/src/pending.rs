@@ -45,10 +45,12 @@ pub struct PendingClosed {
     pub via: Option<String>,
     /// When.
     pub at: String,
+    /// Whether an approver edited the arguments: `closed.arguments` of the suspension has the approved ones.
+    pub edited: bool,
 }
 
 impl PendingClosed {
-    pub fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp) -> Self {
+    pub fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp, edited: bool) -> Self {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
@@ -56,6 +58,7 @@ impl PendingClosed {
             by: by.to_string(),
             via: super::via(link),
             at: rfc3339(at),
+            edited,
         }
     }
 }

@@ -54,7 +54,8 @@ pub struct Suspension {
     /// How bad it would be if the call went wrong: as the operator says, or else the plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
-    /// The arguments that the question is about.
+    /// The arguments at the moment of asking: those that the caller submitted, with the edits of earlier approvals of this call.
+    /// An approver of this suspension may have changed them: then `closed.arguments` has the approved ones.
     pub arguments: Verbatim,
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
@@ -119,8 +120,11 @@ pub struct Display {
     /// The prompt, of one or more lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The arguments as a JSON text on one line, equal to the exact ones.
+    /// The arguments at the moment of asking, as a JSON text on one line, equal to the exact ones.
     pub arguments: String,
+    /// The arguments in `closed.arguments`, in the same form: what was approved, where the approver edited them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_arguments: Option<String>,
     /// The context likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
@@ -137,6 +141,7 @@ impl Display {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         optional(&self.prompt)
             + self.arguments.len()
+            + optional(&self.approved_arguments)
             + optional(&self.context)
             + optional(&self.title)
             + optional(&self.reason)
@@ -158,9 +163,13 @@ pub struct Closed {
     /// What came with it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
-    /// The arguments that took the place of the submitted ones.
+    /// The arguments that were approved, where the approver edited them. Absent from an approval: the arguments of the
+    /// suspension were approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
+    /// With an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments_digest: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -301,6 +310,7 @@ impl Suspension {
         closed: Option<&domain::Closed>,
     ) -> Self {
         let pinned = call.pinned.as_deref();
+        let arguments = asked_about(call, suspension);
         Self {
             suspension: suspension.id.to_string(),
             conversation: turn.conversation.to_string(),
@@ -317,8 +327,8 @@ impl Suspension {
             asked_by: suspension.asked.by.as_deref().map(str::to_owned),
             reason: suspension.asked.reason.as_deref().map(str::to_owned),
             risk: suspension.asked.risk.as_ref().map(Risk::from),
-            arguments: asked_about(call, suspension).into(),
-            arguments_digest: domain::Digest::of(asked_about(call, suspension).as_str()).to_string(),
+            arguments: arguments.into(),
+            arguments_digest: domain::Digest::of(arguments.as_str()).to_string(),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             allowed: suspension.allowed().into_iter().map(str::to_owned).collect(),
@@ -336,7 +346,7 @@ impl Suspension {
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
             in_doubt_attempt: suspension.in_doubt,
-            closed: closed.map(Closed::from),
+            closed: closed.map(|closed| Closed::new(closed, arguments)),
             deliveries: Vec::new(),
             display: None,
         }
@@ -348,6 +358,11 @@ impl Suspension {
         let display = Display {
             prompt: self.prompt.as_deref().map(|prompt| text::lines(prompt).into_owned()),
             arguments: text::json_line(self.arguments.0.as_str()),
+            approved_arguments: self
+                .closed
+                .as_ref()
+                .and_then(|closed| closed.arguments.as_ref())
+                .map(|arguments| text::json_line(arguments.0.as_str())),
             context: self.context.as_ref().map(|context| text::json_line(context.0.as_str())),
             title: self.title.as_deref().map(|title| text::line(title).into_owned()),
             reason: self.reason.as_deref().map(|reason| text::lines(reason).into_owned()),
@@ -381,11 +396,14 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
     serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
 }
 
-/// The arguments that a question was about. An approver may have edited them since; the digest says which they were.
+/// The arguments at the moment of asking: the submitted ones, or the last edit of an approval before this suspension.
 fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
-    let about_submitted =
-        || call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == suspension.digest);
-    if call.submitted != call.arguments && about_submitted() { &call.submitted } else { &call.arguments }
+    let before = call.suspensions.iter().take_while(|(earlier, _)| earlier.id != suspension.id);
+    let edits = before.filter_map(|(_, closed)| match closed.as_ref().map(|closed| &closed.how) {
+        Some(ClosedAs::Resolved(answer)) => answer.arguments.as_ref(),
+        _ => None,
+    });
+    edits.last().unwrap_or(&call.submitted)
 }
 
 impl From<&PendingItem> for Suspension {
@@ -404,12 +422,16 @@ impl From<&PendingItem> for Suspension {
     }
 }
 
-impl From<&domain::Closed> for Closed {
-    fn from(closed: &domain::Closed) -> Self {
+impl Closed {
+    /// How a suspension that asked about these arguments ended.
+    fn new(closed: &domain::Closed, asked_about: &domain::Json) -> Self {
         let answer = match &closed.how {
             ClosedAs::Resolved(answer) => Some(answer),
             ClosedAs::Expired | ClosedAs::Withdrawn => None,
         };
+        let approved = answer
+            .filter(|answer| answer.decision == domain::Decision::Approve)
+            .map(|answer| answer.arguments.as_ref().unwrap_or(asked_about));
         Self {
             state: closed.state().to_owned(),
             by: closed.by.to_string(),
@@ -417,6 +439,7 @@ impl From<&domain::Closed> for Closed {
             decision: answer.map(|answer| answer.decision.as_str().to_owned()),
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
+            arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),
             comment: answer.and_then(|answer| answer.comment.clone()),
             via: super::via(answer.and_then(|answer| answer.link)),
         }

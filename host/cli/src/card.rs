@@ -1,5 +1,9 @@
 //! Turns and suspensions as text. A person who decides sees the whole call, and untrusted text is escaped.
 
+mod arguments;
+
+pub(crate) use arguments::approved;
+
 use crate::terminal::{Style, Terminal};
 use crate::wire::{Call, Receipt, Suspension, Turn};
 
@@ -21,7 +25,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
             "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
         ));
     }
-    row(&mut card, "arguments", &text::json_line(item.arguments.get()));
+    arguments::rows(&mut card, item);
     if let Some(context) = &item.context {
         row(&mut card, "context", &text::json_line(context.get()));
     }
@@ -126,7 +130,14 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         terminal.style(style, &text::line(state)),
         text::line(&by),
     );
-    card.push_str(&format!("      {}\n", text::json_line(call.arguments.get())));
+    match &call.submitted {
+        None => card.push_str(&format!("      {}\n", text::json_line(call.arguments.get()))),
+        Some(submitted) => card.push_str(&format!(
+            "      approved  {}\n      submitted {}\n",
+            text::json_line(call.arguments.get()),
+            text::json_line(submitted.get())
+        )),
+    }
     if let Some(content) = &call.content {
         card.push_str(&format!("   => {}\n", text::json_line(content.get())));
     }
@@ -203,6 +214,60 @@ mod tests {
         ] {
             let (time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out) = receipt;
             assert_eq!(usage(&Receipt { time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out }), line);
+        }
+    }
+
+    /// The rows on arguments and votes of an approval with these members.
+    fn arguments_of(members: &str) -> String {
+        let item = format!(
+            r#"{{"suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay",
+            "kind": "approval", "arguments": {{"to":"bob","amount":5000}}, "caller": "agent", "allowed": [],
+            "expires_at": "2026-01-01T00:00:00.000Z", "digest": "sha256:true", {members}}}"#
+        );
+        let item: Suspension = serde_json::from_str(&item).expect("a suspension");
+        let card = suspension(&item, &Terminal::plain());
+        let names = ["arguments", "approved", "submitted", "changed", "added", "removed", "vote"];
+        let is_shown = |line: &&str| names.iter().any(|name| line.starts_with(&format!("  {name:<11} ")));
+        card.lines().filter(is_shown).map(|line| format!("{}\n", line.trim_start())).collect()
+    }
+
+    #[test]
+    fn an_open_card_shows_the_edits_of_votes() {
+        expect_test::expect![[r#"
+            arguments   {"to":"bob","amount":5000}
+        "#]]
+        .assert_eq(&arguments_of(r#""state": "open""#));
+        expect_test::expect![[r#"
+            submitted   {"to":"bob","amount":5000}
+            vote        ann approved {"amount": 50.0,"no\u202ete":1}
+            changed     amount: 5000 -> 50.0
+            added       no\u{202e}te: 1
+            removed     to: "bob"
+            vote        cy via link approved the arguments as submitted
+        "#]]
+        .assert_eq(&arguments_of(
+            "\"state\": \"open\", \"votes\": [{\"by\": \"ann\", \"arguments\": {\"amount\": 50.0,\"no\u{202e}te\":1}}, \
+             {\"by\": \"cy\", \"via\": \"link\"}]",
+        ));
+    }
+
+    #[test]
+    fn a_closed_card_shows_submitted_and_approved_arguments() {
+        let closed = |state: &str, arguments: &str| {
+            let closed = format!(r#"{{"state": "{state}", "by": "bob", "at": "2026-01-01T00:00:00.000Z"{arguments}}}"#);
+            arguments_of(&format!(r#""state": "{state}", "closed": {closed}"#))
+        };
+        expect_test::expect![[r#"
+            approved    {"to":"bob","amount":12345678901234567890}
+            submitted   {"to":"bob","amount":5000}
+            changed     amount: 5000 -> 12345678901234567890
+        "#]]
+        .assert_eq(&closed("approve", r#", "arguments": {"to":"bob","amount":12345678901234567890}"#));
+        for same in ["", r#", "arguments": {"to":"bob", "amount":5000}"#] {
+            assert!(closed("approve", same).ends_with("submitted   the same\n"));
+        }
+        for state in ["deny", "expired", "withdrawn"] {
+            assert_eq!(closed(state, ""), "submitted   {\"to\":\"bob\",\"amount\":5000}\n");
         }
     }
 

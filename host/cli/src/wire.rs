@@ -30,6 +30,7 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
+    pub(crate) submitted: Option<Box<RawValue>>,
     pub(crate) status: String,
     pub(crate) outcome: Option<String>,
     pub(crate) trusted: Option<bool>,
@@ -70,7 +71,17 @@ pub(crate) struct Suspension {
     pub(crate) on_expiry: Option<serde_json::Value>,
     pub(crate) digest: String,
     pub(crate) in_doubt_attempt: Option<u32>,
+    #[serde(default)]
+    pub(crate) votes: Vec<Vote>,
     pub(crate) closed: Option<Closed>,
+}
+
+/// One approval, where several are needed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Vote {
+    pub(crate) by: String,
+    pub(crate) via: Option<String>,
+    pub(crate) arguments: Option<Box<RawValue>>,
 }
 
 /// How a suspension ended.
@@ -80,6 +91,7 @@ pub(crate) struct Closed {
     pub(crate) by: String,
     pub(crate) at: String,
     pub(crate) via: Option<String>,
+    pub(crate) arguments: Option<Box<RawValue>>,
     pub(crate) comment: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The files of the console. Their names hold a digest of their contents, so that a browser may keep each of them for ever.
+//! The files of the console. Their names contain a digest of their contents, so that a browser may cache them without limit.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
-/// Where files come from: what was embedded, or what a test says.
+/// A source of files. Tests replace the embedded one.
 pub(crate) trait Files: 'static {
     /// The contents of the file with this name.
     fn get(name: &str) -> Option<Cow<'static, [u8]>>;
 }
 
-/// What Vite made of `web/`. Empty if the crate was built before.
+/// The output of Vite for `web/`. Empty if the crate was built first.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
@@ -29,7 +29,7 @@ impl Files for Dist {
     }
 }
 
-/// Kinds of files by the ends of their names. Others are not served: none are made.
+/// Content types by file extension. Vite makes no other files, and no others are served.
 const KINDS: [(&str, &str); 5] = [
     ("js", "text/javascript; charset=utf-8"),
     ("css", "text/css; charset=utf-8"),
@@ -38,7 +38,7 @@ const KINDS: [(&str, &str); 5] = [
     ("woff2", "font/woff2"),
 ];
 
-/// A file of the folder `assets`, as gzip where it was packed beforehand and the browser unpacks it.
+/// A file of the folder `assets`, compressed if there is a gzip version and the browser accepts it.
 pub(crate) fn asset<F: Files>(name: &str, asked: &HeaderMap) -> Response {
     let kind = name.rsplit_once('.').and_then(|(_, end)| KINDS.iter().find(|(known, _)| *known == end));
     let (Some((_, kind)), Some(plain)) = (kind, F::get(name)) else { return StatusCode::NOT_FOUND.into_response() };

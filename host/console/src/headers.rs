@@ -1,15 +1,15 @@
-//! What a browser may do with the console: load what the host sends and nothing else, run no script that stands in the page,
-//! send no form, be framed by nobody, and tell no other site where it was.
+//! Security headers of the console. The browser loads files from the host only, runs no inline script, submits no form, shows the
+//! console in no frame, and sends no referrer to other sites.
 
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::Response;
 
-/// The whole policy. `data:` images are those of form controls; scripts can make no HTML out of text.
+/// `data:` images are needed by form controls. Trusted types prevent scripts from making HTML out of text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What the console does not use, so that nothing that gets into it can.
+/// Browser features that the console does not use, switched off in case of an injection.
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
 
 const HEADERS: [(HeaderName, &str); 5] = [
@@ -20,7 +20,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("permissions-policy"), PERMISSIONS),
 ];
 
-/// Puts them on an answer.
+/// Adds the headers to a response.
 pub(crate) async fn put(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));

@@ -1,5 +1,5 @@
-//! The web console at `/`, embedded in the binary: files and the headers that they are sent with. What the console shows, it
-//! asks of the API; nothing here knows a host.
+//! Serves the web console, which is embedded in the binary. The console reads everything that it shows from the API, so this crate
+//! does not depend on a host.
 
 mod files;
 mod headers;
@@ -14,14 +14,13 @@ use axum::response::{IntoResponse, Response};
 
 use files::{Dist, Files};
 
-/// Beginnings of paths that are no pages, whoever asks: what answers them is the API, and a browser that is shown a page in
-/// its place could not tell.
+/// Path prefixes of the API. The console never answers these with its page, because a browser could not tell the difference.
 const API: [&str; 4] = ["/v1", "/healthz", "/metrics", "/openapi.json"];
 
-/// Answers `GET` and `HEAD` of the console's files, and with its one page whatever else accepts HTML and is not the API's. For
-/// everything else it answers 404 without a body, so that the server can say in its own words that there is nothing.
+/// Serves the console's files, and its page for every other `GET` or `HEAD` outside of the API that accepts HTML. It answers all
+/// other requests with 404 and no body, which the server replaces with its own problem document.
 ///
-/// Every answer bears the headers of `headers`; the server adds what holds for all of its answers.
+/// Each response has the security headers of the module `headers`.
 pub fn router() -> Router {
     router_of::<Dist>()
 }
@@ -44,7 +43,7 @@ fn answer<F: Files>(request: &Request) -> Response {
     if accepts_html(request.headers()) { page::<F>() } else { StatusCode::NOT_FOUND.into_response() }
 }
 
-/// The console itself finds out which of its pages a path means.
+/// The script of the page reads the path and shows the right view.
 fn page<F: Files>() -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
@@ -61,7 +60,7 @@ fn is_api(path: &str) -> bool {
     API.iter().any(|begin| path.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// Whether a person's browser asks. Programs that accept anything (`*/*`) are better served by the API's own answers.
+/// Whether the client asks for HTML, as browsers do. A client that accepts only `*/*` gets the API's answer.
 fn accepts_html(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut ranges = accepted.flat_map(|value| value.split(','));

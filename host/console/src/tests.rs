@@ -1,4 +1,4 @@
-//! What is answered to whom, with the console embedded and without it.
+//! Responses to browsers and programs, with and without the embedded console.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl Files for Four {
     }
 }
 
-/// None at all.
+/// A binary without the console.
 struct Nothing;
 
 impl Files for Nothing {
@@ -82,7 +82,7 @@ async fn browsers_get_the_page_and_programs_do_not() {
 }
 
 #[tokio::test]
-async fn files_are_kept_for_ever_and_only_those_that_are_meant() {
+async fn files_are_cached_and_only_known_types_are_served() {
     let rows = [
         ("/assets/index-1a2b.js", "", Some(("script", None))),
         ("/assets/index-1a2b.js", "gzip, br", Some(("packed", Some("gzip")))),
@@ -110,7 +110,7 @@ async fn files_are_kept_for_ever_and_only_those_that_are_meant() {
 }
 
 #[tokio::test]
-async fn every_answer_says_what_a_browser_may_do() {
+async fn every_response_has_the_security_headers() {
     for path in ["/", "/assets/index-1a2b.js", "/assets/gone.js"] {
         let (response, _) = ask(router_of::<Four>(), &format!("GET {path}"), &[("accept", BROWSER)]).await;
         let policy = response.headers()["content-security-policy"].to_str().unwrap();
@@ -126,7 +126,7 @@ async fn every_answer_says_what_a_browser_may_do() {
 }
 
 #[tokio::test]
-async fn without_the_console_a_page_says_what_is_missing() {
+async fn a_page_says_that_the_console_is_missing() {
     let (response, body) = ask(router_of::<Nothing>(), "GET /", &[("accept", BROWSER)]).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["cache-control"], "no-store");

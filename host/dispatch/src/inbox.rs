@@ -32,7 +32,7 @@ pub(crate) struct Move {
 enum How {
     Opened,
     Changed,
-    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp },
+    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp, edited: bool },
 }
 
 /// What a follower gets.
@@ -51,6 +51,8 @@ pub enum Waiting {
         /// The one-time link that they used, if any.
         link: Option<LinkId>,
         at: Timestamp,
+        /// Whether an approver edited the arguments.
+        edited: bool,
     },
     /// Changes were missed: read the list again.
     Missed,
@@ -84,11 +86,11 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
             let (suspension, closed) = now;
             let how = match (was, closed) {
                 (was, Some(closed)) if was.is_none_or(|(_, closed)| closed.is_none()) => {
-                    let link = match &closed.how {
-                        ClosedAs::Resolved(answer) => answer.link,
-                        ClosedAs::Expired | ClosedAs::Withdrawn => None,
+                    let (link, edited) = match &closed.how {
+                        ClosedAs::Resolved(answer) => (answer.link, answer.arguments.is_some()),
+                        ClosedAs::Expired | ClosedAs::Withdrawn => (None, false),
                     };
-                    How::Closed { by: closed.by.clone(), link, at: closed.at }
+                    How::Closed { by: closed.by.clone(), link, at: closed.at, edited }
                 }
                 (None, None) => How::Opened,
                 (Some(was), None) if was != now => How::Changed,
@@ -144,8 +146,9 @@ impl InboxFollower {
         if self.only.is_some_and(|only| only != row.id) || !lists(&self.by, row) {
             return Ok(None);
         }
-        if let How::Closed { by, link, at } = &moved.how {
-            return Ok(Some(Waiting::Closed { row: row.clone(), by: by.clone(), link: *link, at: *at }));
+        if let How::Closed { by, link, at, edited } = &moved.how {
+            let (row, by) = (row.clone(), by.clone());
+            return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited }));
         }
         let item = self.pending.suspension(&self.by, row.id).await?;
         // If it was closed meanwhile, that is the next change.

@@ -72,8 +72,8 @@ impl Inbox {
         match follower.next().await? {
             Waiting::Opened(item) => named("pending.opened", &app.shown(&item, by)),
             Waiting::Changed(item) => named("pending.changed", &app.shown(&item, by)),
-            Waiting::Closed { row, by, link, at } => {
-                named("pending.closed", &api::PendingClosed::new(&row, (&by, link), at))
+            Waiting::Closed { row, by, link, at, edited } => {
+                named("pending.closed", &api::PendingClosed::new(&row, (&by, link), at, edited))
             }
             Waiting::Missed => named("pending.reset", &api::Nothing {}),
         }

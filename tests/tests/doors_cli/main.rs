@@ -205,6 +205,9 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
           answer with toolgate approve susp_ID
           answer with toolgate deny susp_ID --comment 'why not'
         answered susp_ID: approve
+          approved    {"value":"ho"}
+          submitted   {"value":"hi"}
+          changed     value: "hi" -> "ho"
     "#]],
     );
     check(
@@ -213,7 +216,9 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
         &expect![[r#"
         susp_ID  approval  gated_echo (lab)
           | Echo hi?
-          arguments   {"value":"hi"}
+          approved    {"value":"ho"}
+          submitted   {"value":"hi"}
+          changed     value: "hi" -> "ho"
           asked by    agent, call call_2
           turn        turn_ID of c
           digest      sha256:DIGEST
@@ -237,7 +242,9 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
         &expect![[r#"
         susp_ID  approval  gated_echo (lab)
           | Echo hi?
-          arguments   {"value":"hi"}
+          approved    {"value":"ho"}
+          submitted   {"value":"hi"}
+          changed     value: "hi" -> "ho"
           asked by    agent, call call_2
           turn        turn_ID of c
           digest      sha256:DIGEST
@@ -257,7 +264,8 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
                => {"ok":true,"result":{"words":4,"unique_words":4,"sentences":1,"lines":1,"characters":12,"words_per_sentence":4.0,"reading_minutes":0.02,"top_words":[{"word":"be","count":1},{"word":"not","count":1},{"word":"or","count":1},{"word":"to","count":1}]}}
                   SPENT, 128 KiB, 0 host calls, 23 B in, 227 B out
               call_2  gated_echo  ok, approved by alice
-                  {"value":"ho"}
+                  approved  {"value":"ho"}
+                  submitted {"value":"hi"}
                => {"ok":true,"result":"ho"}
                   SPENT, 128 KiB, 0 host calls, 14 B in, 4 B out
         "#]],

@@ -41,7 +41,7 @@ impl Run for Approve {
         let client = Client::new(&self.host)?;
         let shown = suspension(&client, self.suspension)?;
         terminal.line(card::suspension(&shown, terminal).trim_end())?;
-        let digest = self.expect_digest.map_or(shown.digest, |digest| digest.to_string());
+        let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
         let resolve = Resolve {
             decision: "approve",
             arguments: self.arguments.as_deref(),
@@ -49,6 +49,10 @@ impl Run for Approve {
             expect_digest: Some(&digest),
             ..Resolve::default()
         };
-        send(&client, self.suspension, &resolve, terminal)
+        send(&client, self.suspension, &resolve, terminal)?;
+        if let Some(approved) = self.arguments.filter(|_| shown.closed.is_none()) {
+            terminal.line(card::approved(shown.arguments.get(), approved.get()).trim_end())?;
+        }
+        Ok(())
     }
 }

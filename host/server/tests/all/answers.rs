@@ -166,6 +166,72 @@ async fn what_was_asked_about_stays_what_it_was_when_the_arguments_are_edited() 
     assert_eq!((closed.at("/arguments/city"), closed.at("/closed/comment")), ("Bern".into(), "ok".into()));
 }
 
+/// The members that say what was submitted and what was approved.
+fn told(suspension: &serde_json::Value) -> String {
+    let pointers = [
+        "/state",
+        "/arguments",
+        "/arguments_digest",
+        "/display/arguments",
+        "/closed/arguments",
+        "/closed/arguments_digest",
+        "/display/approved_arguments",
+    ];
+    let said =
+        pointers.map(|pointer| format!("{pointer} {}\n", suspension.pointer(pointer).unwrap_or(&"absent".into())));
+    said.concat()
+}
+
+#[tokio::test]
+async fn a_suspension_says_what_was_submitted_and_what_approved() {
+    let mut said = String::new();
+    for answer in [
+        r#"{"decision":"approve","arguments":{"n":1,"city":"Rome"}}"#,
+        r#"{"decision":"approve"}"#,
+        r#"{"decision":"deny"}"#,
+    ] {
+        let world = World::new();
+        let (_, suspension) = waiting(&world, PAY).await;
+        assert_eq!(world.resolve("bob", &suspension, answer).await.status, 200);
+        let path = format!("/v1/suspensions/{suspension}");
+        said += &told(&world.get("bob", &path).await.json());
+    }
+    let world = World::new();
+    let (_, suspension) = waiting(&world, PAY).await;
+    said += &told(&world.get("bob", &format!("/v1/suspensions/{suspension}")).await.json());
+    expect![[r#"
+        /state "approve"
+        /arguments {"city":"Bern","n":1}
+        /arguments_digest "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb"
+        /display/arguments "{\"city\": \"Bern\",\"n\":1}"
+        /closed/arguments {"n":1,"city":"Rome"}
+        /closed/arguments_digest "sha256:c94a3c86a1dc6e47bc43a1c1dd55bd02ac4723ac3f0a2635e91d84c80daca1b6"
+        /display/approved_arguments "{\"n\":1,\"city\":\"Rome\"}"
+        /state "approve"
+        /arguments {"city":"Bern","n":1}
+        /arguments_digest "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb"
+        /display/arguments "{\"city\": \"Bern\",\"n\":1}"
+        /closed/arguments "absent"
+        /closed/arguments_digest "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb"
+        /display/approved_arguments "absent"
+        /state "deny"
+        /arguments {"city":"Bern","n":1}
+        /arguments_digest "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb"
+        /display/arguments "{\"city\": \"Bern\",\"n\":1}"
+        /closed/arguments "absent"
+        /closed/arguments_digest "absent"
+        /display/approved_arguments "absent"
+        /state "open"
+        /arguments {"city":"Bern","n":1}
+        /arguments_digest "sha256:194f1d9e432fc2579704511083b856cd297a20f12d5ddb8012ae16453b6413bb"
+        /display/arguments "{\"city\": \"Bern\",\"n\":1}"
+        /closed/arguments "absent"
+        /closed/arguments_digest "absent"
+        /display/approved_arguments "absent"
+    "#]]
+    .assert_eq(&said);
+}
+
 #[tokio::test]
 async fn an_answer_is_checked_against_its_schema_and_a_clients_result_is_not_trusted() {
     let world = World::new();

@@ -1,0 +1,101 @@
+//! The arguments of a suspension as a person sees them: what was submitted, what was approved, and what an approver changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
+
+use super::row;
+use crate::wire::{Closed, Suspension};
+
+/// Adds the rows for the arguments, and for the votes of an approval that is still open.
+pub(super) fn rows(card: &mut String, item: &Suspension) {
+    let submitted = item.arguments.get();
+    if item.kind != "approval" {
+        return row(card, "arguments", &text::json_line(submitted));
+    }
+    match &item.closed {
+        Some(Closed { state, arguments, .. }) if state == "approve" => {
+            let approved = arguments.as_ref().map_or(submitted, |edited| edited.get());
+            card.push_str(&self::approved(submitted, approved));
+        }
+        Some(_) => row(card, "submitted", &text::json_line(submitted)),
+        None => {
+            let is_edited = item.votes.iter().any(|vote| vote.arguments.is_some());
+            row(card, if is_edited { "submitted" } else { "arguments" }, &text::json_line(submitted));
+        }
+    }
+    for vote in &item.votes {
+        let via = vote.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
+        let by = text::line(&format!("{}{via}", vote.by)).into_owned();
+        match &vote.arguments {
+            None => row(card, "vote", &format!("{by} approved the arguments as submitted")),
+            Some(edited) => {
+                row(card, "vote", &format!("{by} approved {}", text::json_line(edited.get())));
+                changes(card, submitted, edited.get());
+            }
+        }
+    }
+}
+
+/// The approved arguments, the submitted ones, and how they differ.
+pub(crate) fn approved(submitted: &str, approved: &str) -> String {
+    let mut card = String::new();
+    row(&mut card, "approved", &text::json_line(approved));
+    if compact(submitted) == compact(approved) {
+        row(&mut card, "submitted", "the same");
+    } else {
+        row(&mut card, "submitted", &text::json_line(submitted));
+        changes(&mut card, submitted, approved);
+    }
+    card
+}
+
+/// Adds one row for each top-level member that differs.
+fn changes(card: &mut String, before: &str, after: &str) {
+    let (before, after) = (members(before), members(after));
+    for name in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+        let shown = text::line(name);
+        match (before.get(name), after.get(name)) {
+            (Some(before), Some(after)) if compact(before.get()) == compact(after.get()) => {}
+            (Some(before), Some(after)) => {
+                let (before, after) = (text::json_line(before.get()), text::json_line(after.get()));
+                row(card, "changed", &format!("{shown}: {before} -> {after}"));
+            }
+            (Some(before), None) => row(card, "removed", &format!("{shown}: {}", text::json_line(before.get()))),
+            (None, Some(after)) => row(card, "added", &format!("{shown}: {}", text::json_line(after.get()))),
+            (None, None) => {}
+        }
+    }
+}
+
+/// The members of a JSON object; empty for any other value.
+fn members(json: &str) -> BTreeMap<String, &RawValue> {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
+/// A JSON text without the white space between its tokens. Numbers keep their digits, so that no difference is lost.
+fn compact(json: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let kept = |c: &char| {
+        let is_space = !in_string && c.is_ascii_whitespace();
+        in_string ^= *c == '"' && !is_escaped;
+        is_escaped = in_string && *c == '\\' && !is_escaped;
+        !is_space
+    };
+    json.chars().filter(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_text_keeps_strings_and_digits() {
+        for (text, expected) in [
+            ("{ \"a\" : 1.0 ,\n \"b c\": [ ] }", "{\"a\":1.0,\"b c\":[]}"),
+            (r#"[ "a \" b" , "\\" , " " ]"#, r#"["a \" b","\\"," "]"#),
+        ] {
+            assert_eq!(compact(text), expected);
+        }
+    }
+}
