@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what walks through the files is part of the tests")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+#[path = "tidy/english.rs"]
+mod english;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,173 @@
+//! Circles between the top-level modules of a crate. A module is the unit that a reader opens: two that need each other cannot
+//! be read, moved or tested alone.
+//!
+//! Edges are read from the text: `crate::…` paths outside of comments and tests, resolved through the re-exports of the crate's
+//! root.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{files, paths, read, report};
+
+/// Modules with the modules they name.
+type Edges = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn no_crate_has_a_circle_of_modules() {
+    let mut findings = Vec::new();
+    for root in paths().into_iter().filter(|path| is_root(path)) {
+        let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        let edges = edges(&root, &folder);
+        for circle in circles(&edges) {
+            let arrows = circle.iter().flat_map(|from| {
+                edges[from].iter().filter(|to| circle.contains(*to)).map(move |to| format!("{from} -> {to}"))
+            });
+            findings.push(format!("{folder}: {}", arrows.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    report("give one of them the narrow thing it needs, or move what both need into a module of its own", findings);
+}
+
+/// Whether a file is the root of one of the host's crates.
+fn is_root(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts[..], ["host", _, "src", "lib.rs" | "main.rs"])
+}
+
+fn edges(root: &str, folder: &str) -> Edges {
+    let text = read(root);
+    let modules: BTreeSet<String> = statements(&text, "mod ").into_iter().collect();
+    let exported = exported(&text, &modules);
+    let mut edges: Edges = modules.iter().map(|module| (module.clone(), BTreeSet::new())).collect();
+    for (path, text) in files("rs") {
+        let Some(inner) = path.strip_prefix(&format!("{folder}/")) else { continue };
+        let Some(module) = inner.split(['/', '.']).next().filter(|module| modules.contains(*module)) else { continue };
+        if inner.split(['/', '.']).any(|part| part == "tests" || part == "testing" || part == "fuzzing") {
+            continue;
+        }
+        let mut code = product(&text);
+        if !inner.contains('/') {
+            code = code.replace("super::", "crate::");
+        }
+        for name in crate_names(&code) {
+            let target = if modules.contains(&name) { Some(&name) } else { exported.get(&name) };
+            if let Some(target) = target.filter(|target| *target != module) {
+                edges.entry(module.to_owned()).or_default().insert(target.clone());
+            }
+        }
+    }
+    edges
+}
+
+/// What a root file declares after a keyword: `mod a;` and `pub mod a;` give `a`.
+fn statements(text: &str, keyword: &str) -> Vec<String> {
+    let plain = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+        line.strip_prefix(keyword)?.strip_suffix(';')
+    });
+    plain.map(str::to_owned).collect()
+}
+
+/// The items that a root file re-exports, each with the module it comes from.
+fn exported(text: &str, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for statement in text.split("use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let Some((module, items)) = statement.split_once("::") else { continue };
+        if modules.contains(module) {
+            let names = items.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty());
+            found.extend(names.map(|name| (name.to_owned(), module.to_owned())));
+        }
+    }
+    found
+}
+
+/// A file without its comments and what follows the first `#[cfg(test)]` that begins a module.
+fn product(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
+    code.collect::<Vec<_>>().join("\n")
+}
+
+/// The first names of all paths that begin with `crate::`, those in braces included.
+fn crate_names(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let Some(list) = rest.strip_prefix('{') else {
+            names.insert(rest.chars().take_while(|c| is_name(*c)).collect());
+            continue;
+        };
+        let (mut depth, mut name, mut is_first) = (1, String::new(), true);
+        for c in list.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 1 && is_first && is_name(c) {
+                name.push(c);
+            } else if !name.is_empty() {
+                names.insert(std::mem::take(&mut name));
+                is_first = false;
+            }
+            if depth == 1 && c == ',' {
+                is_first = true;
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    names
+}
+
+/// Groups of modules of which each reaches each other.
+fn circles(edges: &Edges) -> Vec<BTreeSet<String>> {
+    let reached: BTreeMap<&String, BTreeSet<&String>> = edges.keys().map(|from| (from, reach(edges, from))).collect();
+    let mut found: Vec<BTreeSet<String>> = Vec::new();
+    for from in edges.keys() {
+        let both = reached[from].iter().filter(|to| reached[*to].contains(from)).map(|to| (*to).clone());
+        let circle: BTreeSet<String> = both.collect();
+        if circle.len() > 1 && !found.contains(&circle) {
+            found.push(circle);
+        }
+    }
+    found
+}
+
+/// Every module that one reaches by one edge or more.
+fn reach<'a>(edges: &'a Edges, from: &String) -> BTreeSet<&'a String> {
+    let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = next.pop() {
+        next.extend(edges.get(module).into_iter().flatten().filter(|to| reached.insert(*to)));
+    }
+    reached
+}
+
+#[test]
+fn edges_are_read_from_every_form_of_a_path() {
+    let code = product(concat!(
+        "use crate::a::{B, C};\nuse crate::{d, e::F, g::{h, i}};\n// crate::no\nlet x = crate::j::k();\n",
+        "#[cfg(test)]\nmod tests { use crate::tested; }"
+    ));
+    let expected = ["a", "d", "e", "g", "j"].map(str::to_owned);
+    assert_eq!(crate_names(&code), BTreeSet::from(expected));
+    let modules = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+    assert_eq!(statements("mod a;\npub mod b;\nmod c {\n", "mod "), ["a", "b"]);
+    let exported = exported("pub use a::{One, Two};\nuse other::Three;", &modules);
+    assert_eq!(exported.keys().collect::<Vec<_>>(), ["One", "Two"]);
+}
+
+#[test]
+fn a_circle_of_three_is_found_and_a_chain_is_not() {
+    let graph = |arrows: &[(&str, &str)]| -> Edges {
+        let mut edges = Edges::new();
+        for (from, to) in arrows {
+            edges.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+            edges.entry((*to).to_owned()).or_default();
+        }
+        edges
+    };
+    assert!(circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
+    let found = circles(&graph(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]));
+    assert_eq!(found, [BTreeSet::from(["a", "b", "c"].map(str::to_owned))]);
+}

@@ -1,0 +1,80 @@
+//! Words and phrases that make a reader start a sentence again. Each has a plain word, which the finding names.
+
+use super::{files, report};
+
+/// A phrase, how often the repository may still hold it, and what to write. The numbers may only shrink.
+const PHRASES: [(&str, usize, &str); 21] = [
+    ("anew", 0, "again"),
+    ("by now", 0, "now, or nothing"),
+    ("thereby", 0, "so, or a new sentence"),
+    ("is none", 0, "is not"),
+    ("are none", 0, "are not"),
+    ("is told of", 0, "hears of, is notified of, sees"),
+    ("are told of", 0, "hear of, are notified of, see"),
+    ("for ever", 0, "forever, or always"),
+    ("counts no more", 0, "is invalid, has expired, has been used"),
+    ("whoever", 0, "name the role: the caller, an approver, the client"),
+    ("whatever", 0, "name the thing, or start with the subject"),
+    ("that there is not", 0, "that does not exist"),
+    ("that there are not", 0, "that do not exist"),
+    ("in the stead", 0, "instead"),
+    ("in its stead", 0, "instead"),
+    ("in the place of", 0, "instead of"),
+    ("is held against", 0, "is checked against"),
+    ("are held against", 0, "are checked against"),
+    ("is handed on", 0, "is delegated, is passed on"),
+    ("its like", 0, "an equal one"),
+    ("their like", 0, "equal ones"),
+];
+
+/// The endings of the files that people write.
+const WRITTEN: [&str; 10] = ["rs", "md", "ts", "tsx", "js", "mjs", "py", "go", "c", "h"];
+
+#[test]
+fn phrases_that_were_replaced_do_not_come_back() {
+    let mut found: [Vec<String>; PHRASES.len()] = Default::default();
+    for (path, text) in WRITTEN.iter().flat_map(|ending| files(ending)) {
+        if path.ends_with("tidy/english.rs") {
+            continue;
+        }
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.to_lowercase();
+            for ((phrase, ..), places) in PHRASES.iter().zip(&mut found) {
+                places.extend(has_phrase(&line, phrase).then(|| format!("{path}:{number}")));
+            }
+        }
+    }
+    let mut findings = Vec::new();
+    for ((phrase, allowed, instead), places) in PHRASES.iter().zip(&found) {
+        if places.len() > *allowed {
+            let shown = places.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
+            findings.push(format!(
+                "\"{phrase}\" is there {} times, allowed {allowed}; write: {instead}. {shown}",
+                places.len()
+            ));
+        }
+    }
+    report("say it in plain English", findings);
+}
+
+/// Whether a line has these words, and not as a part of others.
+fn has_phrase(line: &str, phrase: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + phrase.len()..]);
+        !before.ends_with(is_word) && !after.starts_with(is_word)
+    })
+}
+
+#[test]
+fn a_phrase_is_found_as_whole_words() {
+    for (line, phrase, found) in [
+        ("made anew.", "anew", true),
+        ("janews", "anew", false),
+        ("a_whoever", "whoever", false),
+        ("that is none, or", "is none", true),
+        ("this nonet", "is none", false),
+    ] {
+        assert_eq!(has_phrase(line, phrase), found, "{line}");
+    }
+}
