@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "versions/folders.rs"]
+mod folders;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

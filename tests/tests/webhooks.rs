@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::tools::WordTools;
-use webhook::{Answered, Courier, EventName, Link, Links, Post, Secret, Transport, Webhook, Webhooks};
+use webhook::{DeliveryWorker, EventName, Link, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
 /// What a receiver does with one message.
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +33,14 @@ enum Does {
 /// What the receivers got, by the name of their host.
 #[derive(Default)]
 struct Receivers {
-    got: watch::Sender<Vec<(String, Post)>>,
+    got: watch::Sender<Vec<(String, Request)>>,
     /// What each does with its messages, one after the other; then it answers 200.
     script: Mutex<BTreeMap<String, Vec<Does>>>,
 }
 
 #[async_trait]
 impl Transport for Receivers {
-    async fn post(&self, post: Post) -> Result<Answered, String> {
+    async fn post(&self, post: Request) -> Result<Reply, String> {
         let name = post.url.host_str().unwrap().to_owned();
         let next = match self.script.lock().unwrap().get_mut(&name) {
             Some(script) if !script.is_empty() => script.remove(0),
@@ -48,7 +48,7 @@ impl Transport for Receivers {
         };
         self.got.send_modify(|got| got.push((name, post)));
         match next {
-            Does::Answers(status) => Ok(Answered { status, retry_after: None }),
+            Does::Answers(status) => Ok(Reply { status, retry_after: None }),
             Does::Hangs => std::future::pending().await,
         }
     }
@@ -141,14 +141,14 @@ impl World {
             quotas: dispatch::Quotas::default(),
             subscribers: webhooks.clone(),
         });
-        let courier = Courier {
+        let worker = DeliveryWorker {
             store: self.store.clone(),
             clock: self.clock.clone(),
             suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),
         };
-        self.running = Some((host, webhooks.deliver(&courier)));
+        self.running = Some((host, webhooks.deliver(&worker)));
     }
 
     /// Ends everything where it is.
@@ -200,7 +200,7 @@ impl World {
     async fn got(&self, count: usize) -> Vec<(String, String, Value)> {
         let mut got = self.receivers.got.subscribe();
         let got = got.wait_for(|got| got.len() >= count).await.unwrap().clone();
-        let id = |post: &Post| post.headers.iter().find(|(name, _)| *name == "webhook-id").unwrap().1.clone();
+        let id = |post: &Request| post.headers.iter().find(|(name, _)| *name == "webhook-id").unwrap().1.clone();
         got.iter().map(|(name, post)| (name.clone(), id(post), serde_json::from_str(&post.body).unwrap())).collect()
     }
 

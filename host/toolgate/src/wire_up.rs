@@ -13,7 +13,7 @@ use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
-use webhook::{Courier, Http, Webhooks};
+use webhook::{DeliveryWorker, Http, Webhooks};
 
 use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
@@ -109,10 +109,10 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
     #[cfg(feature = "server")]
     let links =
-        if webhooks.want_links() { Some(crate::links::open(&data, handle.clone()).map_err(unusable)?) } else { None };
+        if webhooks.send_links() { Some(crate::links::open(&data, handle.clone()).map_err(unusable)?) } else { None };
     #[cfg(not(feature = "server"))]
     let links = None;
-    tasks.extend(webhooks.deliver(&Courier {
+    tasks.extend(webhooks.deliver(&DeliveryWorker {
         store: store.clone(),
         clock,
         suspensions: Arc::new(handle.clone()),

@@ -1,8 +1,8 @@
-//! Tells the outside that something waits for an answer: signed webhooks, delivered at least once.
+//! Signed webhooks: they report that a suspension opened, escalated or closed. Delivery is at least once.
 //!
-//! What a webhook is owed is committed together with what it is told of (`dispatch::ports::Subscribers`), so a kill forgets
-//! nothing. Each webhook has a task of its own, so that one which does not answer delays no other. Signatures are those of
-//! the Standard Webhooks specification; whom a host may connect to, [`Addresses`] says.
+//! The host commits a delivery together with the event that causes it (`dispatch::ports::Subscribers`), so a kill loses none.
+//! Each webhook has its own task: a receiver that does not answer delays no other. Signatures follow the Standard Webhooks
+//! specification. [`Addresses`] decides which addresses the host may connect to.
 
 mod message;
 mod schedule;
@@ -21,45 +21,40 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use url::Url;
 
-pub use self::schedule::MOST_ATTEMPTS;
+pub use self::schedule::MAX_ATTEMPTS;
 pub use self::secret::{InvalidSecret, Secret};
-pub use self::send::{Addresses, Answered, Http, Post, Transport};
-pub use self::worker::Courier;
+pub use self::send::{Addresses, Http, Reply, Request, Transport};
+pub use self::worker::DeliveryWorker;
 
 /// One webhook.
 #[derive(Clone)]
 pub struct Webhook {
-    /// Its name: of at most 64 bytes, and no other webhook's.
+    /// Unique, at most 64 bytes.
     pub name: String,
-    /// Where it is.
     pub url: Url,
-    /// What its messages are signed with.
+    /// Signs its messages.
     pub secret: Secret,
-    /// What it is told of.
     pub events: BTreeSet<EventName>,
-    /// Which suspensions it is told of.
+    /// Selects the suspensions that it reports.
     pub wants: Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync>,
-    /// Whether it is sent the arguments of calls.
+    /// Whether messages carry the arguments of calls.
     pub arguments: bool,
-    /// Whether it may be at an address that is not public.
+    /// Whether its address may be private.
     pub private: bool,
-    /// The one-time link that it is sent with what is open, if it is sent any.
+    /// The one-time link that messages about open suspensions carry.
     pub link: Option<Link>,
 }
 
-/// What a webhook can be told of.
+/// The events that a webhook can report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventName {
-    /// A suspension began.
     Opened,
-    /// Others may answer it now.
+    /// More people may answer it.
     Escalated,
-    /// It ended.
     Closed,
 }
 
 impl EventName {
-    /// Every event.
     pub const ALL: [Self; 3] = [Self::Opened, Self::Escalated, Self::Closed];
 }
 
@@ -73,35 +68,35 @@ impl From<Occasion> for EventName {
     }
 }
 
-/// A one-time link, as an operator wants it.
+/// The settings of a one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// As whom its holder answers.
+    /// The principal in whose name its holder answers.
     pub principal: PrincipalId,
-    /// How long it can be opened.
+    /// How long it is valid.
     pub ttl: Span,
-    /// Where people reach the host.
+    /// The public address of the host.
     pub base: Url,
 }
 
 /// Makes one-time links.
 #[async_trait]
 pub trait Links: Send + Sync {
-    /// A URL under which its holder may answer this suspension, once. Asked for again for the same webhook, suspension and
-    /// principal, it is the same link: using it once uses it up. `None`: it was used.
+    /// A URL whose holder may answer this suspension once. The same webhook, suspension and principal always give the same
+    /// link. `None`: the link was used.
     ///
     /// # Errors
-    /// Why there is none, for the log.
-    async fn link(&self, webhook: &str, suspension: SuspensionId, wanted: &Link) -> Result<Option<String>, String>;
+    /// The reason, for the log.
+    async fn link(&self, webhook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
 }
 
-/// Reads what a webhook is told of.
+/// Reads the suspensions that webhooks report.
 #[async_trait]
 pub trait Suspensions: Send + Sync {
-    /// The suspension as it is now; `None` if there is none.
+    /// The current suspension; `None` if it does not exist.
     ///
     /// # Errors
-    /// What the store says, for the log.
+    /// The store's error, for the log.
     async fn read(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String>;
 }
 
@@ -121,36 +116,35 @@ impl Suspensions for Handle {
 #[derive(Default)]
 pub struct Webhooks(Vec<Arc<Hook>>);
 
-/// A webhook, and what wakes the task that delivers to it.
+/// A webhook, and the signal that wakes its task.
 pub(crate) struct Hook {
     pub(crate) webhook: Webhook,
     pub(crate) wake: Notify,
 }
 
 impl Webhooks {
-    /// These webhooks.
     #[must_use]
     pub fn new(webhooks: impl IntoIterator<Item = Webhook>) -> Self {
         let hook = |webhook| Arc::new(Hook { webhook, wake: Notify::new() });
         Self(webhooks.into_iter().map(hook).collect())
     }
 
-    /// Whether any of them is sent links.
+    /// Whether any message carries a link.
     #[must_use]
-    pub fn want_links(&self) -> bool {
+    pub fn send_links(&self) -> bool {
         self.0.iter().any(|hook| hook.webhook.link.is_some())
     }
 
-    /// Begins to deliver: a task for each webhook, which ends when it is aborted, and one that gives up what is owed to webhooks
-    /// that are not among these. Must be called in a tokio runtime.
+    /// Starts one task for each webhook, which runs until it is aborted, and one task that gives up the deliveries of webhooks
+    /// that the operator removed. Call it in a tokio runtime.
     #[must_use]
-    pub fn deliver(&self, courier: &Courier) -> Vec<JoinHandle<()>> {
+    pub fn deliver(&self, worker: &DeliveryWorker) -> Vec<JoinHandle<()>> {
         let known: BTreeSet<String> = self.0.iter().map(|hook| hook.webhook.name.clone()).collect();
-        let giving_up = courier.clone();
-        let mut tasks = vec![tokio::spawn(async move { giving_up.give_up(&known).await })];
+        let abandoning = worker.clone();
+        let mut tasks = vec![tokio::spawn(async move { abandoning.abandon_unknown(&known).await })];
         tasks.extend(self.0.iter().map(|hook| {
-            let (courier, hook) = (courier.clone(), hook.clone());
-            tokio::spawn(async move { courier.work(&hook).await })
+            let (worker, hook) = (worker.clone(), hook.clone());
+            tokio::spawn(async move { worker.work(&hook).await })
         }));
         tasks
     }

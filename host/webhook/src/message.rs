@@ -1,5 +1,5 @@
-//! What is sent: enough to decide whether to look, and by default none of what the call is about. The names are those of the
-//! API, and what a plugin or a model wrote is escaped for people.
+//! The body of a message. It says enough to decide whether to look, and by default leaves out the arguments. Its names are
+//! those of the API. Text of plugins and models is escaped for people.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
 
-/// Arguments with more bytes are left out, even where they are asked for.
-const MOST_ARGUMENTS: usize = 64 << 10;
+/// Larger arguments are left out, in bytes.
+const MAX_ARGUMENTS: usize = 64 << 10;
 
-/// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year, and "never" is a time after it.
-const LAST: i64 = 253_402_300_799_999;
+/// 9999-12-31T23:59:59.999Z, the last time of RFC 3339: its years have four digits.
+const MAX_MILLIS: i64 = 253_402_300_799_999;
 
 #[derive(Serialize)]
 struct Message<'a> {
     r#type: String,
     id: String,
     at: String,
-    suspension: Told<'a>,
+    suspension: Reported<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct Reported<'a> {
     suspension: String,
     conversation: &'a str,
     turn: String,
@@ -49,7 +49,7 @@ struct Told<'a> {
     reason: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<&'static str>,
-    needs: Vec<Needed>,
+    needs: Vec<ReportedNeed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a RawValue>,
     created_at: String,
@@ -58,11 +58,11 @@ struct Told<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     component: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    closed: Option<Ended<'a>>,
+    closed: Option<ReportedEnd<'a>>,
 }
 
 #[derive(Serialize)]
-struct Needed {
+struct ReportedNeed {
     who: Vec<String>,
     quorum: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ struct Needed {
 }
 
 #[derive(Serialize)]
-struct Ended<'a> {
+struct ReportedEnd<'a> {
     state: &'a str,
     by: &'a str,
     at: String,
@@ -79,7 +79,7 @@ struct Ended<'a> {
     via: Option<&'static str>,
 }
 
-/// The body of a delivery. `url` opens the suspension for whoever has it.
+/// The body of a delivery. `url` is the one-time link.
 pub(crate) fn body(
     row: &DeliveryRow,
     item: &PendingItem,
@@ -89,12 +89,12 @@ pub(crate) fn body(
     let PendingItem { call, suspension, closed, .. } = item;
     let (pinned, asked) = (call.pinned.as_deref(), &suspension.asked);
     let closed: Option<&Closed> = closed.as_ref();
-    let wanted = with_arguments && row.occasion != Occasion::Closed;
+    let with_arguments = with_arguments && row.occasion != Occasion::Closed;
     let message = Message {
         r#type: format!("suspension.{}", row.occasion.as_str()),
         id: row.message_id(),
         at: rfc3339(row.at),
-        suspension: Told {
+        suspension: Reported {
             suspension: suspension.id.to_string(),
             conversation: item.conversation.as_str(),
             turn: item.turn.to_string(),
@@ -111,12 +111,12 @@ pub(crate) fn body(
             reason: asked.reason.as_deref().map(text::lines),
             risk: asked.risk.map(Risk::as_str),
             needs: asked.needs.iter().map(|need| needed(need, suspension)).collect(),
-            arguments: Some(asked_about(item)).filter(|_| wanted).and_then(raw),
+            arguments: Some(asked_about(item)).filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
-            closed: closed.map(|closed| Ended {
+            closed: closed.map(|closed| ReportedEnd {
                 state: closed.state(),
                 by: closed.by.as_str(),
                 at: rfc3339(closed.at),
@@ -128,15 +128,15 @@ pub(crate) fn body(
     serde_json::to_string(&message)
 }
 
-/// How whoever answered came, where that was by a link.
+/// `link` where the answer came by a link.
 fn via(closed: &Closed) -> Option<&'static str> {
     let ClosedAs::Resolved(resolution) = &closed.how else { return None };
     resolution.link.map(|_| "link")
 }
 
-fn needed(need: &Need, suspension: &Suspension) -> Needed {
+fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {
     let names = |who: &[Who]| who.iter().map(ToString::to_string).collect();
-    Needed {
+    ReportedNeed {
         who: names(&need.who),
         quorum: need.quorum,
         escalates_to: need.escalate.as_ref().map(|wider| names(&wider.to)).unwrap_or_default(),
@@ -144,21 +144,21 @@ fn needed(need: &Need, suspension: &Suspension) -> Needed {
     }
 }
 
-/// The arguments that the question is about. An approver may have edited them since; the digest says which they were.
+/// The arguments that the question is about. An approver may have edited them since; the digest tells which they were.
 fn asked_about(item: &PendingItem) -> &Json {
     let (call, digest) = (&item.call, item.suspension.digest);
     let submitted = call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == digest);
     if submitted { &call.submitted } else { &call.arguments }
 }
 
-/// Arguments as they stand, where they are JSON and not too large.
+/// The arguments as raw JSON, unless they are too large.
 fn raw(arguments: &Json) -> Option<&RawValue> {
-    (arguments.size() <= MOST_ARGUMENTS).then(|| serde_json::from_str(arguments.as_str()).ok()).flatten()
+    (arguments.size() <= MAX_ARGUMENTS).then(|| serde_json::from_str(arguments.as_str()).ok()).flatten()
 }
 
-/// A time as RFC 3339 writes it, in UTC with milliseconds: as the API has it.
+/// RFC 3339, in UTC with milliseconds, as in the API.
 fn rfc3339(at: Timestamp) -> String {
-    let millis = i64::try_from(at.millis()).unwrap_or(LAST).min(LAST);
+    let millis = i64::try_from(at.millis()).unwrap_or(MAX_MILLIS).min(MAX_MILLIS);
     let seconds = OffsetDateTime::from_unix_timestamp(millis / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let (date, clock) = (seconds.date(), seconds.time());
     let day = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());

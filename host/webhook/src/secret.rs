@@ -5,34 +5,31 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-/// What a secret of the specification begins with.
+/// The prefix of a secret in the specification.
 const PREFIX: &str = "whsec_";
 
-/// The fewest bytes of a secret: 192 bits, as the specification has it.
-const SHORTEST: usize = 24;
+/// 192 bits, as in the specification.
+const MIN_BYTES: usize = 24;
 
-/// The most bytes of a secret.
-const LONGEST: usize = 256;
+const MAX_BYTES: usize = 256;
 
-/// What a webhook's messages are signed with. It is never written down, and is not shown.
+/// The key of a webhook's signatures. It is never stored or shown.
 #[derive(Clone)]
 pub struct Secret(Hmac<Sha256>);
 
-/// Why a text is no secret. It does not show the text.
+/// Why a text cannot be a secret. It does not quote the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSecret {
-    /// What follows the prefix cannot be read.
-    #[error("what follows `{PREFIX}` is not base64")]
+    #[error("the text after `{PREFIX}` is not base64")]
     NotBase64,
-    /// It could be guessed, or is no secret but a file.
     #[error(
-        "it has {0} bytes; a secret has {SHORTEST} to {LONGEST} (`openssl rand -base64 32` makes one, with `{PREFIX}` in front)"
+        "the secret has {0} bytes; it must have {MIN_BYTES} to {MAX_BYTES}. Make one with `openssl rand -base64 32` and put `{PREFIX}` in front"
     )]
     Length(usize),
 }
 
 impl Secret {
-    /// A secret as it is written: `whsec_` and base64, or any other text, whose bytes then are the key.
+    /// Reads `whsec_` and base64. The bytes of any other text are the key.
     ///
     /// # Errors
     /// [`InvalidSecret`].
@@ -42,7 +39,7 @@ impl Secret {
             None => text.as_bytes().to_vec(),
         };
         let wrong = InvalidSecret::Length(key.len());
-        if !(SHORTEST..=LONGEST).contains(&key.len()) {
+        if !(MIN_BYTES..=MAX_BYTES).contains(&key.len()) {
             return Err(wrong);
         }
         Hmac::new_from_slice(&key).map(Self).map_err(|_| wrong)
@@ -69,9 +66,9 @@ impl std::fmt::Debug for Secret {
 mod tests {
     use super::*;
 
-    /// The last column is what `openssl dgst -sha256 -mac HMAC` makes of it; the first row is the specification's example.
+    /// `openssl dgst -sha256 -mac HMAC` made the last column. The first row is the specification's example.
     #[test]
-    fn signatures_are_those_of_the_specification() {
+    fn signatures_match_the_specification() {
         let long = "k".repeat(100);
         for (secret, id, timestamp, body, signature) in [
             (
@@ -95,8 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_refused_and_not_shown() {
-        let longest = "a".repeat(LONGEST);
+    fn invalid_secret_is_refused_and_not_shown() {
+        let longest = "a".repeat(MAX_BYTES);
         for (text, refused) in [
             ("", Some(InvalidSecret::Length(0))),
             ("a-secret-of-23-bytes...", Some(InvalidSecret::Length(23))),

@@ -1,4 +1,4 @@
-//! One attempt: a POST to a checked address, without redirects, proxies, cookies or kept connections, and within ten seconds.
+//! One attempt: a POST to a checked address within ten seconds, without redirects, proxies, cookies or kept connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,70 +14,67 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use url::{Host, Url};
 
-/// How long one attempt may take, from the lookup of the name to the end of the answer.
-const LONGEST: Duration = Duration::from_secs(10);
+/// The time of one attempt, from the DNS lookup to the end of the reply.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much of an answer's body is read, and thrown away, so that the receiver can end in peace.
-const READ: u64 = 4 << 10;
+/// How much of a reply's body is read and thrown away, so that the receiver can finish sending.
+const MAX_BODY: u64 = 4 << 10;
 
-/// The most bytes of an answer's head.
-const HEAD: usize = 16 << 10;
+/// In bytes.
+const MAX_HEAD: usize = 16 << 10;
 
 /// The longest pause that a receiver can ask for, in seconds.
-const MOST_ASKED: u64 = 60 * 60;
+const MAX_RETRY_AFTER: u64 = 60 * 60;
 
-/// The most bytes of what is said about a failure.
-const SAID: usize = 200;
+/// The longest error text, in characters.
+const MAX_ERROR: usize = 200;
 
-/// What is sent.
+/// The request of one attempt.
 #[derive(Debug, Clone)]
-pub struct Post {
-    /// Where to.
+pub struct Request {
     pub url: Url,
-    /// Whether addresses that are not public may be connected to.
+    /// Whether the address may be private.
     pub private: bool,
     /// The headers of the signature.
     pub headers: [(&'static str, String); 3],
-    /// The body, JSON.
+    /// JSON.
     pub body: String,
 }
 
-/// What came back.
+/// The receiver's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
-    /// The status.
+pub struct Reply {
     pub status: u16,
-    /// How long the receiver wants to be left alone, where it says so in seconds.
+    /// The pause that the receiver asks for, where it names one in seconds.
     pub retry_after: Option<Span>,
 }
 
-/// Carries what is sent.
+/// Sends requests.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Sends it once.
+    /// Sends a request once.
     ///
     /// # Errors
-    /// What went wrong where there was no answer, in a few harmless words.
-    async fn post(&self, post: Post) -> Result<Answered, String>;
+    /// Why there was no reply, in a few escaped words.
+    async fn post(&self, request: Request) -> Result<Reply, String>;
 }
 
-/// From the host of a URL to the addresses that may be connected to.
+/// Resolves the host of a URL to the addresses that may be connected to.
 #[async_trait]
 pub trait Addresses: Send + Sync {
-    /// The addresses: looked up once, filtered, and never none. Those that are not public are left out unless `private`.
+    /// At least one address, looked up once and filtered. Private addresses are left out unless `private`.
     ///
     /// # Errors
-    /// Why there is none, in a few words.
+    /// Why no address is left, in a few words.
     async fn of(&self, host: Host<String>, port: u16, private: bool) -> Result<Vec<SocketAddr>, String>;
 }
 
-/// HTTP/1.1 over TCP or TLS, with the roots of Mozilla.
+/// HTTP/1.1 over TCP or TLS, with Mozilla's roots.
 pub struct Http {
     addresses: Arc<dyn Addresses>,
 }
 
 impl Http {
-    /// Connects to what these addresses are.
     #[must_use]
     pub fn new(addresses: Arc<dyn Addresses>) -> Self {
         Self { addresses }
@@ -86,64 +83,64 @@ impl Http {
 
 #[async_trait]
 impl Transport for Http {
-    async fn post(&self, post: Post) -> Result<Answered, String> {
+    async fn post(&self, request: Request) -> Result<Reply, String> {
         let exchanged = async {
-            let (Some(host), Some(port)) = (post.url.host(), post.url.port_or_known_default()) else {
-                return Err("the URL names no host".to_owned());
+            let (Some(host), Some(port)) = (request.url.host(), request.url.port_or_known_default()) else {
+                return Err("the URL has no host".to_owned());
             };
-            let addresses = self.addresses.of(host.to_owned(), port, post.private).await?;
-            let exchange = tokio::task::spawn_blocking(move || exchange(&post, addresses));
-            exchange.await.unwrap_or_else(|_| Err("the host failed to send it".to_owned()))
+            let addresses = self.addresses.of(host.to_owned(), port, request.private).await?;
+            let exchange = tokio::task::spawn_blocking(move || exchange(&request, addresses));
+            exchange.await.unwrap_or_else(|_| Err("the host failed to send the request".to_owned()))
         };
-        let late = |_| Err(format!("no answer within {} seconds", LONGEST.as_secs()));
-        let answered = tokio::time::timeout(LONGEST, exchanged).await.unwrap_or_else(late);
-        // A receiver may have had its words in it.
-        answered.map_err(|said| text::excerpt(&said, SAID).into_owned())
+        let late = |_| Err(format!("no reply within {} seconds", TIMEOUT.as_secs()));
+        let reply = tokio::time::timeout(TIMEOUT, exchanged).await.unwrap_or_else(late);
+        // The receiver may have written part of it.
+        reply.map_err(|said| text::excerpt(&said, MAX_ERROR).into_owned())
     }
 }
 
-/// What was checked is what is connected to: nothing looks the name up again.
+/// Gives the checked addresses, so that the name is not looked up a second time.
 #[derive(Debug)]
 struct Checked(Vec<SocketAddr>);
 
 impl Resolver for Checked {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let mut addresses = self.empty();
-        // As many as there is room for.
+        // The library has room for 16.
         self.0.iter().take(16).for_each(|address| addresses.push(*address));
         Ok(addresses)
     }
 }
 
-fn exchange(post: &Post, addresses: Vec<SocketAddr>) -> Result<Answered, String> {
+fn exchange(request: &Request, addresses: Vec<SocketAddr>) -> Result<Reply, String> {
     let config = Agent::config_builder()
-        .timeout_global(Some(LONGEST))
+        .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
         .max_redirects(0)
-        // Whoever sets a proxy for the host's environment does not mean this, and it would connect to what was not checked.
+        // A proxy from the environment would connect to an address that was not checked.
         .proxy(None)
-        .max_response_header_size(HEAD)
+        .max_response_header_size(MAX_HEAD)
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
         .build();
     let agent = Agent::with_parts(config, DefaultConnector::default(), Checked(addresses));
-    let mut request = agent.post(post.url.as_str()).header("content-type", "application/json");
-    for (name, value) in &post.headers {
-        request = request.header(*name, value);
+    let mut post = agent.post(request.url.as_str()).header("content-type", "application/json");
+    for (name, value) in &request.headers {
+        post = post.header(*name, value);
     }
-    let mut answer = request.send(&post.body).map_err(said)?;
-    let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let retry_after = retry_after.map(|seconds: u64| Span::from_secs(seconds.min(MOST_ASKED)));
-    let answered = Answered { status: answer.status().as_u16(), retry_after };
-    // Whether it can be read does not matter: the status has said what there is to say.
-    let _ = answer.body_mut().with_config().limit(READ).read_to_vec();
-    Ok(answered)
+    let mut reply = post.send(&request.body).map_err(message)?;
+    let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let retry_after = retry_after.map(|seconds: u64| Span::from_secs(seconds.min(MAX_RETRY_AFTER)));
+    let status = reply.status().as_u16();
+    // A body that cannot be read changes nothing: the status decides.
+    let _ = reply.body_mut().with_config().limit(MAX_BODY).read_to_vec();
+    Ok(Reply { status, retry_after })
 }
 
-/// What the library says of a failure, unless that names the URL, which may hold a secret of its own.
-fn said(error: ureq::Error) -> String {
+/// The library's message, unless it quotes the URL: that may hold a secret.
+fn message(error: ureq::Error) -> String {
     match error {
-        ureq::Error::Timeout(_) => format!("no answer within {} seconds", LONGEST.as_secs()),
-        ureq::Error::BadUri(_) => "the URL cannot be used".to_owned(),
+        ureq::Error::Timeout(_) => format!("no reply within {} seconds", TIMEOUT.as_secs()),
+        ureq::Error::BadUri(_) => "the URL is not valid".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         error => error.to_string(),
     }
@@ -157,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// Every name is here.
+    /// Resolves every name to one address.
     struct Here(SocketAddr);
 
     #[async_trait]
@@ -167,8 +164,8 @@ mod tests {
         }
     }
 
-    /// What becomes of an attempt when the receiver answers with this; and what the receiver got.
-    async fn attempt(answer: Vec<u8>) -> (Result<Answered, String>, String) {
+    /// The result of an attempt at a receiver that sends this, and what the receiver got.
+    async fn attempt(answer: Vec<u8>) -> (Result<Reply, String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let http = Http::new(Arc::new(Here(listener.local_addr().unwrap())));
         let receiver = thread::spawn(move || {
@@ -178,22 +175,22 @@ mod tests {
                 let read = stream.read(&mut piece).unwrap();
                 got.extend_from_slice(&piece[..read]);
             }
-            // Whoever does not read all of it is free to.
+            // The client may close before it has read all.
             let _ = stream.write_all(&answer);
             String::from_utf8(got).unwrap()
         });
-        let answered = http.post(to("http://hooks.test/x?y=1", true)).await;
-        (answered, receiver.join().unwrap())
+        let reply = http.post(to("http://hooks.test/x?y=1", true)).await;
+        (reply, receiver.join().unwrap())
     }
 
-    fn to(url: &str, private: bool) -> Post {
+    fn to(url: &str, private: bool) -> Request {
         let headers =
             [("webhook-id", "m".into()), ("webhook-timestamp", "1".into()), ("webhook-signature", "v1,s".into())];
-        Post { url: url.parse().unwrap(), private, headers, body: "{\"a\":1}".into() }
+        Request { url: url.parse().unwrap(), private, headers, body: "{\"a\":1}".into() }
     }
 
     #[tokio::test]
-    async fn an_answer_is_its_status_and_how_long_to_wait() {
+    async fn reply_is_a_status_and_a_pause() {
         let rows: [(&str, u16, Option<u64>); 7] = [
             ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", 200, None),
             ("HTTP/1.1 204 No Content\r\n\r\n", 204, None),
@@ -204,9 +201,9 @@ mod tests {
             ("HTTP/1.1 500 Oops\r\ncontent-length: 9999999\r\n\r\nand then it ends", 500, None),
         ];
         for (answer, status, seconds) in rows {
-            let (answered, got) = attempt(answer.into()).await;
+            let (reply, got) = attempt(answer.into()).await;
             let retry_after = seconds.map(Span::from_secs);
-            assert_eq!(answered, Ok(Answered { status, retry_after }), "{answer}");
+            assert_eq!(reply, Ok(Reply { status, retry_after }), "{answer}");
             assert!(got.starts_with("POST /x?y=1 HTTP/1.1\r\n"), "{got}");
             for line in
                 ["host: hooks.test", "webhook-id: m", "webhook-signature: v1,s", "content-type: application/json"]
@@ -217,14 +214,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_end_is_not_read_to_its_end() {
+    async fn endless_reply_is_not_read_to_its_end() {
         let head = b"HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n";
-        let (answered, _) = attempt([head.as_slice(), &vec![b'x'; 16 << 20]].concat()).await;
-        assert_eq!(answered.map(|answered| answered.status), Ok(200));
+        let (reply, _) = attempt([head.as_slice(), &vec![b'x'; 16 << 20]].concat()).await;
+        assert_eq!(reply.map(|reply| reply.status), Ok(200));
     }
 
     #[tokio::test]
-    async fn what_is_no_answer_is_said_in_a_few_harmless_words() {
+    async fn failed_attempt_gives_a_short_escaped_error() {
         let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\ncontent-length: 0\r\n\r\n", "y".repeat(64 << 10));
         for answer in ["", "SSH-2.0-OpenSSH_9.7\r\n", "HTTP/1.1 2\u{202e}00 OK\r\n\r\n", &long] {
             let said = attempt(answer.into()).await.0.unwrap_err();
@@ -234,7 +231,7 @@ mod tests {
         let http = Http::new(Arc::new(Here(nobody)));
         assert!(http.post(to("http://hooks.test/secret-path", true)).await.unwrap_err().contains("refused"));
         assert_eq!(http.post(to("http://hooks.test/", false)).await, Err("it is not public \\u{202e}".to_owned()));
-        // Whoever speaks plainly where TLS is expected is not believed.
+        // A plain HTTP reply to a TLS request is an error.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let http = Http::new(Arc::new(Here(listener.local_addr().unwrap())));
         let plain = thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap());

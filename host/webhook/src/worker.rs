@@ -1,5 +1,5 @@
-//! Makes the deliveries of one webhook: what is due is sent, and what became of it is written down before anything else of
-//! that suspension is sent. A kill in between sends it again, under the same id.
+//! The worker of one webhook. It sends what is due, and records the result before it sends the next message about the same
+//! suspension. After a kill in between, it sends the message again with the same id.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,74 +8,69 @@ use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Store, StoreFault};
 use domain::{Span, SuspensionId, Timestamp};
 use futures::StreamExt;
 
-use crate::send::{Post, Transport};
+use crate::send::{Request, Transport};
 use crate::{Hook, Links, Suspensions, message, schedule};
 
-/// Deliveries that are looked at before the index is read again.
+/// Rows of one read of the index.
 const PAGE: usize = 64;
 
-/// Suspensions of which one webhook is told at once.
-const AT_ONCE: usize = 8;
+/// Suspensions that one webhook reports at once.
+const CONCURRENCY: usize = 8;
 
-/// The longest sleep: the clock may be set.
-const LONGEST_SLEEP: Span = Span::from_secs(60);
+/// The longest sleep. It is bounded because the clock may be set.
+const MAX_SLEEP: Span = Span::from_secs(60);
 
-/// How long a store that failed is left alone.
+/// The pause after a store error.
 const BACKOFF: Span = Span::from_secs(1);
 
-/// What deliveries are made with.
+/// Delivers messages.
 #[derive(Clone)]
-pub struct Courier {
-    /// Where they are written down.
+pub struct DeliveryWorker {
     pub store: Arc<dyn Store>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What they are about.
     pub suspensions: Arc<dyn Suspensions>,
-    /// What carries them.
     pub transport: Arc<dyn Transport>,
-    /// What makes one-time links, where there is something that does.
+    /// `None`: messages carry no links.
     pub links: Option<Arc<dyn Links>>,
 }
 
-impl Courier {
-    /// Delivers what one webhook is owed, for ever.
+impl DeliveryWorker {
+    /// Delivers the messages of one webhook until the task is aborted.
     pub(crate) async fn work(&self, hook: &Hook) {
         loop {
-            let next = self.look(hook).await.unwrap_or_else(|error| {
-                tracing::error!(webhook = hook.webhook.name, %error, "what is owed to a webhook could not be seen to");
+            let next = self.deliver_due(hook).await.unwrap_or_else(|error| {
+                tracing::error!(webhook = hook.webhook.name, %error, "the deliveries of a webhook could not be made");
                 self.clock.now() + BACKOFF
             });
             tokio::select! {
                 () = self.clock.sleep_until(next) => {}
-                // Kept if it came while there was a look: nothing that was committed is missed.
+                // A wake-up during the delivery is kept, so no commit is missed.
                 () = hook.wake.notified() => {}
             }
         }
     }
 
-    /// Makes every delivery that is due, and says when to look again.
-    async fn look(&self, hook: &Hook) -> Result<Timestamp, StoreFault> {
+    /// Makes every delivery that is due, and returns when the next one is.
+    async fn deliver_due(&self, hook: &Hook) -> Result<Timestamp, StoreFault> {
         let name = &hook.webhook.name;
         loop {
             let now = self.clock.now();
             let due = self.store.deliveries_due(name, now, PAGE).await?;
             if due.is_empty() {
-                let latest = now + LONGEST_SLEEP;
+                let latest = now + MAX_SLEEP;
                 let next = self.store.deliveries_due(name, Timestamp::MAX, 1).await?;
                 return Ok(next.first().and_then(DeliveryRow::next).map_or(latest, |next| next.min(latest)));
             }
             let suspensions: BTreeSet<SuspensionId> = due.iter().map(|row| row.suspension).collect();
-            let told = futures::stream::iter(suspensions).map(|suspension| self.tell(hook, suspension));
-            // One that fails does not break the others off in the middle of an attempt.
-            let told: Vec<_> = told.buffer_unordered(AT_ONCE).collect().await;
-            told.into_iter().collect::<Result<(), _>>()?;
+            let reports = futures::stream::iter(suspensions).map(|suspension| self.report(hook, suspension));
+            // All are collected first: an error must not cancel another attempt halfway.
+            let reports: Vec<_> = reports.buffer_unordered(CONCURRENCY).collect().await;
+            reports.into_iter().collect::<Result<(), _>>()?;
         }
     }
 
-    /// Tells a webhook of one suspension, in the order of what happened to it: while one thing has to wait, so does all that
-    /// came after it.
-    async fn tell(&self, hook: &Hook, suspension: SuspensionId) -> Result<(), StoreFault> {
+    /// Sends the messages about one suspension in the order of its events: while one waits for its retry, the later ones wait too.
+    async fn report(&self, hook: &Hook, suspension: SuspensionId) -> Result<(), StoreFault> {
         let mut not_before = None;
         for row in self.store.deliveries(suspension).await? {
             let Some(next) = row.next().filter(|_| row.webhook == hook.webhook.name) else { continue };
@@ -98,9 +93,9 @@ impl Courier {
 
     async fn attempt(&self, hook: &Hook, row: &DeliveryRow) -> Result<DeliveryRow, StoreFault> {
         let webhook = &hook.webhook;
-        let unreadable = |reason: String| StoreFault { attempted: "read what a webhook is told", reason };
+        let unreadable = |reason: String| StoreFault { attempted: "read the suspension of a webhook message", reason };
         let Some(item) = self.suspensions.read(row.suspension).await.map_err(unreadable)? else {
-            return Ok(schedule::given_up(row, "the suspension is gone", self.clock.now()));
+            return Ok(schedule::given_up(row, "the suspension no longer exists", self.clock.now()));
         };
         let url = if item.closed.is_none() { self.link(hook, row).await } else { None };
         let body = message::body(row, &item, webhook.arguments, url.as_deref());
@@ -109,33 +104,33 @@ impl Courier {
         let signature = webhook.secret.sign(&id, timestamp, &body);
         let headers =
             [("webhook-id", id), ("webhook-timestamp", timestamp.to_string()), ("webhook-signature", signature)];
-        let post = Post { url: webhook.url.clone(), private: webhook.private, headers, body };
-        let answered = self.transport.post(post).await;
-        let row = schedule::after(row, answered, self.clock.now());
+        let request = Request { url: webhook.url.clone(), private: webhook.private, headers, body };
+        let reply = self.transport.post(request).await;
+        let row = schedule::after(row, reply, self.clock.now());
         log(&row);
         Ok(row)
     }
 
-    /// The link for this message: that of its earlier attempts, unless somebody has used it. Without one the message is still
-    /// worth sending.
+    /// The link for this message: the one of its earlier attempts, unless it was used. The message is sent without a link if
+    /// none can be made.
     async fn link(&self, hook: &Hook, row: &DeliveryRow) -> Option<String> {
-        let (wanted, links) = (hook.webhook.link.as_ref()?, self.links.as_ref()?);
-        let made = links.link(&hook.webhook.name, row.suspension, wanted).await;
+        let (settings, links) = (hook.webhook.link.as_ref()?, self.links.as_ref()?);
+        let made = links.link(&hook.webhook.name, row.suspension, settings).await;
         let failed = |reason: &String| {
-            tracing::warn!(webhook = row.webhook, suspension = %row.suspension, reason, "a webhook is told without a link");
+            tracing::warn!(webhook = row.webhook, suspension = %row.suspension, reason, "a webhook message is sent without its link");
         };
         made.inspect_err(failed).ok().flatten()
     }
 
-    /// Gives up what is owed to webhooks that the operator has taken away.
-    pub(crate) async fn give_up(&self, known: &BTreeSet<String>) {
-        while let Err(error) = self.given_up(known).await {
-            tracing::error!(%error, "what is owed to webhooks could not be read");
+    /// Gives up the deliveries of webhooks that the operator removed.
+    pub(crate) async fn abandon_unknown(&self, known: &BTreeSet<String>) {
+        while let Err(error) = self.try_abandon_unknown(known).await {
+            tracing::error!(%error, "the deliveries of removed webhooks could not be given up");
             self.clock.sleep_until(self.clock.now() + BACKOFF).await;
         }
     }
 
-    async fn given_up(&self, known: &BTreeSet<String>) -> Result<(), StoreFault> {
+    async fn try_abandon_unknown(&self, known: &BTreeSet<String>) -> Result<(), StoreFault> {
         for name in self.store.webhooks_owed().await?.into_iter().filter(|name| !known.contains(name)) {
             loop {
                 let owed = self.store.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
@@ -152,20 +147,20 @@ impl Courier {
     }
 }
 
-/// The URL is left out: part of it may be a secret.
+/// Logs an attempt without the URL: part of it may be a secret.
 fn log(row: &DeliveryRow) {
     let (webhook, suspension, occasion, attempts) = (&row.webhook, row.suspension, row.occasion, row.attempts);
     let last = row.last.as_ref();
     let (status, error) = (last.and_then(|last| last.status), last.and_then(|last| last.error.as_deref()));
     match row.state {
         DeliveryState::Delivered => {
-            tracing::debug!(webhook, %suspension, %occasion, attempts, status, "a webhook was told")
+            tracing::debug!(webhook, %suspension, %occasion, attempts, status, "webhook message delivered")
         }
         DeliveryState::Pending { .. } => {
-            tracing::info!(webhook, %suspension, %occasion, attempts, status, error, "a webhook is told again later");
+            tracing::info!(webhook, %suspension, %occasion, attempts, status, error, "webhook message will be retried");
         }
         DeliveryState::Failed => {
-            tracing::warn!(webhook, %suspension, %occasion, attempts, status, error, "a webhook was not told, and is not again");
+            tracing::warn!(webhook, %suspension, %occasion, attempts, status, error, "webhook message given up");
         }
     }
 }

@@ -1,0 +1,65 @@
+//! Data folders that older versions wrote: they open, nothing in them is lost, and what waited can still be answered.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::Client;
+
+use super::root;
+
+/// A host on the unpacked folder, with new tokens for the principals that it knows.
+fn opened(archive: &str) -> (Host, Client, Client) {
+    let mut host = Setup::default().prepare();
+    fs::remove_dir_all(host.data()).unwrap();
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(root().join("tests/fixtures").join(archive)).arg("-C").arg(host.folder());
+    assert!(unpack.status().unwrap().success(), "tar unpacks the archive");
+    for name in ["root", "agent", "alice"] {
+        let said = host.cli(None, &["token", "revoke", name]);
+        assert_eq!(said.code, 0, "the folder knows the token of {name}: {}", said.err);
+    }
+    host.admin = host.token("root", &["admin"], None);
+    let (agent, alice) = (host.token("agent", &["caller"], None), host.token("alice", &["approver"], None));
+    host.start();
+    (host, agent, alice)
+}
+
+/// The outcome of a call, by its turn.
+fn outcome(turn: &Value, call: &str) -> Value {
+    let calls = turn["calls"].as_array().unwrap();
+    calls.iter().find(|known| known["id"] == call).unwrap_or_else(|| panic!("{call} is not in {turn}"))["outcome"]
+        .clone()
+}
+
+#[test]
+fn folder_of_0_1_0_opens_and_its_call_is_answered() {
+    let (mut host, agent, alice) = opened("data-0.1.0.tar.gz");
+    let rows = host.admin.get("/v1/pending?conversation=kept&state=open").ok(200)["suspensions"].clone();
+    let open: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["call"]).collect();
+    assert!(open.contains(&&json!("waits")), "{rows}");
+    let waits = rows.as_array().unwrap().iter().find(|row| row["call"] == "waits").unwrap().clone();
+
+    // The same ids again give the recorded turn, large results and all.
+    let big = json!([{"id": "open", "tool": "ledger_open", "arguments": {"account": "ann", "opening_balance": 10_000}},
+        {"id": "big", "tool": "echo", "arguments": {"value": "x".repeat(200_000)}}]);
+    let turn = agent.post("/v1/conversations/kept/turns", &json!({"calls": big})).ok(200);
+    assert_eq!(
+        [&turn["replayed"], &outcome(&turn, "open"), &outcome(&turn, "big")],
+        [&json!(true), &json!("ok"), &json!("ok")]
+    );
+    assert_eq!(turn["calls"][1]["content"]["result"].as_str().map(str::len), Some(200_000));
+
+    // The component is not in the folder of plugins: the data folder keeps the bytes that the call is pinned to.
+    let _ = alice.resolve(waits["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
+    let turn = agent.settled(&json!({"conversation": "kept", "turn": waits["turn"]}));
+    assert_eq!((outcome(&turn, "waits"), outcome(&turn, "beside")), (json!("ok"), json!("ok")));
+    assert_eq!(turn["calls"][0]["content"]["result"], "still here");
+
+    let said = host.cli(None, &["audit", "verify"]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    host.restart();
+    let turn = agent.settled(&json!({"conversation": "kept", "turn": waits["turn"]}));
+    assert_eq!(outcome(&turn, "waits"), "ok");
+}
