@@ -96,7 +96,7 @@ fn is_global_unicast(address: IpAddr) -> bool {
     }
 }
 
-/// Every IPv6 address that carries this one, whoever it leads to.
+/// Every IPv6 address that carries this one.
 fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 7] {
     let bits = u128::from(address.to_bits());
     [

@@ -36,7 +36,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("rules", rules),
 ];
 
-/// Panics if a sentence of ours could deceive whoever reads it.
+/// Panics if a sentence of ours could deceive its reader.
 #[track_caller]
 pub(crate) fn assert_harmless(sentence: &str) {
     assert!(!sentence.contains(escaper::is_dangerous), "{sentence:?}");

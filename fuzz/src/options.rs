@@ -26,7 +26,7 @@ pub fn options(bytes: &[u8]) {
     if findings.is_empty() {
         let [tool] = tools.as_slice() else { panic!("one tool was declared, and {} came of it", tools.len()) };
         assert_eq!((tool.name.as_str(), &tool.description), (declared.name.as_str(), &declared.description));
-        assert_eq!(tool.parameters.as_str(), declared.parameters, "a schema is handed on verbatim");
+        assert_eq!(tool.parameters.as_str(), declared.parameters, "a schema is passed on verbatim");
         assert_eq!((tool.executor, tool.approval), (declared.executor, declared.approval));
         assert!(domain::gate::phases(tool.executor, tool.approval).is_ok(), "the cell is legal");
     }

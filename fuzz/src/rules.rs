@@ -1,4 +1,4 @@
-//! The rules for requests: whatever a rule and a URL look like, the rule allows no other host than the one that it names.
+//! The rules for requests: for every rule and every URL, the rule allows only the host that it names.
 
 use std::collections::BTreeSet;
 

@@ -59,7 +59,7 @@ func TestUnifiedDiffs(t *testing.T) {
 	}
 }
 
-// Whatever two texts are, their diff makes one of the other, and no shorter one does.
+// The diff of any two texts turns one into the other, and no shorter diff does.
 func TestDiffsOfRandomTextsAreRightAndShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -128,7 +128,7 @@ func TestVeryDifferentTextsAreReplaced(t *testing.T) {
 	call.Run(t).WantFailure(t, toolgate.KindFailed)
 }
 
-// Whatever two documents are, the patch makes one of the other.
+// The patch of any two documents turns one into the other.
 func TestPatchesOfRandomDocumentsAreRight(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {

@@ -39,7 +39,7 @@ func text(value any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// equal compares as RFC 6902 does for `test`: numbers by their value, objects whatever the order of their keys.
+// equal compares as RFC 6902 does for `test`: numbers by their value, objects in any order of their keys.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

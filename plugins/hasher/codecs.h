@@ -1,4 +1,4 @@
-/* Bytes as text and back. Whoever decodes hostile text gets `false` and where it went wrong. */
+/* Bytes as text and back. Decoding invalid text gives `false` and the position of the mistake. */
 #ifndef CODECS_H
 #define CODECS_H
 

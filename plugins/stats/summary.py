@@ -77,7 +77,7 @@ def correlation(pairs: list[tuple[float, float]]) -> float | None:
 
 
 def slope(pairs: list[tuple[float, float]]) -> tuple[float, float] | None:
-    """Slope and intercept of the line of least squares; `None` where there is none."""
+    """Slope and intercept of the line of least squares; `None` where it does not exist."""
     if len(pairs) < 2:
         return None
     try:

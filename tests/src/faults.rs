@@ -71,12 +71,12 @@ impl MortalStore {
         self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front()
     }
 
-    /// Takes a moment before it says next to whom a conversation belongs, so that whoever asks can be cancelled there.
+    /// Pauses before it next names the owner of a conversation, so that its caller can be cancelled there.
     pub fn hesitate(&self) {
         self.hesitates.store(true, Ordering::Relaxed);
     }
 
-    /// From now on somebody else is always first to use a standing approval, whatever its row says.
+    /// From now on another user is always first to use a standing approval, whether or not its row says so.
     pub fn spend(&self) {
         self.spends.store(true, Ordering::Relaxed);
     }

@@ -251,7 +251,7 @@ impl Host {
         Client::new(&self.address, None)
     }
 
-    /// Runs the binary with the host's configuration, in the name of a principal or of whoever owns the folder.
+    /// Runs the binary with the host's configuration, in the name of a principal or of the folder's owner.
     ///
     /// # Panics
     /// When it cannot be run.
@@ -329,7 +329,7 @@ impl Drop for Host {
     }
 }
 
-/// Prints for whoever reads a test's output.
+/// Prints to a test's output.
 #[expect(clippy::disallowed_macros, reason = "a test's output is captured where it is not wanted")]
 pub fn say(text: &str) {
     println!("{text}");

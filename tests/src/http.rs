@@ -196,7 +196,7 @@ impl Client {
     /// Follows a stream of events.
     ///
     /// # Panics
-    /// When there is none.
+    /// Without one.
     #[must_use]
     pub fn events(&self, path: &str) -> Events {
         self.events_after(path, None)
@@ -205,7 +205,7 @@ impl Client {
     /// Follows a stream of events from behind the one with this id.
     ///
     /// # Panics
-    /// When there is none.
+    /// Without one.
     #[must_use]
     pub fn events_after(&self, path: &str, last: Option<&str>) -> Events {
         let headers: Vec<_> = last.map(|last| ("last-event-id", last)).into_iter().collect();

@@ -21,9 +21,9 @@ const KNOWN: u8 = 0;
 const FORGOTTEN: u8 = 1;
 /// It cannot.
 const GONE: u8 = 2;
-/// Whoever has it recalled panics.
+/// Recalling it panics.
 const BROKEN: u8 = 3;
-/// Whoever runs it does.
+/// Running it panics.
 const CRASHING: u8 = 4;
 /// The operator does not let silence approve any of its calls any more.
 const WITHDRAWN: u8 = 5;

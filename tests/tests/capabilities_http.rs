@@ -12,7 +12,7 @@ use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::told;
 
-/// What is granted here is granted to whatever is called so.
+/// These grants are for every component of this name.
 const ANY: &str = "[plugin.fetcher]\ncomponent = \"any\"\n";
 
 /// A server that answers every request with what it is made of, a connection each.

@@ -36,7 +36,7 @@ pub(crate) const OPENED_WITH: u64 = 10_000_000;
 /// No driver makes progress for so long only if the host hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the host was started. Whoever lost a connection waits for the next start.
+/// How often the host was started. A client that lost its connection waits for the next start.
 #[derive(Default)]
 pub(crate) struct Starts {
     count: Mutex<u32>,
@@ -54,7 +54,7 @@ impl Starts {
     }
 
     /// Returns once the host was started again after the given start. A connection can also break for another reason,
-    /// so nobody waits for ever.
+    /// so no client waits forever.
     pub(crate) fn wait_for_another(&self, seen: u32) {
         let count = self.count.lock().unwrap();
         drop(self.next.wait_timeout_while(count, Duration::from_secs(5), |count| *count == seen).unwrap());

@@ -179,7 +179,7 @@ fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
     assert_eq!(access["wanted"].as_array().unwrap().len(), 5);
     assert_eq!(fs::read_to_string(host.folder().join("toolgate.toml")).unwrap(), before);
 
-    // Granted to whatever is called ledger, and not wanted by this one.
+    // Granted to every component named ledger, and not requested by this one.
     let modest = packed(&host, &plugin("ledger"), "");
     let refused = host.admin.put("/v1/plugins/ledger", &modest).problem(422, "plugin-refused");
     assert_eq!(rules(&refused), ["import-not-granted", "import-not-granted"]);

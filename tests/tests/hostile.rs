@@ -31,7 +31,7 @@ fn class(name: &str) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A test for each class, and a list of them that the classes on disk are held against.
+/// A test for each class, and a list that is compared with the classes on disk.
 macro_rules! classes {
     ($($name:ident),+ $(,)?) => {
         $(#[test] fn $name() { class(stringify!($name)); })+

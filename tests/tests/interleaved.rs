@@ -318,7 +318,7 @@ async fn silent_after(
 async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
     let ok = r#"Ok { value: {}, trusted: true }"#;
     assert_eq!(silent(|_| Verdict::default()).await, ["client_exec", ok]);
-    assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks by now");
+    assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks in the meantime");
     let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     assert_eq!(silent(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
     let named = |_: &str| Verdict { rule: Rule::Allow, ..needs(&["ann"], 1) };

@@ -150,7 +150,7 @@ fn more_calls_than_a_plugin_may_run_wait_for_their_turn_and_not_for_ever() {
     assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the place is free again");
 }
 
-/// What is told of one call while it runs.
+/// The live events of one call while it runs.
 fn live(host: &Host, tool: &str, arguments: Value) -> Vec<Event> {
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", tool, arguments);

@@ -168,7 +168,7 @@ fn compiled_code_that_somebody_changed_is_compiled_anew() {
         host.start();
         assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
         host.kill();
-        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "it was written anew");
+        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "it was written again");
     }
     let mut flipped = good;
     let middle = flipped.len() / 2;

@@ -10,7 +10,7 @@ use toolgate_tests::guests::{fixture, plugin, policy};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{told, waits};
 
-/// What the host of these tests offers: nothing of it costs anything, whatever its name says.
+/// The tools of these tests. None of them spends money, in spite of its name.
 fn tools() -> Vec<u8> {
     let schema = json!({"type": "object", "properties": {"amount": {}}});
     fixture(&json!([

@@ -1,4 +1,4 @@
-//! What one principal may have at the host at once: each bound is hit, whoever hits it is refused before anything is written,
+//! The quota of one principal: each bound is hit, and the request that hits it is refused before anything is written,
 //! and a neighbour notices nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
@@ -164,7 +164,7 @@ async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends
     world.submit("hog", "b", &[WAITS]).await.unwrap();
     assert_eq!(world.handle().counts().suspensions, 3);
     world.refused("hog", "c", &[WAITS], Bound::OpenTurns).await;
-    // What was acknowledged is not asked for anew, so it is not refused.
+    // An acknowledged turn is not admitted a second time, so it is not refused.
     let again = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     assert!(again.replayed && again.turn.id == first.turn.id);
     world.cancel("hog", &first.turn).await;

@@ -1,4 +1,4 @@
-//! The whole loop under random turns, answers, clock jumps and deaths at any commit: whatever was acknowledged is kept,
+//! The whole loop under random turns, answers, clock jumps and kills at any commit: everything acknowledged is kept,
 //! every promise of the state machine holds for every log, and no guest runs that should not.
 //!
 //! A life of the host is a runtime of its own. Death drops the runtime, so nothing of the process survives but the store.

@@ -1,5 +1,5 @@
 //! A call that nobody waits for any more has its outcome at once; its guest hears of it, has a moment to let go of what it
-//! holds, and is ended after that, whatever it does.
+//! holds, and is ended after that in any case.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 

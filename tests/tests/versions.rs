@@ -1,5 +1,5 @@
-//! Versions of the interface: what was built against an older one runs for ever beside what is new, what needs a newer host is
-//! refused by name, and the interface itself only grows.
+//! Versions of the interface: a component built against an older one keeps running beside new ones, a component that needs a
+//! newer host is refused by name, and the interface itself only grows.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 

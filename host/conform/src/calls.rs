@@ -273,7 +273,7 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
 /// Places of texts that are tried with a long one: to find how long takes many looks at it.
 const MOST_LONG: usize = 8;
 
-/// With the longest text that both the schema and the host take, in the place of all texts and of the first of them.
+/// Replaces all texts, and then only the first, by the longest text that both the schema and the host accept.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     let Some(sample) = called.samples.first() else { return Vec::new() };
     let with = |length: usize, place: usize| {

@@ -1,4 +1,4 @@
-//! The conformance kit: whether a component, of whatever toolchain, is a plugin as hosts and models expect one.
+//! The conformance kit: whether a component of any toolchain is a plugin as hosts and models expect it.
 //!
 //! ```text
 //! bytes ─ Registry::check ─► what it declares ─┬─► samples of arguments: from examples, else from the schemas
@@ -59,7 +59,7 @@ pub enum Fault {
 /// Holds a component to every requirement. `sandbox` is one that was set up with these [`Surroundings`].
 ///
 /// # Errors
-/// [`Fault`] where it is the host that fails; whatever is wrong with the component is in the report.
+/// [`Fault`] where the host fails. The report holds the mistakes of the component.
 pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject<'_>) -> Result<Report, Fault> {
     let checked = Registry::check(sandbox, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
     let toolchain = Toolchain::of(subject.bytes);

@@ -65,7 +65,7 @@ impl Toolchain {
         if outside == Self::Unknown { inside } else { outside }
     }
 
-    /// What embeds an interpreter is of the interpreter's toolchain, whatever that was compiled with.
+    /// A component with an interpreter belongs to the toolchain of the interpreter, not to the compiler that built it.
     fn or(self, name: &str) -> Self {
         let named = match name {
             // What componentize-py begins components with; its own name it does not leave.

@@ -100,7 +100,7 @@ impl Report {
         self.skipped.entry(requirement).or_insert_with(|| why.to_owned());
     }
 
-    /// Says why whatever was not looked at was not.
+    /// Gives the reason for each case that was skipped.
     pub(crate) fn skip_rest(&mut self, why: &str) {
         why.clone_into(&mut self.rest);
     }

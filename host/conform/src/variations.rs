@@ -20,7 +20,7 @@ pub(crate) fn numbers() -> [Value; 8] {
     ]
 }
 
-/// Without each of its members, and with a value of another type in the place of each.
+/// Leaves out each member, and replaces each by a value of another type.
 pub(crate) fn broken(sample: &Value) -> Vec<Value> {
     let Value::Object(members) = sample else { return Vec::new() };
     let mut broken = vec![json!({})];
@@ -103,17 +103,17 @@ pub(crate) fn size(value: &Value) -> usize {
     }
 }
 
-/// A text in the place of a text.
+/// Replaces a text by a text.
 pub(crate) fn text(value: &Value, new: &str) -> Option<Value> {
     value.is_string().then(|| json!(new))
 }
 
-/// A number in the place of a number.
+/// Replaces a number by a number.
 pub(crate) fn number(value: &Value, new: &Value) -> Option<Value> {
     value.is_number().then(|| new.clone())
 }
 
-/// Nothing in the place of a text or of a list.
+/// Replaces a text or a list by an empty one.
 pub(crate) fn empty(value: &Value) -> Option<Value> {
     match value {
         Value::String(_) => Some(json!("")),

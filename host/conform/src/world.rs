@@ -106,7 +106,7 @@ impl Buckets for Surroundings {
 /// 2026-01-01T00:00:00Z.
 const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
-/// Time goes on by a microsecond with each look at it, so that whoever waits for it to pass comes to an end.
+/// Each read advances the clock by a microsecond, so that a loop that waits for it ends.
 impl Clock for Surroundings {
     fn wall(&self) -> Duration {
         BEGIN + self.monotonic()
@@ -184,7 +184,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) time: Option<Span>,
 }
 
-/// A run may take this long, whatever the operator allows: nobody waits for more of a report.
+/// The longest run. The operator's limit does not count here: a report must not take longer.
 const MOST: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {

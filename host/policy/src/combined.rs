@@ -1,4 +1,4 @@
-//! The operator's rules and the dynamic policies as one. A dynamic policy only tightens: what it says is held against what
+//! The operator's rules and the dynamic policies as one. A dynamic policy only tightens: its verdict is combined with what
 //! the rules say, and the stricter stands.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use futures::future::join_all;
 use crate::rule::Subject;
 use crate::rules::{Rules, Step, strictest};
 
-/// A policy that looks at each call anew.
+/// A policy that judges each call separately.
 #[async_trait]
 pub trait Dynamic: Send + Sync {
     /// Its name, as the operator gave it.

@@ -39,7 +39,7 @@ pub enum Test {
         /// At most this.
         max: Option<Decimal>,
     },
-    /// There is none.
+    /// The value is absent.
     Absent,
 }
 

@@ -1,4 +1,4 @@
-//! Decimal numbers as JSON writes them, compared exactly whatever their length: `1e3` is `1000`, and the twentieth digit
+//! Decimal numbers as JSON writes them, compared exactly at any length: `1e3` is `1000`, and the twentieth digit
 //! counts. Nothing passes through a floating-point number.
 
 use std::cmp::Ordering;

@@ -15,7 +15,7 @@ use crate::pattern::{CallerPattern, Pattern};
 pub struct OperatorRule {
     /// Its name, unique among the rules: shown to approvers and in the audit.
     pub name: Arc<str>,
-    /// Where it is written, as `file:line:column`, for whoever has to change it.
+    /// Where it is written, as `file:line:column`.
     pub place: Option<Arc<str>>,
     /// Which tools it is about.
     pub tools: Pattern,
@@ -33,7 +33,7 @@ pub struct OperatorRule {
     pub reason: Option<Arc<str>>,
     /// How much is at stake.
     pub risk: Option<Risk>,
-    /// Who must approve, or may answer. Empty: whoever has the role approver.
+    /// Who must approve, or may answer. Empty: any principal with the role approver.
     pub needs: Vec<Need>,
 }
 
@@ -111,7 +111,7 @@ impl OperatorRule {
         }
     }
 
-    /// Whether it is about a tool at all, whoever calls it and with whatever.
+    /// Whether it can apply to a tool, for any caller and any arguments.
     #[must_use]
     pub fn concerns(&self, plugin: Option<&str>, tool: &str) -> bool {
         let of_plugin = |pattern: &Pattern| plugin.is_some_and(|plugin| pattern.matches(plugin));
@@ -215,7 +215,7 @@ impl OperatorRule {
         }
     }
 
-    /// Which calls it fits that it fits whatever their arguments are.
+    /// The calls that it fits with any arguments.
     fn scope(&self) -> String {
         let mut parts = vec![format!("the tool is `{}`", self.tools)];
         parts.extend(self.plugin.as_ref().map(|pattern| format!("the plugin is `{pattern}`")));

@@ -1,4 +1,4 @@
-//! All rules of the operator together. The strictest that fits stands, in whatever order they are written.
+//! All rules of the operator together. The strictest rule that fits decides; their order does not matter.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Rules {
         self.iter().map(step).collect()
     }
 
-    /// What they say of every call of a tool, whoever makes it and with whatever: the strictest of the rules that look at
+    /// The verdict on every call of a tool, for any caller and any arguments: the strictest of the rules that look at
     /// neither. Without a plugin, rules about plugins do not count.
     #[must_use]
     pub fn always(&self, plugin: Option<&str>, tool: &str) -> Rule {

@@ -167,7 +167,7 @@ fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
             "ask by asks, needs because asks said so; needs said so at high needs group:board",
             2,
         ),
-        // Whoever denies decides alone; who must approve is of no matter then.
+        // A denial decides alone: the required approvers do not matter then.
         ("server", "ask", &["asks", "denies"], "deny by denies because denies said so at high", 2),
         ("server!", "ungate", &["denies"], "deny by denies because denies said so", 1),
         ("server", "deny", &["asks", "proceeds", "denies"], "deny by deny", 0),
@@ -177,7 +177,7 @@ fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
         ("server!", "ungate", &["lifts"], "run by ungate", 1),
         // One that does not concern the call is not asked.
         ("server", "", &["elsewhere", "asks"], "ask by asks because asks said so at high", 1),
-        // That one could not be asked is known whoever else asks.
+        // The failed policy is reported although another one asks.
         ("server", "", &["fails"], "ask by fails because fails said so (failed)", 1),
         (
             "server",

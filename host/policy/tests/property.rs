@@ -1,4 +1,4 @@
-//! Whatever rules there are: their order means nothing, one more never loosens, and no edit gets past a rule that denies.
+//! For any set of rules: their order does not matter, one more never loosens, and no edit gets past a rule that denies.
 
 #![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! What is live: an immutable snapshot that is replaced as a whole, so that whoever reads it sees one state and waits for
+//! What is live: an immutable snapshot that is replaced as a whole, so that a reader sees one state and waits for
 //! nobody.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,7 +45,7 @@ impl Catalog {
         self.components.get(&(plugin.clone(), digest))
     }
 
-    /// With this component live in the place of whatever was under its name.
+    /// Replaces the component under its name by this one.
     pub(crate) fn with(&self, component: &Arc<Component>) -> Self {
         let mut plugins = self.plugins.clone();
         plugins.insert(component.plugin.clone(), component.clone());

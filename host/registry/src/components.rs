@@ -79,7 +79,7 @@ impl Components {
         files::write(&self.folder, &format!("{}.wasm", digest.hex()), bytes)
     }
 
-    /// The bytes. `None` where there are none of this digest; bytes of another digest are removed.
+    /// The bytes. `None` where the digest is unknown; bytes with another digest are removed.
     pub(crate) fn bytes(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
         let path = self.bytes_path(digest);
         let bytes = files::read(&path, MAX_COMPONENT)?;

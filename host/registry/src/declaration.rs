@@ -33,7 +33,7 @@ struct Section {
     wants: Option<Manifest>,
 }
 
-/// What says which form a section is of, whatever else it says.
+/// The part of a section that names its form.
 #[derive(Deserialize)]
 struct Form {
     form: u64,

@@ -83,7 +83,7 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     if stop {
         return ended(built_against, findings, tools.unwrap_or_default(), access, declaration.is_some());
     }
-    // Declarations are read without any capability whatever is granted, so a component that lacks only grants can still be
+    // Declarations are read without any capability, so a component that lacks only grants can still be
     // asked, and its author sees every finding at once.
     let capabilities = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
     let usable = known.filter(|known| known.current && known.capabilities == capabilities);
@@ -110,7 +110,7 @@ pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
     let looked = match Sandbox::inspect(question.bytes).and_then(|interface| Looked::of(&interface, question.bytes)) {
         Ok(looked) => looked,
         Err(error) => {
-            // Whatever it is, the host had no part in it: it only read.
+            // It is the file's fault: the host only read it.
             let _ = refuse(error, &mut findings);
             return (question.access(None), findings.into_vec());
         }
@@ -212,7 +212,7 @@ impl Question<'_> {
                 ),
                 format!(
                     "look at it with `toolgate grants {plugin}`, then write `component = \"{component}\"` under \
-                     `[plugin.{plugin}]`, or `component = \"any\"` to grant it to whatever bears the name"
+                     `[plugin.{plugin}]`, or `component = \"any\"` to grant it to any component of that name"
                 ),
             );
         }

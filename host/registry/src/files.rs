@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How the name of a file begins that is being written.
 const PARTIAL: &str = ".partial-";
 
-/// Writes a file in a folder so that whoever looks sees the old content or the new one, before and after a loss of power.
+/// Writes a file in a folder atomically: a reader sees the old content or the new one, also after a loss of power.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let unique = COUNT.fetch_add(1, Ordering::Relaxed);

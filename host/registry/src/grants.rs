@@ -1,7 +1,6 @@
-//! What a plugin may use in the end: what the operator granted to this very component, and it wants.
+//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's requests.
 //!
-//! Pure functions over what was granted and what is wanted. Nothing is granted by being asked for: whatever a manifest says,
-//! the result allows nothing that the operator did not.
+//! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +18,7 @@ use crate::words::{Place, Target};
 /// The components that a plugin's grants are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// Whatever bears the plugin's name.
+    /// Every component under the plugin's name.
     AnyComponent,
     /// These alone; another one has to be looked at first.
     Components(BTreeSet<Digest>),
@@ -236,7 +235,7 @@ fn is_below(inner: &String, outer: &String) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with('/'))
 }
 
-/// A secret for the hosts and places that are both granted and wanted; none if there are none.
+/// A secret for the hosts and places that are both granted and requested; `None` without any.
 fn meet_secrets(granted: &Secret, wanted: &WantedSecret) -> Option<Secret> {
     let mut hosts = Vec::new();
     for one in &granted.hosts {

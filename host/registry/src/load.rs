@@ -1,4 +1,4 @@
-//! From bytes to a live plugin: examine, keep, make live, tell. Whatever fails before the last step changes nothing.
+//! From bytes to a live plugin: examine, keep, make live, publish. A failure before the last step changes nothing.
 
 use std::collections::HashSet;
 use std::io;
@@ -76,7 +76,7 @@ impl Shared {
         self.load_holding(&mut self.loading(), plugin, bytes, Origin::Given(folder))
     }
 
-    /// Loads while the caller holds the lock: whoever read the bytes in the watched folder read them under it, or they could
+    /// Loads while the caller holds the lock: the bytes of the watched folder are read under it, or they could
     /// be those of a plugin that was replaced or removed meanwhile.
     pub(crate) fn load_holding(
         &self,
@@ -207,9 +207,9 @@ impl Shared {
         self.components.retain(&kept)
     }
 
-    /// A component by its digest as a plugin's, from the catalog or from what was kept of it: whatever else its bytes were
-    /// loaded as since, a call runs with what is granted to the plugin that it is pinned to. Reads one small file where it is
-    /// neither live nor was asked for before, and takes no lock: a load that is going on keeps nobody waiting.
+    /// A plugin's component by its digest, from the catalog or from the kept description. A call runs with the grants of the
+    /// plugin that it is pinned to, even if the same bytes were since loaded as another plugin. Reads one small file the first
+    /// time, and takes no lock: a running load delays no caller.
     pub(crate) fn component(&self, plugin: &PluginName, digest: Digest) -> Option<Arc<Component>> {
         if let Some(component) = self.catalog.load().component(plugin, digest) {
             return Some(component.clone());
@@ -228,7 +228,7 @@ impl Shared {
             Question { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
         let (known, guest, access) = examine::again(&*self.guests, &question)?;
         let Some(known) = known else {
-            // What it promised of its results is lost, and it may run all the same; or whoever makes its guest says why not.
+            // Its result schemas are lost. It may still run; if not, the step that makes its guest reports why.
             let places = self.places(plugin);
             let component = Component::new(plugin, access, digest, Vec::new(), &self.settings, places, None);
             return Ok(Some(Arc::new(component)));
@@ -247,8 +247,8 @@ impl Shared {
     ) -> Arc<Component> {
         let Known { has_server, declared, wants, .. } = known;
         let subject = Subject { plugin, component: digest, has_server, declared: &declared };
-        // It was judged when it was loaded. Should the rules be stricter by now, its waiting calls are served all the same;
-        // what it may use is what it is granted now.
+        // The rules were checked when it was loaded. Stricter rules since then do not stop its waiting calls; its grants are the
+        // current ones.
         let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
         let access = Access::of(&self.settings, plugin, digest, wants);
         let places = self.places(plugin);

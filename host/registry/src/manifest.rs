@@ -310,7 +310,7 @@ pub(crate) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Secrets and values by name, for whoever looks one up.
+/// Secrets and values by name.
 pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &WantedSecret> {
     manifest.secrets.iter().map(|secret| (secret.name.as_str(), secret)).collect()
 }

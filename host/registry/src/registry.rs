@@ -118,7 +118,7 @@ pub(crate) struct Shared {
 }
 
 impl Registry {
-    /// Opens the data folder, loads what is in the watched folder and goes on watching it. Whatever is wrong with a plugin
+    /// Opens the data folder, loads what is in the watched folder and goes on watching it. A mistake in a plugin
     /// is an event and no error.
     ///
     /// # Errors
@@ -285,7 +285,7 @@ impl Shared {
         lock(&self.rejected)
     }
 
-    /// The places in which calls of a plugin run, whatever its version.
+    /// The permits of a plugin's running calls, shared by its versions.
     pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Places> {
         let places = || Arc::new(Places::new(&self.settings.limits(plugin)));
         lock(&self.places).entry(plugin.clone()).or_insert_with(places).clone()

@@ -38,7 +38,7 @@ impl Tools for Registry {
         }
         let component = recalled(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
-            // Whoever makes its guest can say why nothing more is known of it.
+            // The step that makes its guest reports why nothing more is known of it.
             guest(&self.shared, &component).await?;
             let message =
                 "what the tool's component declared is lost, so nobody can say what the policy makes of the call";

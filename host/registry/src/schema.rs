@@ -172,7 +172,7 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
 }
 
-/// The library's sentence, without the value where that is long: whoever reads it has the value.
+/// The library's sentence, without the value where that is long: the reader has the value.
 fn told(error: &ValidationError<'_>) -> String {
     let text = error.to_string();
     if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }

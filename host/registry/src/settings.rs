@@ -80,7 +80,7 @@ impl Settings {
         self.plugins.get(plugin).and_then(|settings| settings.limits).unwrap_or(self.limits)
     }
 
-    /// What the rules say of every call of a tool, whoever makes it and with whatever.
+    /// The verdict of the rules on every call of a tool, for any caller and any arguments.
     #[must_use]
     pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
         self.rules.always(Some(plugin.as_str()), tool)

@@ -246,7 +246,7 @@ impl World {
         catalog.sorted().iter().map(|tool| tool.tool.name.to_string()).collect()
     }
 
-    /// The next event, in short. Events come within a second; whoever waits for five waits for none.
+    /// The next event, in short. Events come within a second; after five, none comes.
     pub(crate) fn event(&self) -> String {
         let event = self.events.recv_timeout(Duration::from_secs(5)).expect("an event");
         let what = match event.change {

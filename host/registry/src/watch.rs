@@ -40,7 +40,7 @@ pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
     let folder = fs::canonicalize(folder)?;
     let (sender, changes) = mpsc::channel();
     let tell = move |event: notify::Result<notify::Event>| {
-        // Whoever listened may be gone, which is the end of this as well.
+        // Without a listener the watch ends too.
         let _ = sender.send(event.map_or_else(|_| Vec::new(), |event| renamed(&event)));
     };
     // Without a watcher the folder is still looked at twice a second.
@@ -212,7 +212,7 @@ impl Watch {
                 return false;
             }
         };
-        // Whoever puts or removes a plugin changes its file under this lock: what is read now is what belongs there until the
+        // Every change of a plugin's file happens under this lock: the bytes read now are valid until the
         // load is done.
         let mut loading = shared.loading();
         let is_the_same = || fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == stamp);

@@ -43,7 +43,7 @@ pub struct Place(SecretPlace);
 #[serde(try_from = "String", into = "String")]
 pub struct Mount(String);
 
-/// A text that is none of these words.
+/// The text is not one of these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidWord(String);

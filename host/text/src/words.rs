@@ -158,7 +158,7 @@ fn is_one_word(chars: &[char], left: &Part, right: &Part) -> bool {
 }
 
 /// Whether a word is written as an address, a path or a name of a file is, so that what is around it says nothing of it.
-/// Initials, which are letters and points, are none.
+/// Initials, which are letters and points, are not addresses.
 fn is_address(chars: &[char], word: &[Part]) -> bool {
     let long = |part: &Part| part.at.len() > 1;
     word.windows(2).any(|pair| match chars[pair[0].at.end] {

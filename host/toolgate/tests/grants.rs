@@ -129,7 +129,7 @@ fn a_secret_has_one_source_hosts_and_places() {
 fn grants_say_which_component_they_are_for() {
     expect![[r#"
         toolgate.toml:3:9: the plugin a has grants, and nothing says which component of that name they are for
-        write `component = "sha256:…"` under `[plugin.a]`, with what `sha256sum` prints of its file; or `component = "any"` to grant it to whatever bears the name"#]].assert_eq(&said("listen = \"127.0.0.1:1\"\n\n[plugin.a]\ngrants.keyvalue = true"));
+        write `component = "sha256:…"` under `[plugin.a]`, with what `sha256sum` prints of its file; or `component = "any"` to grant it to any component of that name"#]].assert_eq(&said("listen = \"127.0.0.1:1\"\n\n[plugin.a]\ngrants.keyvalue = true"));
     expect![[r#"toolgate.toml:2:13: "sha256:abc" is no component: expected "sha256:" and 64 digits, or "any""#]]
         .assert_eq(&said("[plugin.a]\ncomponent = \"sha256:abc\"\ngrants.keyvalue = true"));
     expect![[r#"toolgate.toml:2:13: invalid type: integer `5`, expected the digest of a component, a list of digests, or "any""#]].assert_eq(&said("[plugin.a]\ncomponent = 5"));

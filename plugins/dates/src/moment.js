@@ -175,7 +175,7 @@ export function under(moment, offset) {
 }
 
 /**
- * Milliseconds since 1970: of an instant where there is an offset, of the calendar where there is none.
+ * Milliseconds since 1970: of an instant with an offset, of the calendar without one.
  * @param {Moment} moment
  */
 export const milliseconds = ({ day, time = 0, offset = 0 }) => day * DAY + time - offset * 60_000;

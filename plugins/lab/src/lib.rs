@@ -14,7 +14,7 @@ struct Anything {
     value: Value,
 }
 
-/// A text for whoever reads the outcome.
+/// A text for the reader of the outcome.
 #[derive(Deserialize, JsonSchema)]
 struct Message {
     message: String,

@@ -131,7 +131,7 @@ fn declaration(tool: &str) -> String {
     )
 }
 
-/// The text without its line comments, so that a comment about `(func $run …)` is none.
+/// The text without its line comments, so that a comment about `(func $run …)` does not count.
 fn without_comments(text: &str) -> String {
     text.lines().map(|line| format!("{}\n", line.split(";;").next().unwrap_or_default())).collect()
 }

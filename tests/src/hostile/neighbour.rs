@@ -46,7 +46,7 @@ impl Latency {
     }
 }
 
-/// Whoever shares the host with the attacker.
+/// The neighbour that shares the host with the attacker.
 pub(super) struct Neighbour(Client);
 
 impl Neighbour {

@@ -11,7 +11,7 @@ pub(super) struct Resident {
 }
 
 impl Resident {
-    /// Forgets the most that the process has had, and begins anew with what it has.
+    /// Resets the process's peak to its current value.
     pub(super) fn watch(process: u32) -> Result<Self> {
         // 5 resets the peak to the present size.
         fs::write(format!("/proc/{process}/clear_refs"), "5")

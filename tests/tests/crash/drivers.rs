@@ -89,7 +89,7 @@ fn call(id: &str, random: &mut Random) -> Value {
     json!({"id": id, "tool": tool, "arguments": arguments})
 }
 
-/// Answers whatever is asked, in a race with the other approver and often against it.
+/// Answers every question, in a race with the other approver and often against it.
 pub(crate) fn answer(
     name: &str,
     by: &Client,

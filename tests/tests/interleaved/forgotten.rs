@@ -1,4 +1,4 @@
-//! Calls of components of which nothing is known any more: recalled where that can be done, whatever the call waits for, and
+//! Calls of components of which nothing is known any more: recalled where that is possible, for every kind of wait, and
 //! otherwise refused for what is wrong.
 
 use domain::{FailureCode, Refusal};

@@ -133,7 +133,7 @@ fn c() {
     });
 }
 
-/// As its `--help` says: the call that is named, in the place of the examples.
+/// As its `--help` says: the named call instead of the examples.
 #[test]
 fn the_call_that_is_named_is_made_after_each_build() {
     if left_out() {

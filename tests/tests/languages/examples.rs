@@ -93,7 +93,7 @@ fn the_plugins_of_all_languages_conform() {
         assert_eq!(
             said["toolchain"],
             *toolchains.get(name).unwrap_or(&"Rust"),
-            "{name} is built anew by `toolgate build`"
+            "{name} is built again by `toolgate build`"
         );
     }
 }

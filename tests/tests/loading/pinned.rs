@@ -1,4 +1,4 @@
-//! A call that waits runs the very bytes that it was submitted to, whatever becomes of its plugin meanwhile.
+//! A waiting call runs the exact bytes that it was submitted to, even if its plugin changes in the meantime.
 
 use std::fs;
 

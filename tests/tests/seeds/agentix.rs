@@ -210,7 +210,7 @@ fn agentix_without_a_client_a_call_fails_fast_and_of_two_the_second_is_stale() {
     drop(tabs);
 }
 
-/// "Result convention": what the model sees is in the body, whatever became of the call.
+/// "Result convention": what the model sees is in the body, for every outcome.
 #[test]
 fn agentix_every_result_says_ok_or_an_error_in_its_body() {
     let host = desk().start();

@@ -129,7 +129,7 @@ fn agentkit_every_decision_is_in_the_audit() {
     assert_eq!(entry("call.settled")["outcome"], "denied");
 }
 
-/// "HITL Orchestrator", step 2: the page is told of a request with all that it shows, and of its end.
+/// "HITL Orchestrator", step 2: the page receives a request with everything it shows, and its end.
 #[test]
 fn agentkit_a_page_is_told_of_a_request_and_of_its_end() {
     let host = desk().start();
@@ -142,7 +142,7 @@ fn agentkit_a_page_is_told_of_a_request_and_of_its_end() {
     assert_eq!(stream.named("call.resolved").data["suspension"], asked["suspension"]);
 }
 
-/// The same, step 3: `approved ?? false`. A decision that never comes is none.
+/// The same, step 3: `approved ?? false`. A decision that never comes is not an approval.
 #[test]
 fn agentkit_no_decision_in_time_is_no_approval() {
     let host = brief().start();

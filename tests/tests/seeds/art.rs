@@ -77,7 +77,7 @@ fn art_silence_rejects_or_approves_as_the_tool_declares() {
     }
 }
 
-/// §7, phase 3: persisted; a page that is loaded anew sees it, and another device may answer.
+/// §7, phase 3: persisted; a reloaded page sees it, and another device may answer.
 #[test]
 fn art_a_suspension_is_answered_from_another_device() {
     let mut host = desk().start();

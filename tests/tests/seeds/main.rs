@@ -78,7 +78,7 @@ fn settled_by(host: &Host, turn: &Value, answer: Value) -> Value {
     host.agent.settled(turn)
 }
 
-/// What the model is told of the first call of a turn.
+/// The message for the model about the first call of a turn.
 fn content(turn: &Value) -> &Value {
     &turn["calls"][0]["content"]
 }

@@ -135,7 +135,7 @@ fn circles(edges: &Edges) -> Vec<BTreeSet<String>> {
 }
 
 /// Every module that one reaches by one edge or more.
-fn reach<'a>(edges: &'a Edges, from: &String) -> BTreeSet<&'a String> {
+fn reach<'a>(edges: &'a Edges, from: &'a String) -> BTreeSet<&'a String> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
         next.extend(edges.get(module).into_iter().flatten().filter(|to| reached.insert(*to)));

@@ -120,7 +120,7 @@ pub(crate) fn read(
 ) -> ToolOptions {
     let text = declared.options.as_str();
     let Some(members) = members(text, findings) else { return ToolOptions::default() };
-    // The schemas among the options are handed on as they were written, so their texts are taken from the text.
+    // The schemas among the options are passed on verbatim, so their texts are cut from the source.
     let texts: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut reader = Reader { declared, parameters, settings, texts, findings, options: ToolOptions::default() };
     for (name, value) in &members {

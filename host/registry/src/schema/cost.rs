@@ -32,7 +32,7 @@ const STEP: u64 = 20;
 const UNIQUE: Rates = Rates([200, 0, 2, 0]);
 
 /// An amount for each thing that is counted of a value: places, texts (names of members are some), bytes of texts, and
-/// squares of their lengths. Saturates, so whatever is too much stays too much.
+/// squares of their lengths. Saturates, so a cost over the bound stays over it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Rates(pub(super) [u64; 4]);
 

@@ -9,7 +9,7 @@ use crate::json::escaped;
 /// Members that hold a map of schemas.
 const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// Members that hold values, whatever those look like.
+/// Members that hold values of any form.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// Members whose schemas apply to the same place of a value as the schema they stand in.
@@ -123,7 +123,7 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
     all
 }
 
-/// Decodes the escapes of a URI's fragment (RFC 3986). `None` where they are none, or not UTF-8.
+/// Decodes the escapes of a URI's fragment (RFC 3986). `None` where they are not escapes, or not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -7,7 +7,7 @@
 use super::MAX_BACKTRACKING;
 use super::cost::Rates;
 
-/// One match, whatever the text is.
+/// One match in any text.
 const MATCH: u64 = 100;
 
 /// One state at one byte.

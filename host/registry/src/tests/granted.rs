@@ -1,4 +1,4 @@
-//! Grants are for a component and not for whatever bears its name, and a manifest only ever narrows them.
+//! A grant names a component by digest, not only its name, and a manifest only narrows it.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
     let expected = format!(
         "what is granted to the plugin ledger is granted to {}, and this is {new}; look at it with `toolgate grants \
          ledger`, then write `component = \"{new}\"` under `[plugin.ledger]`, or `component = \"any\"` to grant it to \
-         whatever bears the name",
+         any component of that name",
         Digest::of(&old),
         new = Digest::of(&new),
     );

@@ -29,7 +29,7 @@ pub(crate) fn any_text(given: &str) {
     }
 }
 
-/// What is never shown as it is, whatever is around it: written from the Unicode charts and not from the escaper.
+/// Characters that are always escaped, in any context: taken from the Unicode charts, not from the escaper.
 pub(crate) fn is_dangerous(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
         | '\u{1680}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200b}' | '\u{200e}' | '\u{200f}'

@@ -41,12 +41,12 @@ fn component(config: &Config, source: &Source, name: &PluginName) -> String {
     match digest(&file) {
         Some(digest) => format!(
             "write `component = \"{digest}\"` under `[plugin.{name}]`, which is what {} is now; or `component = \"any\"` to \
-             grant it to whatever bears the name",
+             grant it to any component of that name",
             file.display()
         ),
         None => format!(
             "write `component = \"sha256:…\"` under `[plugin.{name}]`, with what `sha256sum` prints of its file; or \
-             `component = \"any\"` to grant it to whatever bears the name"
+             `component = \"any\"` to grant it to any component of that name"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! A plugin whose declarations are whatever a test writes into its slot, without the `server` export.
+//! A plugin without the `server` export. A test writes its declarations into a slot.
 
 #[path = "../../fixture/src/slot.rs"]
 mod slot;

@@ -24,7 +24,7 @@ fn work(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     Ok(steps)
 }
 
-/// Asks, and goes on whatever it hears.
+/// Asks, and goes on after any answer.
 fn ignore(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     call.progress("working", None);
     let mut heard = 0_u64;
@@ -44,6 +44,6 @@ fn released(_: NoArguments, _call: &Call) -> Result<i64, Failure> {
 
 toolgate_sdk::plugin! {
     Tool::server("work", "Works until it should stop.", work).streaming(),
-    Tool::server("ignore", "Works for ever.", ignore).streaming(),
+    Tool::server("ignore", "Works forever.", ignore).streaming(),
     Tool::server("released", "Tells how many calls stopped in good order.", released),
 }

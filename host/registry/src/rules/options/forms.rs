@@ -208,7 +208,7 @@ impl Reader<'_> {
         }
         if members.contains_key("never_evict") && members.len() > 1 {
             self.contradiction(
-                format!("the option `{key}` keeps results for ever and bounds them as well"),
+                format!("the option `{key}` keeps results forever and bounds them as well"),
                 "keep `never_evict` or the bounds, not both",
             );
         }

@@ -144,7 +144,7 @@ server {"retention": {}}
 server {"retention": {"max_count": 0, "never_evict": false}}
     option-form: `max_count` in the option `retention` is 0; write an integer from 1 to 4294967295
     option-form: `never_evict` in the option `retention` is false; write `true`, or leave it away
-    option-contradiction: the option `retention` keeps results for ever and bounds them as well; keep `never_evict` or the bounds, not both
+    option-contradiction: the option `retention` keeps results forever and bounds them as well; keep `never_evict` or the bounds, not both
 server {"hints": {"read_only": "yes"}}
     option-form: `read_only` in the option `hints` is "yes"; write true or false
 server {"hints": []}
@@ -206,7 +206,7 @@ human {"on_expiry": {"answer": 1}, "response": {"type": "string"}}
 gated {"on_expiry": "approve"}
     approve-on-expiry: the option `on_expiry` approves calls that nobody answered, and the operator does not allow that; write "error" or "deny", or name the tool under `approve_on_expiry` in the host's configuration
 server {"retention": {"never_evict": true, "max_count": 1}}
-    option-contradiction: the option `retention` keeps results for ever and bounds them as well; keep `never_evict` or the bounds, not both
+    option-contradiction: the option `retention` keeps results forever and bounds them as well; keep `never_evict` or the bounds, not both
 server {"hints": {"read_only": true, "destructive": true}}
     option-contradiction: the option `hints` says that the tool changes nothing and that it destroys; let `read_only` or `destructive` be false
 "#,
