@@ -144,12 +144,12 @@ it("shows all standing approvals, and the state of a revoked one", async () => {
   await act(async () => root.render(<App />));
   await shown("tool_a");
   expect(tools()).toEqual(["tool_b", "tool_a"]);
-  expect(place.textContent).toContain("These are not all.");
+  expect(place.textContent).toContain("More exist.");
   await act(async () => named("Show more")?.click());
   await shown("tool_c");
   expect(tools()).toEqual(["tool_b", "tool_c", "tool_a"]);
   expect(named("Show more")).toBeUndefined();
-  expect(place.textContent).not.toContain("These are not all.");
+  expect(place.textContent).not.toContain("More exist.");
   await act(async () =>
     [...place.querySelectorAll<HTMLElement>(".card")]
       .find((card) => card.textContent?.includes("tool_c"))

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
 use dispatch::ports::{Clock, Store};
-use dispatch::{Bounds, Parts, Start};
+use dispatch::{Bounds, Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Holder, PluginSettings, Registry};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
+use tokio::task::JoinHandle;
 use webhook::{DeliveryWorker, Http, Webhooks};
 
 use crate::buckets::StoredBuckets;
@@ -106,21 +107,33 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
-    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
-    #[cfg(feature = "server")]
-    let links =
-        if webhooks.send_links() { Some(crate::links::open(&data, handle.clone()).map_err(unusable)?) } else { None };
-    #[cfg(not(feature = "server"))]
-    let links = None;
-    tasks.extend(webhooks.deliver(&DeliveryWorker {
-        store: store.clone(),
-        clock,
-        suspensions: Arc::new(handle.clone()),
-        transport: Arc::new(Http::new(Arc::new(Lookups(resolver)))),
-        links,
-    }));
+    tasks.extend(deliver(&webhooks, &data, &handle, store.clone(), clock, resolver)?);
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, store, policy, actors, data, running })
+}
+
+/// Starts the deliveries of webhooks.
+fn deliver(
+    webhooks: &Webhooks,
+    data: &Path,
+    handle: &Handle,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    resolver: Arc<dyn Resolver>,
+) -> Result<Vec<JoinHandle<()>>, OpenError> {
+    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
+    #[cfg(feature = "server")]
+    let links = if webhooks.send_links() {
+        let unusable = |reason| OpenError::Folder { path: data.to_owned(), reason };
+        Some(crate::links::open(data, handle.clone()).map_err(unusable)?)
+    } else {
+        None
+    };
+    #[cfg(not(feature = "server"))]
+    let (links, _) = (None, data);
+    let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
+    let suspensions = Arc::new(handle.clone());
+    Ok(webhooks.deliver(&DeliveryWorker { store, clock, suspensions, transport, links }))
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay

@@ -77,9 +77,7 @@ fn a_value_of_another_form_is_found_with_its_place() {
     check("data = \"x", &expect![[r#"toolgate.toml:1:10: invalid basic string, expected `"`"#]]);
 }
 
-#[test]
-fn every_key_reaches_the_host() {
-    let text = r#"
+const EVERY_KEY: &str = r#"
         listen = "127.0.0.1:8080"
         approve_own_calls = true
         approve_on_expiry = ["backup"]
@@ -126,7 +124,10 @@ fn every_key_reaches_the_host() {
         tools = "pay*"
         rule = "ask"
     "#;
-    let config = Config::parse(text, Path::new("t")).expect("fine");
+
+#[test]
+fn every_key_reaches_the_host() {
+    let config = Config::parse(EVERY_KEY, Path::new("t")).expect("fine");
     let settings = config.registry(Path::new("d"), &SecretValues::default());
     let [ledger, other] = ["ledger", "other"].map(|name| PluginName::new(name).expect("a name"));
     assert!(settings.grants(&ledger).keyvalue.is_some() && settings.grants(&other).keyvalue.is_none());

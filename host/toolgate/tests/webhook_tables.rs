@@ -89,7 +89,11 @@ fn a_secret_is_looked_up_when_the_host_starts_and_is_not_shown() {
     let said = || looked_up().err().expect("something is wrong").to_string();
     assert!(said().contains("toolgate.toml:4:1: the secret of the webhook pager: cannot read the file"), "{}", said());
     fs::write(folder.path().join("pager.secret"), "sesame\n").expect("written");
-    assert!(said().contains("it has 6 bytes; a secret has 24 to 256") && !said().contains("sesame"), "{}", said());
+    assert!(
+        said().contains("the secret has 6 bytes; it must have 24 to 256") && !said().contains("sesame"),
+        "{}",
+        said()
+    );
     fs::write(folder.path().join("pager.secret"), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").expect("written");
     assert_eq!(looked_up().expect("a secret").len(), 1);
 }

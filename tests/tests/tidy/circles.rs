@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{files, paths, read, report};
 
+/// Crates that still have circles, with the number of circles. This list may only shrink.
+const KNOWN: [(&str, usize); 3] = [("host/domain/src", 2), ("host/kit/src", 1), ("host/registry/src", 2)];
+
 /// Modules with the modules they name.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
@@ -17,7 +20,11 @@ fn no_crate_has_a_circle_of_modules() {
     for root in paths().into_iter().filter(|path| is_root(path)) {
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let edges = edges(&root, &folder);
-        for circle in circles(&edges) {
+        let (found, known) = (circles(&edges), KNOWN.iter().find(|(known, _)| *known == folder).map_or(0, |(_, n)| *n));
+        if found.len() < known {
+            findings.push(format!("{folder}: fewer circles than KNOWN says; lower the number"));
+        }
+        for circle in found.into_iter().skip(known) {
             let arrows = circle.iter().flat_map(|from| {
                 edges[from].iter().filter(|to| circle.contains(*to)).map(move |to| format!("{from} -> {to}"))
             });

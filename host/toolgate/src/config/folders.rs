@@ -36,11 +36,12 @@ impl Resolved {
     fn of(path: &Path) -> Self {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mut found = Self { path: PathBuf::new(), visited: Vec::new(), target: None };
-        let (mut rest, mut links) = (steps(&absolute), 0);
+        // `kept` counts the folders up to the last link: who may write to them can change that link.
+        let (mut rest, mut links, mut kept) = (steps(&absolute), 0, 0);
         while let Some(step) = rest.pop() {
             if step == ".." {
                 // The path leaves this folder: nothing in it can change where the path leads.
-                if found.visited.last().copied() == id(&found.path) {
+                if found.visited.len() > kept && found.visited.last().copied() == id(&found.path) {
                     found.visited.pop();
                 }
                 found.path.pop();
@@ -51,6 +52,7 @@ impl Resolved {
                 && let Ok(target) = std::fs::read_link(&next)
             {
                 links += 1;
+                kept = found.visited.len();
                 rest.extend(steps(&target));
                 continue;
             }

@@ -1,0 +1,86 @@
+//! Rows of the indexes against their golden files.
+
+use dispatch::ports::{Attempt, DeliveryState, Occasion};
+use domain::{HostStarted, PluginChange, PluginEvent, StandingRevoked, ToolName};
+
+use super::*;
+
+#[test]
+fn every_row_is_written_as_its_golden_file_and_read_from_it() {
+    let row = SuspensionRow {
+        id: SUSPENSION,
+        turn: TURN,
+        call: CallIndex(1),
+        conversation: ConversationId::new("support:42").unwrap(),
+        caller: principal("ann"),
+        tool: "transfer".into(),
+        kind: Kind::Approval,
+        state: "open".into(),
+    };
+    check("row_suspension", &row, Record::write, Record::read);
+    for (name, row) in deliveries() {
+        check(name, &row, Record::write, Record::read);
+    }
+    let changes = [
+        ("plugin_loaded", PluginChange::Loaded { tools: vec![ToolName::new("transfer").unwrap()] }),
+        ("plugin_rejected", PluginChange::Rejected { findings: vec!["transfer: no callback".into()] }),
+        ("plugin_unloaded", PluginChange::Unloaded),
+    ];
+    for (name, change) in changes {
+        let plugin = PluginName::new("ledger").unwrap();
+        let component = Digest::of("component");
+        let little = PluginEvent { plugin, component, change, at: at(1), by: None, grants: Vec::new() };
+        check(name, &little, Record::write, Record::read);
+        let grants = vec!["keyvalue: 1 bytes, 2 keys".into()];
+        let full = PluginEvent { by: Some(principal("root")), grants, ..little };
+        check(&format!("{name}_full"), &full, Record::write, Record::read);
+    }
+    let row = StandingRow {
+        standing: standing(Pin::All),
+        by: principal("ann"),
+        created_at: at(1),
+        suspension: SUSPENSION,
+        conversation: ConversationId::new("support:42").unwrap(),
+        caller: principal("agent"),
+        tool: "transfer".into(),
+        plugin: PluginName::new("ledger").unwrap(),
+        component: Digest::of("component"),
+        declaration: Digest::of("declaration"),
+        ground: Digest::of("ground"),
+        arguments: json(" {} "),
+        used: 0,
+        revoked: None,
+    };
+    check("row_standing", &row, Record::write, Record::read);
+    let revoked = StandingRevoked { id: STANDING, by: principal("ann"), at: at(2) };
+    check("standing_revoked", &revoked, Record::write, Record::read);
+    let (version, grants, at) = ("0.1.0".to_owned(), Vec::new(), at(1));
+    let little =
+        HostStarted { owner: OWNER, version, grants: grants.clone(), added: grants.clone(), removed: grants, at };
+    check("host_started", &little, Record::write, Record::read);
+    let texts = |text: &str| vec![text.to_owned(), "ledger: keyvalue".to_owned()];
+    let full = HostStarted { grants: texts("a"), added: texts("b"), removed: texts("c"), ..little };
+    check("host_started_full", &full, Record::write, Record::read);
+}
+
+/// A delivery in every shape.
+fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
+    let attempt = |status, error: Option<&str>| Some(Attempt { at: at(9), status, error: error.map(str::to_owned) });
+    let row = |occasion, state, attempts, last| DeliveryRow {
+        suspension: SUSPENSION,
+        occasion,
+        webhook: "pager".into(),
+        at: at(1),
+        state,
+        attempts,
+        last,
+    };
+    let pending = DeliveryState::Pending { next: at(10) };
+    let unheard = attempt(None, Some("timeout"));
+    vec![
+        ("row_delivery", row(Occasion::Opened, pending, 0, None)),
+        ("row_delivery_again", row(Occasion::Escalated { need: 1 }, pending, 1, unheard)),
+        ("row_delivery_failed", row(Occasion::Closed, DeliveryState::Failed, 2, attempt(Some(410), Some("gone")))),
+        ("row_delivery_made", row(Occasion::Closed, DeliveryState::Delivered, 3, attempt(Some(204), None))),
+    ]
+}
