@@ -96,7 +96,7 @@ impl Part {
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
-            Self::Library => "the library alone builds and passes its tests, without the HTTP server",
+            Self::Library => "the library alone compiles without the HTTP server",
             Self::Languages => {
                 "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)"
             }
@@ -130,10 +130,8 @@ impl Part {
             // The tests too: they add features to dependencies, which a separate build would compile again.
             Self::Build => vec![Invocation::new("cargo build --locked --workspace --all-targets")],
             // Only this package is selected, so the features that other packages ask for stay off.
-            Self::Library => vec![
-                Invocation::new("cargo clippy --locked -p toolgate --all-targets -- -D warnings"),
-                Invocation::new("cargo test --locked -p toolgate"),
-            ],
+            // Checked and not run: code for another set of features would compile the engine a second time.
+            Self::Library => vec![Invocation::new("cargo clippy --locked -p toolgate --all-targets -- -D warnings")],
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
                 // Tests that need a part which was left out would fail. This variable tells them to skip.
