@@ -38,7 +38,7 @@ test("a card shows the approved arguments beside the submitted ones", async ({ s
   expect((await agent.ended(turn)).outcome).toBe("ok");
   await bob.goto("/conversations/edited");
   await bob.getByRole("button", { name: "Approved arguments, and as submitted" }).click();
-  await expect(bob.getByRole("group", { name: "Approved arguments" })).toContainText("50");
+  await expect(bob.getByRole("group", { name: "Approved arguments", exact: true })).toContainText("50");
   await expect(bob.getByRole("group", { name: "Arguments as submitted" })).toContainText("5000");
 });
 
