@@ -75,7 +75,9 @@ test.describe("with the keyboard alone", () => {
       await keyboard.press("Tab");
     }
     await keyboard.press("Enter");
-    await expect(approvals(page, "reworded").getByRole("status")).toHaveText("Approved by alice, with edited arguments.");
+    await expect(approvals(page, "reworded").getByRole("status")).toHaveText(
+      "Approved by alice, with edited arguments.",
+    );
 
     await keyboard.press("j");
     await expect(questions(page).getByRole("article")).toBeFocused();
