@@ -19,60 +19,6 @@ const LONGEST: usize = 500;
 /// Files that are longer, with their lines. This list may only shrink.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Which crates of ours a crate may name in its `[dependencies]`: arrows point at the domain, and edges do not know each
-/// other, save that the registry runs the sandbox.
-const EDGES: [(&str, &[&str]); 16] = [
-    ("domain", &[]),
-    ("text", &[]),
-    ("dispatch", &["domain", "text"]),
-    ("store", &["domain", "dispatch"]),
-    ("capabilities", &["domain", "text"]),
-    ("sandbox", &["capabilities", "domain", "text"]),
-    ("kit", &[]),
-    ("conform", &["capabilities", "domain", "dispatch", "kit", "registry", "sandbox"]),
-    ("policy", &["domain", "dispatch", "text"]),
-    ("webhook", &["domain", "dispatch", "text"]),
-    ("console", &[]),
-    ("registry", &["capabilities", "domain", "dispatch", "policy", "sandbox", "text"]),
-    ("api", &["domain", "dispatch", "text"]),
-    ("server", &["api", "domain", "dispatch", "text"]),
-    (
-        "toolgate",
-        &[
-            "api",
-            "capabilities",
-            "domain",
-            "dispatch",
-            "policy",
-            "registry",
-            "sandbox",
-            "server",
-            "store",
-            "text",
-            "webhook",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "api",
-            "capabilities",
-            "conform",
-            "console",
-            "dispatch",
-            "domain",
-            "kit",
-            "policy",
-            "registry",
-            "sandbox",
-            "server",
-            "store",
-            "text",
-            "toolgate",
-        ],
-    ),
-];
-
 /// Words that say nothing about what a file is for.
 const EMPTY_WORDS: [&str; 11] =
     ["manager", "service", "util", "utils", "common", "helper", "helpers", "data", "info", "misc", "process"];
@@ -151,25 +97,6 @@ fn no_path_of_one_machine_is_written_down() {
         }
     }
     report("use a relative path", findings);
-}
-
-#[test]
-fn crates_know_only_what_they_may() {
-    let mut findings = Vec::new();
-    for (name, allowed) in EDGES {
-        let manifest = read(&format!("host/{name}/Cargo.toml"));
-        for ours in EDGES.map(|(other, _)| other) {
-            if dependencies(&manifest).contains(ours) && !allowed.contains(&ours) {
-                findings.push(format!("host/{name}/Cargo.toml names {ours}"));
-            }
-        }
-    }
-    for outside in ["tokio", "serde", "serde_json", "async-trait", "futures", "tracing"] {
-        if dependencies(&read("host/domain/Cargo.toml")).contains(outside) {
-            findings.push(format!("host/domain/Cargo.toml names {outside}: the domain is pure"));
-        }
-    }
-    report("see ARCHITECTURE.md, the map", findings);
 }
 
 #[test]
@@ -319,13 +246,6 @@ fn is_known(folder: &Path, named: &str) -> bool {
     let module = format!("host/{first}/src/{rest}");
     let places = [format!("host/{named}"), format!("{module}.rs"), module, named.to_owned()];
     places.iter().any(|place| root().join(place).exists()) || root().join(folder).join(named).exists()
-}
-
-/// The names in the section `[dependencies]`.
-fn dependencies(manifest: &str) -> BTreeSet<&str> {
-    let section = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
-    let lines = section.take_while(|line| !line.starts_with('[')).filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split(['.', ' ', '=']).next()).filter(|name| !name.is_empty()).collect()
 }
 
 /// A row like ``| `plugin.wit` | `c6dd…` |``.

@@ -1,119 +1,102 @@
-//! Forbidden edges between crates, over the whole tree of dependencies: what a crate must not know, however indirectly.
-//!
-//! `tests/tests/tidy.rs` checks the direct edges in the manifests as well; this also sees an edge that a dependency brings.
+//! Which crates each crate may depend on. Arrows point at the domain. Edges do not know each other; only the registry knows
+//! the sandbox.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
 use crate::console;
-use crate::workspace::Invocation;
+use crate::workspace::{Invocation, root};
 
-/// Crates with what must not be in their trees, and why.
-const FORBIDDEN: [(&str, &[&str], &str); 14] = [
-    (
-        "toolgate-domain",
-        &["tokio", "futures", "async-trait", "serde", "serde_json", "uuid"],
-        "the domain is values and rules: no I/O, no clock, no wire format",
-    ),
-    (
-        "toolgate-text",
-        &["tokio", "serde", "serde_json", "toolgate-domain"],
-        "text is escaped alike everywhere, so whoever shows any can depend on what does it",
-    ),
-    (
-        "toolgate-dispatch",
-        &["wasmtime", "wasmtime-wasi", "sled", "axum", "toolgate-store", "toolgate-sandbox", "toolgate-server"],
-        "the loop knows its ports, and nobody who implements them",
-    ),
-    (
-        "toolgate-store",
-        &["wasmtime", "axum", "toolgate-sandbox", "toolgate-registry", "toolgate-server"],
-        "edges do not know each other",
-    ),
-    (
-        "toolgate-capabilities",
-        &[
-            "sled",
-            "axum",
-            "toolgate-dispatch",
-            "toolgate-store",
-            "toolgate-sandbox",
-            "toolgate-registry",
-            "toolgate-server",
-        ],
-        "a capability sees a call through a view, and not the sandbox that runs it",
-    ),
-    (
-        "toolgate-sandbox",
-        &["sled", "axum", "toolgate-dispatch", "toolgate-store", "toolgate-registry", "toolgate-server"],
-        "the sandbox runs guests and knows neither the loop nor what is kept",
-    ),
-    (
-        "toolgate-policy",
-        &["wasmtime", "sled", "axum", "toolgate-sandbox", "toolgate-store", "toolgate-registry", "toolgate-server"],
-        "rules are values, and a dynamic policy is behind a trait",
-    ),
-    (
-        "toolgate-webhook",
-        &["wasmtime", "sled", "axum", "toolgate-sandbox", "toolgate-store", "toolgate-registry", "toolgate-server"],
-        "edges do not know each other",
-    ),
-    (
-        "toolgate-console",
-        &["wasmtime", "sled", "toolgate-domain", "toolgate-dispatch", "toolgate-server"],
-        "the console is files: what it shows, it asks of the API",
-    ),
-    (
-        "toolgate-kit",
-        &["wasmtime", "sled", "axum", "tokio", "toolgate-domain", "toolgate-dispatch", "toolgate-registry"],
-        "a component is built without a host",
-    ),
-    (
-        "toolgate-registry",
-        &["sled", "axum", "toolgate-store", "toolgate-server"],
-        "edges do not know each other, save that the registry runs the sandbox",
-    ),
-    (
-        "toolgate-api",
-        &["wasmtime", "sled", "axum", "hyper", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
-        "the API is types: who serves it and who reads it both depend on it",
-    ),
-    (
-        "toolgate-server",
-        &["wasmtime", "sled", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
-        "edges do not know each other",
-    ),
-    (
+/// What one crate under `host` may depend on.
+struct Allowed {
+    /// Its folder.
+    name: &'static str,
+    /// The crates under `host` that it may name, separated by spaces.
+    ours: &'static str,
+    /// Third-party crates that it must not have, not even through another crate.
+    never: &'static str,
+}
+
+const fn allowed(name: &'static str, ours: &'static str, never: &'static str) -> Allowed {
+    Allowed { name, ours, never }
+}
+
+const CRATES: [Allowed; 16] = [
+    allowed("domain", "", "tokio futures async-trait serde serde_json uuid tracing"),
+    allowed("text", "", "tokio serde serde_json"),
+    allowed("dispatch", "domain text", "wasmtime wasmtime-wasi sled axum"),
+    allowed("store", "domain dispatch", "wasmtime axum"),
+    allowed("capabilities", "domain text", "sled axum"),
+    allowed("sandbox", "capabilities domain text", "sled axum"),
+    allowed("kit", "", "wasmtime sled axum tokio"),
+    allowed("conform", "capabilities domain dispatch kit registry sandbox", "sled axum"),
+    allowed("policy", "domain dispatch text", "wasmtime sled axum"),
+    allowed("webhook", "domain dispatch text", "wasmtime sled axum"),
+    allowed("console", "", "wasmtime sled"),
+    allowed("registry", "capabilities domain dispatch policy sandbox text", "sled axum"),
+    allowed("api", "domain dispatch text", "wasmtime sled axum hyper"),
+    allowed("server", "api domain dispatch text", "wasmtime sled"),
+    allowed(
         "toolgate",
-        &[
-            "clap",
-            "axum",
-            "tracing-subscriber",
-            "toolgate-server",
-            "toolgate-kit",
-            "toolgate-conform",
-            "toolgate-console",
-            "toolgate-cli",
-        ],
-        "the library that people embed has no command line and, without its feature `server`, no HTTP server",
+        "api capabilities domain dispatch policy registry sandbox store text webhook",
+        "clap axum tracing-subscriber",
+    ),
+    allowed(
+        "cli",
+        "api capabilities conform console dispatch domain kit policy registry sandbox server store text toolgate",
+        "",
     ),
 ];
 
-/// Checks every row.
+/// Checks every crate, with its default features.
 pub(crate) fn check() -> Result<()> {
-    for (package, forbidden, reason) in FORBIDDEN {
-        let line = format!("cargo tree --locked -p {package} -e normal --prefix none --format {{p}}");
+    let folders = std::fs::read_dir(root().join("host"))?.count();
+    if folders != CRATES.len() {
+        bail!("host has {folders} folders, and `CRATES` in {} has {} rows: add the new crate", file!(), CRATES.len());
+    }
+    for Allowed { name, ours, never } in CRATES {
+        let package = package(name);
+        let line = format!("cargo tree --locked -p {package} -e normal --prefix depth --format {{p}}");
         let tree = Invocation::new(&line).output()?;
-        let known: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-        let found: Vec<&str> = forbidden.iter().copied().filter(|name| known.contains(name)).collect();
+        let crates: BTreeSet<(bool, &str)> = tree.lines().filter_map(row).collect();
+        let forbidden = |(is_direct, found): &(bool, &str)| {
+            let is_other = CRATES.iter().map(|other| self::package(other.name)).any(|other| other == *found);
+            let is_ours = ours.split(' ').any(|allowed| self::package(allowed) == *found);
+            (*is_direct && is_other && !is_ours) || never.split(' ').any(|never| never == *found)
+        };
+        let found: Vec<&str> = crates.iter().filter(|row| forbidden(row)).map(|(_, name)| *name).collect();
         if let Some(first) = found.first() {
             bail!(
-                "{package} depends on {}: {reason}. To see by which way:\n  cargo tree -p {package} -e normal -i {first}",
+                "{package} must not depend on {}; ARCHITECTURE.md says why. To see the way:\n  cargo tree -p {package} -e normal -i {first}",
                 found.join(", ")
             );
         }
-        console::line(&format!("{package:<18} {:>3} crates, none of the {} forbidden", known.len(), forbidden.len()));
+        console::line(&format!("{package:<21} depends on {:>3} crates, and on none that is forbidden", crates.len()));
     }
     Ok(())
+}
+
+/// The name of the package in a folder under `host`.
+fn package(folder: &str) -> String {
+    if folder == "toolgate" { folder.to_owned() } else { format!("toolgate-{folder}") }
+}
+
+/// A line like `1tokio v1.2.3`: whether the dependency is direct, and its name. The crate itself has depth 0.
+fn row(line: &str) -> Option<(bool, &str)> {
+    let name = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let depth: u32 = line[..line.len() - name.len()].parse().ok()?;
+    (depth > 0).then_some((depth == 1, name.split(' ').next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn direct_dependency_has_depth_one() {
+        assert_eq!(row("0toolgate-store v0.1.0 (here)"), None);
+        assert_eq!(row("1toolgate-domain v0.1.0 (here)"), Some((true, "toolgate-domain")));
+        assert_eq!(row("12serde v1.0.0 (*)"), Some((false, "serde")));
+    }
 }
