@@ -1,12 +1,12 @@
 //! Where the kit runs guests: clocks, randomness and buckets that are the same each time, and a count of what was kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use capabilities::Grants;
-use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Swapped};
+use capabilities::keyvalue::MemoryBuckets;
 use domain::{Json, Limits, Outcome, PluginName, Span};
 use sandbox::{Clock, Job, Level, Plugin, Random, Sink, Spent, Update};
 
@@ -18,9 +18,7 @@ pub struct Surroundings(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    buckets: MemoryBuckets,
-    /// Which bucket of which plugin was ever written to.
-    written: Mutex<BTreeSet<(PluginName, String)>>,
+    buckets: Arc<MemoryBuckets>,
     /// Reads of the clocks since the call began.
     reads: AtomicU64,
     /// Where the sequence of random numbers is.
@@ -35,7 +33,7 @@ impl Surroundings {
     #[must_use]
     pub fn around(&self, settings: sandbox::SandboxSettings) -> sandbox::SandboxSettings {
         sandbox::SandboxSettings {
-            keyvalue: Some(Arc::new(self.clone())),
+            keyvalue: Some(self.0.buckets.clone()),
             http: None,
             clock: Arc::new(self.clone()),
             random: Arc::new(self.clone()),
@@ -46,60 +44,6 @@ impl Surroundings {
     fn begin(&self) {
         self.0.reads.store(0, Ordering::Relaxed);
         self.0.seed.store(0, Ordering::Relaxed);
-    }
-
-    fn note(&self, place: EntryKey<'_>) {
-        let mut written = self.0.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.insert((place.plugin.clone(), place.bucket.to_owned()));
-    }
-
-    fn entries(&self, plugin: &PluginName) -> Entries {
-        let written = self.0.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut entries = Entries::new();
-        for (_, bucket) in written.iter().filter(|(of, _)| of == plugin) {
-            for key in self.0.buckets.list(plugin, bucket, None, usize::MAX).unwrap_or_default() {
-                let place = EntryKey { plugin, bucket, key: &key };
-                let value = self.0.buckets.get(place).ok().flatten().unwrap_or_default();
-                entries.insert((bucket.clone(), key), value);
-            }
-        }
-        entries
-    }
-}
-
-impl Buckets for Surroundings {
-    fn get(&self, place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
-        self.0.buckets.get(place)
-    }
-
-    fn set(&self, place: EntryKey<'_>, value: &[u8], quota: KeyValueQuota) -> Result<(), BucketError> {
-        self.note(place);
-        self.0.buckets.set(place, value, quota)
-    }
-
-    fn delete(&self, place: EntryKey<'_>) -> Result<(), BucketError> {
-        self.0.buckets.delete(place)
-    }
-
-    fn list(
-        &self,
-        plugin: &PluginName,
-        bucket: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<String>, BucketError> {
-        self.0.buckets.list(plugin, bucket, after, limit)
-    }
-
-    fn compare_and_swap(
-        &self,
-        place: EntryKey<'_>,
-        seen: Option<&[u8]>,
-        value: &[u8],
-        quota: KeyValueQuota,
-    ) -> Result<Swapped, BucketError> {
-        self.note(place);
-        self.0.buckets.compare_and_swap(place, seen, value, quota)
     }
 }
 
@@ -216,7 +160,7 @@ impl<'a> World<'a> {
 
     /// What is kept in a home.
     pub(crate) fn kept(&self, home: &Home) -> Entries {
-        self.around.entries(&home.0)
+        self.around.0.buckets.entries(&home.0)
     }
 
     /// Carries out a call. Progress is heard whether the tool is declared to report it or not.

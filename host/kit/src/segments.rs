@@ -3,64 +3,55 @@
 //! Go's linker starts a new segment after eight zeros in a row. A plugin that counts words has 45,000 segments. They take time to
 //! load, and a host accepts hardly more. Joining them across gaps of up to 32 bytes leaves some dozens.
 
+use wasm_encoder::{ConstExpr, DataSection, Module, RawSection};
+use wasmparser::{DataKind, DataSectionReader, Encoding, Operator, Parser, Payload};
+
 /// Larger gaps are kept. Smaller ones are filled with zeros, which memory holds there in any case.
 const GAP: u64 = 32;
-
-/// Identifiers of sections.
-const CODE_COUNT: u8 = 12;
-const DATA: u8 = 11;
-
-/// `i32.const` and `end`.
-const I32_CONST: u8 = 0x41;
-const END: u8 = 0x0b;
 
 /// The same module with fewer data segments. `None` if it has no data, or is not a module, or does not look like Go's: passive
 /// segments, computed offsets, overlaps.
 pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
-    let mut out = module.get(..8)?.to_vec();
-    let mut rest = &module[8..];
+    let mut out = Module::new();
     let mut joined = false;
-    while let Some((&id, tail)) = rest.split_first() {
-        let (size, tail) = unsigned(tail)?;
-        let (content, tail) = tail.split_at_checked(usize::try_from(size).ok()?)?;
-        match id {
+    for payload in Parser::new(0).parse_all(module) {
+        match payload.ok()? {
             // With this section, instructions may refer to segments by number.
-            CODE_COUNT => return None,
-            DATA => {
-                section(&mut out, DATA, &written(&merged(segments(content)?)?));
+            Payload::DataCountSection { .. } | Payload::Version { encoding: Encoding::Component, .. } => return None,
+            Payload::DataSection(data) => {
+                out.section(&section(&merged(segments(data)?)?));
                 joined = true;
             }
-            _ => section(&mut out, id, content),
+            other => {
+                if let Some((id, range)) = other.as_section() {
+                    out.section(&RawSection { id, data: module.get(range)? });
+                }
+            }
         }
-        rest = tail;
     }
-    joined.then_some(out)
+    joined.then(|| out.finish())
 }
 
 /// The address of a segment, and its bytes.
-type Segment<'a> = (u64, &'a [u8]);
+type Segment<'a> = (u32, &'a [u8]);
 
-fn segments(content: &[u8]) -> Option<Vec<Segment<'_>>> {
-    let (count, mut rest) = unsigned(content)?;
-    let mut segments = Vec::new();
-    for _ in 0..count {
-        let [0, I32_CONST, tail @ ..] = rest else { return None };
-        let (offset, tail) = signed(tail)?;
-        let [END, tail @ ..] = tail else { return None };
-        let (size, tail) = unsigned(tail)?;
-        let (bytes, tail) = tail.split_at_checked(usize::try_from(size).ok()?)?;
-        // An offset is an address: 32 bits without a sign.
-        segments.push((offset & 0xffff_ffff, bytes));
-        rest = tail;
-    }
-    rest.is_empty().then_some(segments)
+fn segments(data: DataSectionReader<'_>) -> Option<Vec<Segment<'_>>> {
+    let segment = |data: wasmparser::Result<wasmparser::Data<'_>>| {
+        let data = data.ok()?;
+        let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return None };
+        let mut operators = offset_expr.get_operators_reader();
+        let Operator::I32Const { value } = operators.read().ok()? else { return None };
+        let ends = matches!(operators.read().ok()?, Operator::End) && operators.eof();
+        ends.then_some((value.cast_unsigned(), data.data))
+    };
+    data.into_iter().map(segment).collect()
 }
 
-fn merged(mut segments: Vec<Segment<'_>>) -> Option<Vec<(u64, Vec<u8>)>> {
+fn merged(mut segments: Vec<Segment<'_>>) -> Option<Vec<(u32, Vec<u8>)>> {
     segments.sort_by_key(|(offset, _)| *offset);
-    let mut merged: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut merged: Vec<(u32, Vec<u8>)> = Vec::new();
     for (offset, bytes) in segments {
-        let gap = merged.last().map(|(start, last)| offset.checked_sub(start + last.len() as u64));
+        let gap = merged.last().map(|(start, last)| u64::from(offset).checked_sub(u64::from(*start) + last.len() as u64));
         match (merged.last_mut(), gap) {
             (Some(_), Some(None)) => return None,
             (Some((_, last)), Some(Some(gap @ 0..=GAP))) => {
@@ -73,112 +64,60 @@ fn merged(mut segments: Vec<Segment<'_>>) -> Option<Vec<(u64, Vec<u8>)>> {
     Some(merged)
 }
 
-fn written(segments: &[(u64, Vec<u8>)]) -> Vec<u8> {
-    let mut content = Vec::new();
-    put(&mut content, segments.len() as u64);
+fn section(segments: &[(u32, Vec<u8>)]) -> DataSection {
+    let mut section = DataSection::new();
     for (offset, bytes) in segments {
-        content.extend([0, I32_CONST]);
-        put_signed(&mut content, *offset);
-        content.push(END);
-        put(&mut content, bytes.len() as u64);
-        content.extend_from_slice(bytes);
+        section.active(0, &ConstExpr::i32_const(offset.cast_signed()), bytes.iter().copied());
     }
-    content
-}
-
-fn section(out: &mut Vec<u8>, id: u8, content: &[u8]) {
-    out.push(id);
-    put(out, content.len() as u64);
-    out.extend_from_slice(content);
-}
-
-/// Reads a number in LEB128, and returns the bytes after it too.
-fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0;
-    for (index, byte) in bytes.iter().enumerate().take(5) {
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if byte & 0x80 == 0 {
-            return Some((value, &bytes[index + 1..]));
-        }
-    }
-    None
-}
-
-/// The same for a signed number, in two's complement of 64 bits.
-fn signed(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (value, rest) = unsigned(bytes)?;
-    let length = bytes.len() - rest.len();
-    let negative = bytes[length - 1] & 0x40 != 0;
-    Some((if negative { value | (u64::MAX << (7 * length)) } else { value }, rest))
-}
-
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
-}
-
-/// Writes an address as the signed number that `i32.const` takes.
-fn put_signed(out: &mut Vec<u8>, address: u64) {
-    let mut value = i64::from(u32::try_from(address).unwrap_or(u32::MAX).cast_signed());
-    loop {
-        let byte = value.to_le_bytes()[0] & 0x7f;
-        value >>= 7;
-        let done = (value == 0 && byte & 0x40 == 0) || (value == -1 && byte & 0x40 != 0);
-        out.push(if done { byte } else { byte | 0x80 });
-        if done {
-            return;
-        }
-    }
+    section
 }
 
 #[cfg(test)]
 mod tests {
+    use wasm_encoder::{CustomSection, DataCountSection};
+
     use super::*;
 
-    /// A module with only these data segments.
-    fn module(segments: &[(u64, &[u8])]) -> Vec<u8> {
+    /// A module with only these data segments, between two other sections.
+    fn module(segments: &[(u32, &[u8])]) -> Module {
         let owned: Vec<_> = segments.iter().map(|(offset, bytes)| (*offset, bytes.to_vec())).collect();
-        let mut module = b"\0asm\x01\0\0\0".to_vec();
-        section(&mut module, 0, b"\x01x-");
-        section(&mut module, DATA, &written(&owned));
-        section(&mut module, 0, b"\x01y");
+        let mut module = Module::new();
+        module.section(&CustomSection { name: "x".into(), data: b"-".as_slice().into() });
+        module.section(&section(&owned));
+        module.section(&CustomSection { name: "y".into(), data: b"".as_slice().into() });
         module
     }
 
     #[test]
     fn segments_with_small_gaps_become_one() {
         let far = 0xffff_ff00;
-        let apart = module(&[(1000, b"c"), (8, b"a"), (41, b"b"), (far, b"d"), (75, b"e")]);
-        let together = module(&[(8, &[&b"a"[..], &[0; 32], b"b"].concat()), (75, b"e"), (1000, b"c"), (far, b"d")]);
+        let apart = module(&[(1000, b"c"), (8, b"a"), (41, b"b"), (far, b"d"), (75, b"e")]).finish();
+        let joined = &[&b"a"[..], &[0; 32], b"b"].concat();
+        let together = module(&[(8, joined), (75, b"e"), (1000, b"c"), (far, b"d")]).finish();
         assert_eq!(join(&apart).unwrap(), together);
         assert_eq!(join(&together).unwrap(), together);
     }
 
     #[test]
-    fn numbers_are_read_as_they_are_written() {
-        for value in [0, 1, 63, 64, 127, 128, 8191, 8192, 1 << 27, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {
-            let (mut plain, mut with_sign) = (Vec::new(), Vec::new());
-            put(&mut plain, value);
-            put_signed(&mut with_sign, value);
-            assert_eq!(unsigned(&plain).unwrap(), (value, &[][..]));
-            assert_eq!(signed(&with_sign).map(|(value, rest)| (value & 0xffff_ffff, rest)).unwrap(), (value, &[][..]));
+    fn every_address_survives() {
+        for address in [0, 1, 63, 64, 127, 128, 8191, 8192, 1 << 27, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {
+            let plain = module(&[(address, b"a")]).finish();
+            assert_eq!(join(&plain).unwrap(), plain);
         }
     }
 
     #[test]
     fn other_modules_are_left_alone() {
         let mut counted = module(&[(0, b"a")]);
-        section(&mut counted, CODE_COUNT, b"\x01");
-        let mut passive = b"\0asm\x01\0\0\0".to_vec();
-        section(&mut passive, DATA, b"\x01\x01\x01a");
-        let mut cut = module(&[(0, b"abc")]);
+        counted.section(&DataCountSection { count: 1 });
+        let mut passive = Module::new();
+        passive.section(DataSection::new().passive(*b"a"));
+        let mut cut = module(&[(0, b"abc")]).finish();
         cut.truncate(cut.len() - 5);
         let overlapping = module(&[(0, b"abc"), (2, b"d")]);
-        let without = b"\0asm\x01\0\0\0".to_vec();
-        for other in [counted, passive, cut, overlapping, without, b"\0asm".to_vec(), Vec::new()] {
+        let modules = [counted, passive, overlapping, Module::new()].map(Module::finish);
+        let component = wasm_encoder::Component::new().finish();
+        for other in modules.into_iter().chain([cut, component, b"\0asm".to_vec(), Vec::new()]) {
             assert_eq!(join(&other), None, "{other:?}");
         }
     }

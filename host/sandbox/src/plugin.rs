@@ -25,7 +25,7 @@ const MAX_TOOLS: usize = 1_000;
 
 /// The limits of the question for the tools. The answer is a constant, but a Go or Python guest starts its whole runtime for
 /// it.
-const CATALOG: Limits = Limits {
+pub(crate) const CATALOG: Limits = Limits {
     time: Span::from_secs(2),
     stop_grace: Span::from_millis(0),
     memory: 64 << 20,

@@ -16,6 +16,7 @@ use crate::abi::policy::{self as abi, Indices, POLICY, PolicyQuestion, RawAnswer
 use crate::clock::Stopwatch;
 use crate::guest::Guest;
 use crate::load::LoadError;
+use crate::plugin::CATALOG;
 use crate::report::Sink;
 use crate::sandbox::{Sandbox, unfit};
 use crate::shared::Shared;
@@ -27,32 +28,8 @@ const MAX_REASON: usize = 4096;
 /// Characters of a key in a message.
 const MAX_KEY: usize = 64;
 
-/// The limits of one decision, except its time. They are enough for a Go or Python guest to start.
-const LIMITS: Limits = Limits {
-    time: Span::from_secs(1),
-    stop_grace: Span::from_millis(0),
-    memory: 64 << 20,
-    table_elements: 20_000,
-    instances: 16,
-    hostcall_bytes: 1 << 20,
-    handles: 256,
-    arguments: 0,
-    result: 0,
-    progress_updates: 0,
-    progress_bytes: 0,
-    log_bytes: 4 << 10,
-    concurrency: 1,
-    queue: 0,
-    host_bytes: 1 << 20,
-    host_calls: 100_000,
-    host_call_time: Span::from_secs(1),
-    files_written: 0,
-    http_requests: 0,
-    http_concurrent: 0,
-    http_time: Span::from_secs(1),
-    http_sent: 0,
-    http_received: 0,
-};
+/// The limits of one decision, except its time.
+const LIMITS: Limits = Limits { time: Span::from_secs(1), result: 0, ..CATALOG };
 
 /// A loaded policy. Cheap to clone; keeps the sandbox alive.
 #[derive(Clone)]

@@ -22,6 +22,14 @@ struct Kept {
 }
 
 impl MemoryBuckets {
+    /// The entries of a plugin, by bucket and key.
+    #[must_use]
+    pub fn entries(&self, plugin: &PluginName) -> BTreeMap<(String, String), Vec<u8>> {
+        let kept = self.kept();
+        let entries = kept.entries.iter().filter(|((owner, ..), _)| owner == plugin);
+        entries.map(|((_, bucket, key), value)| ((bucket.clone(), key.clone()), value.clone())).collect()
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // Nothing panics between a change and its count, so a poisoned lock guards sound data.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
