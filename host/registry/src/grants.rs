@@ -1,4 +1,5 @@
-//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's requests.
+//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's
+//! requests.
 //!
 //! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
 
@@ -20,7 +21,7 @@ use crate::words::{Place, Target};
 pub enum Holder {
     /// Every component under the plugin's name.
     AnyComponent,
-    /// These alone; another one has to be looked at first.
+    /// Only these. The operator must review any other component first.
     Components(BTreeSet<Digest>),
 }
 
@@ -41,8 +42,8 @@ impl Holder {
     }
 }
 
-/// Everything that a component wants, or what most plugins are granted where it does not say: for trying it where nothing that
-/// it does leaves the process. Values and secrets are made up, and no folder is opened.
+/// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
+/// a manifest. Values and secrets are invented, and no folder is opened.
 #[must_use]
 pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     const VALUE: &str = "made-up-value";
@@ -73,32 +74,27 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
 
 /// What one component may use under one name, and why not more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Access {
     /// The components that the operator's grants are for.
     pub holder: Holder,
-    /// What the component wants, if it says so. If not, it gets what is granted.
+    /// The component's manifest. Without one, the component gets all that is granted.
     pub manifest: Option<Manifest>,
-    /// What is granted under the plugin's name, to whichever component.
+    /// What the operator granted under the plugin's name.
     pub granted: Grants,
-    /// Whether that is granted to this component.
+    /// Whether those grants are for this component.
     pub is_holder: bool,
-    /// What it may use: granted to it, and wanted.
+    /// What it may use: granted to it, and requested.
     pub effective: Grants,
 }
 
-/// How much of what is wanted is there.
+/// How much of a request is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it.
     Granted,
-    /// Some of it.
     InPart,
-    /// Nothing.
     Missing,
 }
 
 impl Standing {
-    /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -109,21 +105,21 @@ impl Standing {
     }
 }
 
-/// One thing that a component wants.
+/// One request of a component's manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What, in our words.
+    /// The request, in the host's words.
     pub what: String,
-    /// Why, in the plugin's words: to be escaped where it is shown.
+    /// The reason, in the plugin's words. Escape it before you show it.
     pub why: String,
-    /// Whether it has it.
+    /// How much of it is granted.
     pub standing: Standing,
-    /// A manifest that wants this alone.
+    /// A manifest with this request only.
     pub alone: Manifest,
 }
 
 impl Access {
-    /// What a component may use under a name.
+    /// Compares the operator's grants with a component's manifest.
     #[must_use]
     pub fn of(settings: &Settings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
         let granted = settings.grants(plugin);
@@ -133,13 +129,13 @@ impl Access {
         Self { holder, manifest, granted: (*granted).clone(), is_holder, effective }
     }
 
-    /// What it would get if the operator's grants were for it and are not: the reason to look at it.
+    /// What the component would get if the operator's grants were for it. A reason to review it.
     #[must_use]
     pub fn withheld(&self) -> Grants {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
     }
 
-    /// What it wants, one by one; nothing without a manifest.
+    /// The requests of the manifest, one by one. Empty without a manifest.
     #[must_use]
     pub fn wanted(&self) -> Vec<Wanted> {
         let wants = self.manifest.iter().flat_map(Manifest::wants);
@@ -152,7 +148,7 @@ impl Access {
         wants.map(standing).collect()
     }
 
-    /// What is granted and nobody wants, in words. Without a manifest that cannot be known.
+    /// Grants that the manifest does not request, as text. Empty without a manifest.
     #[must_use]
     pub fn surplus(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else { return Vec::new() };
@@ -161,7 +157,7 @@ impl Access {
     }
 }
 
-/// What is granted and wanted. Without a manifest a plugin wants what it is granted.
+/// What is both granted and requested. Without a manifest, all that is granted.
 #[must_use]
 pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
     let Some(wanted) = wanted else { return granted.clone() };
@@ -197,7 +193,7 @@ pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
     }
 }
 
-/// What both rules allow. Which addresses a name may lead to is the operator's affair alone.
+/// The requests that both rules allow. Only the operator decides which addresses a name may resolve to.
 fn meet(granted: &HttpRule, wanted: &HttpRule) -> Option<HttpRule> {
     if (granted.scheme, granted.port) != (wanted.scheme, wanted.port) {
         return None;
@@ -211,31 +207,31 @@ fn meet(granted: &HttpRule, wanted: &HttpRule) -> Option<HttpRule> {
     Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
 }
 
-/// The one of two that is within the other.
+/// The narrower of two, if one contains the other.
 fn narrower<T: Clone>(one: &T, other: &T, within: fn(&T, &T) -> bool) -> Option<T> {
     if within(one, other) { Some(one.clone()) } else { within(other, one).then(|| other.clone()) }
 }
 
-/// Whether every host that fits the first pattern fits the second.
+/// Whether the second pattern matches every host that the first matches.
 fn is_within(inner: &HostPattern, outer: &HostPattern) -> bool {
     if inner == outer {
         return true;
     }
     match inner.as_str().strip_prefix("*.") {
-        // What is below a domain is within what is below a domain above it; `x` stands for any of its names.
+        // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
         Some(domain) => outer.as_str().starts_with("*.") && outer.matches(&format!("x.{domain}")),
         None => outer.matches(inner.as_str()),
     }
 }
 
-/// Whether every path below the first is below the second: a segment fits as a whole only.
-#[expect(clippy::ptr_arg, reason = "one shape with the other comparison")]
+/// Whether every path below the first is below the second. Segments match only as a whole.
+#[expect(clippy::ptr_arg, reason = "both comparisons need the same signature")]
 fn is_below(inner: &String, outer: &String) -> bool {
     let rest = inner.strip_prefix(outer.as_str());
     rest.is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with('/'))
 }
 
-/// A secret for the hosts and places that are both granted and requested; `None` without any.
+/// A secret for the hosts and positions that are both granted and requested. `None` if either set is empty.
 fn meet_secrets(granted: &Secret, wanted: &WantedSecret) -> Option<Secret> {
     let mut hosts = Vec::new();
     for one in &granted.hosts {
@@ -251,7 +247,7 @@ fn meet_secrets(granted: &Secret, wanted: &WantedSecret) -> Option<Secret> {
     some.then(|| Secret { name: granted.name.clone(), value: granted.value.clone(), hosts, places })
 }
 
-/// How much of what is wanted is granted. The manifest wants one thing.
+/// How much of the manifest's only request is granted.
 fn standing(granted: &Grants, alone: &Manifest) -> Standing {
     let both = effective(granted, Some(alone));
     let is_there = match &both.config {
@@ -264,7 +260,7 @@ fn standing(granted: &Grants, alone: &Manifest) -> Standing {
     if covers(granted, alone) { Standing::Granted } else { Standing::InPart }
 }
 
-/// Whether everything that is wanted is granted.
+/// Whether everything that is requested is granted.
 fn covers(granted: &Grants, wanted: &Manifest) -> bool {
     let keyvalue = wanted.keyvalue.as_ref().is_none_or(|wanted| {
         let fits = |wanted: Option<u64>, granted| wanted.is_none_or(|wanted| wanted <= granted);
@@ -297,7 +293,7 @@ fn covers(granted: &Grants, wanted: &Manifest) -> bool {
     keyvalue && http && config && folders && secrets
 }
 
-/// Each grant by itself.
+/// Splits grants into single ones.
 fn apart(granted: &Grants) -> Vec<Grants> {
     let nothing = Grants::default;
     let keyvalue = granted.keyvalue.iter().map(|quota| Grants { keyvalue: Some(*quota), ..nothing() });
@@ -309,13 +305,13 @@ fn apart(granted: &Grants) -> Vec<Grants> {
     keyvalue.chain(http).chain(config).chain(folders).chain(secrets).collect()
 }
 
-/// Grants in words for people, one each: no value of the configuration, and of a secret its name alone.
+/// Grants as text for people, one line each. Shows no configuration value, and only the name of a secret.
 #[must_use]
 pub fn words(grants: &Grants) -> Vec<String> {
     in_words(grants, |_| String::new())
 }
 
-/// The same for the audit: values of the configuration are told apart there, by their digests.
+/// The same for the audit. It distinguishes configuration values by their digests.
 #[must_use]
 pub fn recorded(grants: &Grants) -> Vec<String> {
     in_words(grants, |value| format!(" = {}", Digest::of(value)))
@@ -343,7 +339,7 @@ fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
     keyvalue.chain(http).chain(config).chain(folders).chain(secrets).collect()
 }
 
-/// The lines that give a kind of access to a component, for `[plugin.NAME]` in `toolgate.toml`.
+/// The lines of `[plugin.NAME]` in `toolgate.toml` that grant a capability to a component.
 pub(crate) fn lines(access: &Access, component: Digest, capability: Capability) -> Vec<String> {
     let mut lines = Vec::new();
     if !access.is_holder {

@@ -1,7 +1,7 @@
-//! What a plugin wants, and why: its author's words, which grant nothing.
+//! The manifest: what a plugin requests, and why. It grants nothing.
 //!
-//! A manifest is written beside a plugin's source as `toolgate-plugin.toml` and travels in the component's section. With one,
-//! a plugin gets what the operator granted and it wants, and nothing else; without one, what the operator granted.
+//! An author writes it beside the source as `toolgate-plugin.toml`, and packing stores it in the component's section. A
+//! plugin with a manifest gets what is both granted and requested. A plugin without one gets all that is granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::{HostName, Method, Mount, Place, Target, ValueName};
 
-/// What of one kind a plugin may want.
+/// The most requests of one kind.
 pub const MAX_WANTS: usize = 64;
 
-/// Characters of a reason.
+/// The most characters of a reason.
 pub const MAX_WHY: usize = 500;
 
-/// What a plugin wants.
+/// What a plugin requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Manifest {
-    /// To keep something in wasi:keyvalue.
+    /// To store data in wasi:keyvalue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<WantedKeyValue>,
     /// To send requests over wasi:http.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<WantedHttp>,
-    /// To be given values by wasi:config.
+    /// To read values from wasi:config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub config: Vec<WantedValue>,
     /// To use folders over wasi:filesystem.
@@ -39,105 +39,96 @@ pub struct Manifest {
     pub secrets: Vec<WantedSecret>,
 }
 
-/// How much it wants to keep.
+/// A request for key-value storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedKeyValue {
-    /// All its keys and values together; as much as is granted if it does not say.
+    /// Bytes of all keys and values together. Without it, as many as are granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its keys; as many as are granted if it does not say.
+    /// The number of keys. Without it, as many as are granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<u64>,
-    /// What for.
     pub why: String,
 }
 
-/// Requests that it wants to send.
+/// A request to send HTTP requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedHttp {
-    /// Where to.
     pub url: Target,
-    /// With which methods; GET and HEAD if it does not say.
+    /// The methods. Without any, GET and HEAD.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub methods: BTreeSet<Method>,
-    /// What for.
     pub why: String,
 }
 
-/// A value that it wants to be given.
+/// A request for a configuration value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedValue {
-    /// Its name.
     pub name: ValueName,
-    /// What for.
     pub why: String,
 }
 
-/// A folder that it wants to use.
+/// A request for a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedFolder {
-    /// Where it looks for it.
+    /// The path at which the plugin sees the folder.
     pub at: Mount,
-    /// Whether it wants to change what is in it.
+    /// Whether it also writes.
     #[serde(default)]
     pub write: bool,
-    /// What for.
     pub why: String,
 }
 
-/// A secret that it wants to send.
+/// A request for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedSecret {
-    /// The name under which it asks for it.
+    /// The name under which the plugin reads its placeholder.
     pub name: ValueName,
-    /// To which hosts.
+    /// The hosts to which the secret may be sent.
     pub hosts: Vec<HostName>,
-    /// Where in a request.
+    /// The parts of a request that may contain the secret.
     pub places: Vec<Place>,
-    /// What for.
     pub why: String,
 }
 
-/// What a manifest says that no manifest may say.
+/// Why a manifest is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidManifest {
-    /// A reason is missing.
     #[error("{0} has no `why`: the operator who is asked to grant it will read the reason")]
     NoWhy(String),
-    /// A reason is too long.
     #[error("the `why` of {0} has more than {MAX_WHY} characters")]
     LongWhy(String),
-    /// It wants too much of one kind.
+    /// Too many requests of one kind.
     #[error("it wants more than {MAX_WANTS} of one kind: {0}")]
-    TooMany(&'static str),
-    /// It wants one thing twice.
-    #[error("it wants {0} twice")]
+    #[error("it requests more than {MAX_WANTS} of one kind: {0}")]
+    /// The same request twice.
+    #[error("it requests {0} twice")]
     Twice(String),
-    /// A secret that could be sent nowhere.
-    #[error("the secret `{0}` names no host or no place that it is wanted for")]
+    /// A secret that could never be sent.
+    #[error("the request for the secret `{0}` names no host or no place in a request")]
     Nowhere(ValueName),
 }
 
-/// One thing that a plugin wants.
+/// One request of a manifest.
 pub(crate) struct Want<'a> {
-    /// What it is, in our words.
+    /// The request, in the host's words.
     pub(crate) words: String,
-    /// What for, in the plugin's words.
+    /// The reason, in the plugin's words.
     pub(crate) why: &'a str,
-    /// A manifest that wants this and nothing else.
+    /// A manifest with this request only.
     pub(crate) alone: Manifest,
 }
 
 impl Manifest {
-    /// Whether it may be what it is.
+    /// Checks the manifest.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn check(&self) -> Result<(), InvalidManifest> {
         let counts = [
             ("http", self.http.len()),
@@ -158,7 +149,7 @@ impl Manifest {
             }
         }
         for name in self.config.iter().map(|value| &value.name).chain(self.secrets.iter().map(|secret| &secret.name)) {
-            // Both are asked for by name in wasi:config, so a name belongs to one of them.
+            // A plugin reads both by name from wasi:config, so a name belongs to one of them.
             if !names.insert(name.to_string()) {
                 return Err(InvalidManifest::Twice(format!("`{name}`")));
             }
@@ -176,7 +167,7 @@ impl Manifest {
         nowhere.map_or(Ok(()), |secret| Err(InvalidManifest::Nowhere(secret.name.clone())))
     }
 
-    /// Whether it wants anything of a kind of access.
+    /// Whether it requests anything of this capability.
     #[must_use]
     pub fn wants_any(&self, capability: Capability) -> bool {
         match capability {
@@ -187,7 +178,7 @@ impl Manifest {
         }
     }
 
-    /// Everything that it wants, one by one.
+    /// Every request, one by one.
     pub(crate) fn wants(&self) -> impl Iterator<Item = Want<'_>> {
         let keyvalue = self.keyvalue.iter().map(|want| {
             let words = match (want.bytes, want.keys) {
@@ -217,8 +208,8 @@ impl Manifest {
         keyvalue.chain(http).chain(config).chain(folders).chain(secrets)
     }
 
-    /// The lines of `[plugin.NAME]` in `toolgate.toml` that grant what it wants of a kind of access. What only the operator
-    /// knows is left to be filled in.
+    /// The lines of `[plugin.NAME]` in `toolgate.toml` that grant its requests for a capability. Values that only the
+    /// operator knows are placeholders.
     pub(crate) fn lines(&self, capability: Capability) -> Vec<String> {
         match capability {
             Capability::KeyValue => self.keyvalue.iter().map(WantedKeyValue::line).collect(),
@@ -238,7 +229,7 @@ impl Manifest {
     }
 }
 
-/// Where the operator has to say which folder it is.
+/// The placeholder for a folder that the operator has to name.
 pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
 
 impl WantedKeyValue {
@@ -274,7 +265,7 @@ impl WantedFolder {
 }
 
 impl WantedSecret {
-    /// The variable of the environment that an operator might keep it in.
+    /// A suggested environment variable for the secret.
     #[must_use]
     pub fn variable(&self) -> String {
         self.name.as_str().to_ascii_uppercase().replace(['.', '-'], "_")
@@ -292,7 +283,7 @@ impl WantedSecret {
     }
 }
 
-/// A string of TOML. What is written so is of visible ASCII characters.
+/// A TOML string. The texts that come here consist of visible ASCII characters.
 fn string(text: &impl ToString) -> String {
     format!("\"{}\"", text.to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -301,7 +292,7 @@ fn strings<'a, T: ToString + 'a>(texts: impl IntoIterator<Item = &'a T>) -> Stri
     texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
 }
 
-/// A key of TOML: bare where it may be.
+/// A TOML key, quoted if necessary.
 fn key(name: &str) -> String {
     if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
 }
@@ -310,7 +301,7 @@ pub(crate) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Secrets and values by name.
+/// The requested secrets by name.
 pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &WantedSecret> {
     manifest.secrets.iter().map(|secret| (secret.name.as_str(), secret)).collect()
 }

@@ -1,5 +1,4 @@
-//! Every rule that a plugin's declarations must keep. All of them are applied before any of them counts, so that an author
-//! sees everything that is wrong at once.
+//! The rules for declarations. All of them are checked, so that an author sees every fault at once.
 
 use std::collections::HashSet;
 
@@ -16,30 +15,26 @@ mod options;
 mod references;
 mod schema;
 
-/// Tools of one plugin.
+/// The most tools of one plugin.
 pub const MAX_TOOLS: usize = 256;
 
-/// Bytes of a tool's description.
+/// The most bytes of a tool's description.
 pub const MAX_DESCRIPTION: usize = 8 << 10;
 
 pub use options::{MAX_OPTIONS, MAX_PROMPT, MAX_TITLE};
 pub use schema::{MAX_SCHEMA, MAX_SCHEMA_DEPTH};
 
-/// What is judged.
+/// The declarations to check.
 pub(crate) struct Subject<'a> {
-    /// The plugin's name.
     pub(crate) plugin: &'a PluginName,
-    /// The digest of its component.
     pub(crate) component: Digest,
-    /// Whether the component exports `server`.
     pub(crate) has_server: bool,
-    /// What it says of its tools.
     pub(crate) declared: &'a [Declared],
 }
 
-/// Applies every rule, and returns the tools as far as they can be read. They may be used only if nothing was found.
+/// Checks every rule, and returns the tools as far as they are readable. They may be used only without findings.
 ///
-/// `owner` names the other live plugin that has a tool of this name.
+/// `owner` returns the other live plugin that has a tool of this name.
 pub(crate) fn judge(
     subject: &Subject<'_>,
     settings: &Settings,
@@ -76,7 +71,7 @@ pub(crate) fn judge(
     tools
 }
 
-/// Applies the rules about one tool. Without a valid name there is nothing to make a tool of.
+/// Checks the rules for one tool. Returns `None` without a valid name.
 fn judge_tool(
     subject: &Subject<'_>,
     declared: &Declared,
@@ -154,7 +149,7 @@ fn judge_description(description: &str, findings: &mut Findings) {
     }
 }
 
-/// The schema of the arguments as a value, as far as it is JSON.
+/// The schema of the arguments, if it is JSON.
 fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
     const WHAT: &str = "`parameters`";
     if !schema::is_of_size(WHAT, text, findings) {
@@ -184,7 +179,7 @@ fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
     Some(value)
 }
 
-/// The digest of a declaration: everything that an approver may have been told.
+/// The digest of a declaration. It covers everything that an approver may see.
 fn digest(declared: &Declared) -> Digest {
     Digest::of_parts(&[
         declared.name.as_bytes(),

@@ -1,4 +1,4 @@
-//! The registry as the loop's port: finding tools, and running the guests of server tools.
+//! Implements the loop's port for tools: finds tools, and runs the guests of server tools.
 
 use std::sync::Arc;
 
@@ -38,10 +38,9 @@ impl Tools for Registry {
         }
         let component = recalled(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
-            // The step that makes its guest reports why nothing more is known of it.
+            // If the guest cannot be made either, that failure is the better explanation.
             guest(&self.shared, &component).await?;
-            let message =
-                "what the tool's component declared is lost, so nobody can say what the policy makes of the call";
+            let message = "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
         }
         Ok(())
@@ -55,7 +54,7 @@ impl Tools for Registry {
     }
 }
 
-/// Runs a guest. The error is the outcome of a call whose guest never ran.
+/// Runs a guest. The error is the outcome of a call whose guest did not run.
 async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
         Some(component) => component,
@@ -97,7 +96,7 @@ fn receipt(spent: Spent) -> Receipt {
     }
 }
 
-/// The component of a call whose record is lost, on a thread that may wait for a guest.
+/// Asks the component of a call again if its record is lost. Runs on a thread that may wait for a guest.
 async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
     let (shared, plugin, digest) = (shared.clone(), pinned.plugin.clone(), pinned.component);
     let recall = move || shared.recall(&plugin, digest);
@@ -105,8 +104,8 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's guest, made on the first call: its bytes are read and held against the digest, and compiled unless the
-/// sandbox has their code already.
+/// The component's guest, made at the first call. Reads the bytes, checks their digest, and compiles them unless the
+/// sandbox has cached code.
 async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn Guest>, Outcome> {
     if let Some(guest) = component.guest.get() {
         return Ok(guest);
@@ -126,7 +125,8 @@ fn awaken(
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
     shared.guests.make(digest, &bytes, capabilities).map_err(|error| {
-        // It could be loaded when the call was submitted, so an operator took a grant back, or the host is another one.
+        // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
+        // changed.
         let message = format!("the tool's component can no longer be loaded: {error}");
         Outcome::Failed(Failure::new(FailureCode::HostFault, message))
     })
@@ -137,7 +137,8 @@ fn fault(error: &std::io::Error) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }
 
-/// The outcome, unless it is a result that breaks the schema that its tool promised. That it is JSON the sandbox has seen.
+/// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it
+/// is JSON.
 fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
     let Outcome::Ok { value, .. } = &outcome else { return outcome };
     if tool.tool.options.result.is_none() {
@@ -152,7 +153,7 @@ fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
 }
 
-/// Hands what a guest reports on to the loop.
+/// Passes a guest's reports on to the loop.
 struct Reporter(Arc<dyn Report>);
 
 impl Sink for Reporter {

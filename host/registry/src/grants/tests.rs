@@ -1,5 +1,5 @@
-//! What is granted and wanted, held against every request of a small world: no rule of this file's own decides, only what
-//! each side would allow by itself.
+//! Checks the intersection of grants and manifest against every request of a small world. The expected result comes
+//! from each side alone.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn wanting(http: Vec<WantedHttp>) -> Manifest {
     Manifest { http, ..Manifest::default() }
 }
 
-/// A request, and whether a rule allows it.
+/// A request: scheme, host, port, path and method.
 type Request = (Scheme, &'static str, u16, &'static str, &'static str);
 
 fn allows(rules: &[HttpRule], (scheme, host, port, path, method): Request) -> bool {
@@ -77,7 +77,7 @@ fn a_request_is_allowed_exactly_where_it_is_both_granted_and_wanted() {
             for (granting_methods, wanting_methods) in
                 methods.iter().flat_map(|g| methods.iter().map(move |w| (*g, *w)))
             {
-                // A second rule on each side, so that pairs are tried and not positions.
+                // A second rule on each side, so that every pair of rules is compared.
                 let granted = granting(vec![rule("https://b.example/v1/", &["PUT"]), rule(granted, granting_methods)]);
                 let wanted =
                     wanting(vec![wants(wanted, wanting_methods), wants("https://b.example/", &["PUT", "GET"])]);
@@ -151,7 +151,7 @@ fn a_secret_goes_where_it_is_granted_and_wanted() {
     }
 }
 
-/// What is granted of everything but requests and secrets, and what is wanted.
+/// Grants of every kind except HTTP and secrets, and a manifest for them.
 fn everything() -> (Grants, Manifest) {
     let folder =
         |at: &str, write| Folder { path: PathBuf::from("/srv"), at: at.into(), write, handle: FolderHandle::default() };
@@ -180,9 +180,9 @@ fn of_everything_the_smaller_part_counts() {
     assert_eq!(both.config, Some([("region".to_owned(), "eu".to_owned())].into()));
     let folders: Vec<_> = both.folders.iter().map(|folder| (folder.at.as_str(), folder.write)).collect();
     assert_eq!(folders, [("/data", false), ("/read", false)]);
-    assert_eq!(effective(&granted, None), granted, "who says nothing wants what is granted");
-    assert_eq!(effective(&granted, Some(&Manifest::default())), Grants::default(), "who wants nothing gets nothing");
-    assert_eq!(effective(&Grants::default(), Some(&wanted)), Grants::default(), "who is granted nothing gets nothing");
+    assert_eq!(effective(&granted, None), granted, "no manifest");
+    assert_eq!(effective(&granted, Some(&Manifest::default())), Grants::default(), "an empty manifest");
+    assert_eq!(effective(&Grants::default(), Some(&wanted)), Grants::default(), "no grants");
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn a_manifest_says_what_for_and_nothing_twice() {
             m.config[0].why = " \n".into();
         }),
         ("the `why` of config: region has more than 500 characters", |m| m.config[0].why = "x".repeat(501)),
-        ("it wants more than 64 of one kind: http", |m| m.http = vec![wants("https://a.example", &[]); 65]),
-        ("it wants `tenant` twice", |m| m.config[0].name = m.config[1].name.clone()),
-        ("it wants `tenant` twice", |m| m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]),
-        ("it wants the folder /read twice", |m| m.folders[0].at = m.folders[1].at.clone()),
-        ("the secret `token` names no host or no place that it is wanted for", |m| {
+        ("it requests more than 64 of one kind: http", |m| m.http = vec![wants("https://a.example", &[]); 65]),
+        ("it requests `tenant` twice", |m| m.config[0].name = m.config[1].name.clone()),
+        ("it requests `tenant` twice", |m| m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]),
+        ("it requests the folder /read twice", |m| m.folders[0].at = m.folders[1].at.clone()),
+        ("the request for the secret `token` names no host or no place in a request", |m| {
             m.secrets = vec![wanted_secret("token", &["a.b"], &[])];
         }),
     ];

@@ -1,4 +1,4 @@
-//! Whether a text is a JSON Schema of draft 2020-12 that this host can hold values against at a bounded cost.
+//! Checks that a text is a JSON Schema of draft 2020-12 against which this host can validate at a bounded cost.
 
 use serde_json::Value;
 
@@ -7,19 +7,19 @@ use crate::LoadRule;
 use crate::finding::Findings;
 use crate::json;
 
-/// Bytes of one schema.
+/// The most bytes of one schema.
 pub const MAX_SCHEMA: usize = 64 << 10;
 
-/// How deeply the text of a schema may be nested.
+/// The deepest nesting of a schema's text.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// What `$schema` may say, if it says anything.
+/// The only allowed value of `$schema`.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// How many faults of one schema are told: the first ones explain the others.
+/// The most faults that are reported for one schema. The first ones usually explain the others.
 const MAX_FAULTS: usize = 4;
 
-/// Whether a schema is within the limit of size. `what` names it in findings, in backticks.
+/// Whether a schema is small enough. `what` names it in findings, in backticks.
 pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> bool {
     let size = text.len();
     if size > MAX_SCHEMA {
@@ -32,7 +32,7 @@ pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> boo
     size <= MAX_SCHEMA
 }
 
-/// Applies the rules about schemas to one, and says whether it can be used.
+/// Checks the rules about one schema, and returns whether it is usable.
 pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool {
     let before = findings.len();
     let depth = json::depth(schema);
@@ -46,7 +46,7 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
     }
     judge_form(what, schema, findings);
     references::judge(what, schema, findings);
-    // A schema with a fault is not compiled: the compiler would report one of the same faults again.
+        // A faulty schema is not compiled, because the compiler would report the same faults again.
     if findings.len() == before
         && let Err(error) = crate::schema::compile(schema)
     {

@@ -1,4 +1,4 @@
-//! Declarations in a section: judged before anything is compiled, compared once it may run, and never trusted for more.
+//! Declarations in a section: checked before anything is compiled, and compared with `tools()` later.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use super::granted::section_tool;
 use crate::testing::World;
 use crate::{Loaded, NotLoaded};
 
-/// A component whose `tools()` has these tools, and whose section is this.
+/// A component with this section, whose `tools()` returns these tools.
 fn packed(tools: Value, section: Value) -> Vec<u8> {
     json!({"tools": tools, "section": section}).to_string().into_bytes()
 }
@@ -135,8 +135,7 @@ fn where_it_is_required_a_component_without_a_declaration_is_refused_before_it_r
         found,
         [(
             "declaration-missing",
-            "the component carries no declaration, and this host loads none without one; pack it with `toolgate pack FILE`"
-                .to_owned()
+            "the component has no declaration, and this host requires one; pack it with `toolgate pack FILE`".to_owned()
         )]
     );
     assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::testing::{World, component, one, plugin};
 
-/// Puts a file into the folder as a whole.
+/// Puts a complete file into the folder.
 fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
     let aside = world.folder.join(format!("{name}.part"));
     fs::write(&aside, bytes).expect("writes");
@@ -31,7 +31,7 @@ fn a_file_that_is_written_in_place_is_loaded() {
     let world = World::watching();
     fs::write(world.folder.join("plain.wasm"), one("plain")).expect("writes");
     let mut event = world.event();
-    // On a busy machine the writer can be stopped between making the file and filling it, for longer than it has to settle.
+    // On a busy machine the writer can pause between creating the file and filling it, longer than the settling time.
     if event.starts_with("plain rejected") {
         event = world.event();
     }

@@ -1,4 +1,4 @@
-//! How plugins come to be live, stay live and go.
+//! How plugins become live, are replaced and are unloaded.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -47,7 +47,7 @@ fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
     assert_eq!(
         findings(world.load("a", crash.as_bytes())),
         [
-            "the plugin could not say what its tools are: the guest trapped; let `catalog.tools` return a constant, within \
+            "the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant, within \
           the limits"
         ]
     );
@@ -115,7 +115,7 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
 }
 
 #[test]
-fn grants_that_changed_are_judged_anew() {
+fn changed_grants_are_checked_again() {
     let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
     let granted = granting_keyvalue();
     let world = World::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
