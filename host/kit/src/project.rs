@@ -105,9 +105,11 @@ impl Project {
         self.above(Path::new("wit/v0.1"), Path::new("wit/v0.1/plugin.wit"))
     }
 
-    /// Finds this path, in this folder or one above it, each with and without `toolgate` before it. `file` must exist there.
+    /// Finds this path, in this folder or one above it, each with and without `toolgate` before it. `file` must exist
+    /// there.
     ///
-    /// A folder that another user owns is refused: everybody can write to a folder such as `/tmp`, which may be above a plugin.
+    /// A folder that another user owns is refused: everybody can write to a folder such as `/tmp`, which may be above a
+    /// plugin.
     fn above(&self, path: &Path, file: &Path) -> Result<PathBuf, Failed> {
         let places = self.folder.ancestors().flat_map(|above| [above.join("toolgate"), above.to_owned()]);
         let Some(found) = places.into_iter().find(|place| place.join(file).is_file()) else {
@@ -208,7 +210,7 @@ pub(crate) fn toml(file: &Path) -> Result<toml::Table, Failed> {
 pub(crate) fn json(file: &Path) -> Result<Value, Failed> {
     let text = fs::read_to_string(file).map_err(Failed::reading(file))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failed::project(format!("{} is not JSON: {error}", file.display()), "mend it"))
+        .map_err(|error| Failed::project(format!("{} is not JSON: {error}", file.display()), "correct it"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Joins the data segments of a core module.
 //!
-//! Go's linker starts a new segment after eight zeros in a row. A plugin that counts words has 45,000 segments. They take time to
-//! load, and a host accepts hardly more. Joining them across gaps of up to 32 bytes leaves some dozens.
+//! Go's linker starts a new segment after eight zeros in a row. A plugin that counts words has 45,000 segments. They
+//! take time to load, and a host accepts hardly more. Joining them across gaps of up to 32 bytes leaves some dozens.
 
-/// Larger gaps are kept. Smaller ones are filled with zeros, which memory holds there in any case.
+/// Smaller gaps are filled with zeros, which is what memory contains there in any case.
 const GAP: u64 = 32;
 
 /// Identifiers of sections.
@@ -14,8 +14,8 @@ const DATA: u8 = 11;
 const I32_CONST: u8 = 0x41;
 const END: u8 = 0x0b;
 
-/// The same module with fewer data segments. `None` if it has no data, or is not a module, or does not look like Go's: passive
-/// segments, computed offsets, overlaps.
+/// The same module with fewer data segments. `None` if it has no data, or is not a module, or does not look like Go's:
+/// passive segments, computed offsets, overlaps.
 pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
     let mut out = module.get(..8)?.to_vec();
     let mut rest = &module[8..];

@@ -1,6 +1,7 @@
-//! Forbidden edges between crates, over the whole tree of dependencies: what a crate must not know, however indirectly.
+//! Forbidden edges between crates, over whole dependency trees, so direct and indirect ones.
 //!
-//! `tests/tests/tidy.rs` checks the direct edges in the manifests as well; this also sees an edge that a dependency brings.
+//! `tests/tests/tidy.rs` also checks the direct edges in the manifests. This file also finds an edge that another
+//! dependency brings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::console;
 use crate::workspace::Invocation;
 
-/// Crates with what must not be in their trees, and why.
+/// Crates, the crates that must not be in their trees, and why.
 const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-domain",
@@ -19,12 +20,12 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-text",
         &["tokio", "serde", "serde_json", "toolgate-domain"],
-        "text is escaped alike everywhere, so whoever shows any can depend on what does it",
+        "every crate that shows text escapes it with this one, so it depends on none of them",
     ),
     (
         "toolgate-dispatch",
         &["wasmtime", "wasmtime-wasi", "sled", "axum", "toolgate-store", "toolgate-sandbox", "toolgate-server"],
-        "the loop knows its ports, and nobody who implements them",
+        "the loop knows its ports, but not their implementations",
     ),
     (
         "toolgate-store",
@@ -47,7 +48,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-sandbox",
         &["sled", "axum", "toolgate-dispatch", "toolgate-store", "toolgate-registry", "toolgate-server"],
-        "the sandbox runs guests and knows neither the loop nor what is kept",
+        "the sandbox runs guests, and knows neither the loop nor the store",
     ),
     (
         "toolgate-policy",
@@ -62,7 +63,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-console",
         &["wasmtime", "sled", "toolgate-domain", "toolgate-dispatch", "toolgate-server"],
-        "the console is files: what it shows, it asks of the API",
+        "the console is files, and reads everything that it shows from the API",
     ),
     (
         "toolgate-kit",
@@ -72,12 +73,12 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-registry",
         &["sled", "axum", "toolgate-store", "toolgate-server"],
-        "edges do not know each other, save that the registry runs the sandbox",
+        "edges do not know each other, except that the registry runs the sandbox",
     ),
     (
         "toolgate-api",
         &["wasmtime", "sled", "axum", "hyper", "toolgate-store", "toolgate-sandbox", "toolgate-registry"],
-        "the API is types: who serves it and who reads it both depend on it",
+        "the API is types, on which its server and its clients both depend",
     ),
     (
         "toolgate-server",
@@ -109,7 +110,7 @@ pub(crate) fn check() -> Result<()> {
         let found: Vec<&str> = forbidden.iter().copied().filter(|name| known.contains(name)).collect();
         if let Some(first) = found.first() {
             bail!(
-                "{package} depends on {}: {reason}. To see by which way:\n  cargo tree -p {package} -e normal -i {first}",
+                "{package} depends on {}: {reason}. To see the path:\n  cargo tree -p {package} -e normal -i {first}",
                 found.join(", ")
             );
         }
