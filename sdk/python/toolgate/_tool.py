@@ -146,7 +146,8 @@ def client_tool(
     never_evict: bool = False,
 ) -> Any:
     """A tool that the program at the user's end runs, such as a page or a device. The function's body never runs. Its
-    parameters are those of the tool, and its return annotation describes the client's result. Arguments as for ``tool``."""
+    parameters are those of the tool, and its return annotation describes the client's result. The decorator's arguments are
+    as for ``tool``."""
     given = dict(locals())
     return _register("client", given.pop("function"), given)
 
@@ -172,8 +173,8 @@ def human_tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A question to a person, whose answer is the result. The function's body never runs. Its return annotation describes
-    the answer.
+    """A question to a person, whose answer is the result. The function's body never runs. Its return annotation
+    describes the answer.
 
     Args:
         responses: The decisions to choose from. The result is then ``{"decision": choice, "data": answer}``.
@@ -201,7 +202,7 @@ def provider_tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A tool that the model's provider runs inside its own stream. The function's body never runs. Arguments are as for
-    ``tool``. It cannot be gated, because the host cannot stop such a call."""
+    """A tool that the model's provider runs inside its own stream. The function's body never runs. The arguments are as
+    for ``tool``. It cannot be gated, because the host cannot stop such a call."""
     given = dict(locals())
     return _register("provider", given.pop("function"), given)
