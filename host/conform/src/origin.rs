@@ -11,7 +11,7 @@ pub enum Toolchain {
     Rust,
     /// C or C++, by clang or zig.
     C,
-    /// Go.
+    Go,
     /// Python, by componentize-py.
     Python,
     /// JavaScript in the engine StarlingMonkey.

@@ -15,8 +15,8 @@ pub(crate) struct Catalog {
     plugins: BTreeMap<PluginName, Arc<Component>>,
     tools: HashMap<String, Arc<LiveTool>>,
     sorted: Vec<Arc<LiveTool>>,
-    /// By plugin as well: the same bytes under another name have other grants, limits and data.
     /// The plugin is part of the key: the same bytes under another name have other grants, limits and data.
+    components: HashMap<(PluginName, Digest), Arc<Component>>,
 }
 
 impl Catalog {

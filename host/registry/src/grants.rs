@@ -74,6 +74,7 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
 
 /// What one component may use under one name, and why not more.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
     /// The components that the operator's grants are for.
     pub holder: Holder,
     /// The component's manifest. Without one, the component gets all that is granted.

@@ -19,6 +19,7 @@ use crate::{Access, Finding, files};
 
 /// The result of a successful load.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
     /// The digest of its component.
     pub component: Digest,
     pub tools: Vec<ToolName>,

@@ -104,8 +104,8 @@ pub enum InvalidManifest {
     #[error("the `why` of {0} has more than {MAX_WHY} characters")]
     LongWhy(String),
     /// Too many requests of one kind.
-    #[error("it wants more than {MAX_WANTS} of one kind: {0}")]
     #[error("it requests more than {MAX_WANTS} of one kind: {0}")]
+    TooMany(&'static str),
     /// The same request twice.
     #[error("it requests {0} twice")]
     Twice(String),

@@ -6,7 +6,7 @@ import { read, weekday } from "./moment.js";
 export const NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** So many days are looked at, one by one, and no more: 270 years. */
-const MOST_DAYS = 100_000;
+const MAX_DAYS = 100_000;
 
 /**
  * Says of a day whether people work.
@@ -27,8 +27,8 @@ export function calendar(weekend, holidays) {
  * @param {(day: number) => boolean} works
  */
 export function count(from, to, works) {
-  if (Math.abs(to - from) > MOST_DAYS)
-    throw new InvalidArguments(`/to: at most ${MOST_DAYS} days from the other`);
+  if (Math.abs(to - from) > MAX_DAYS)
+    throw new InvalidArguments(`/to: at most ${MAX_DAYS} days from the other`);
   let found = 0;
   const step = to < from ? -1 : 1;
   for (let day = from; day !== to; day += step) if (works(day)) found += step;
@@ -47,8 +47,8 @@ export function after(from, workdays, works) {
   for (let left = Math.abs(workdays), looked = 0; left > 0; ) {
     day += step;
     looked += 1;
-    if (looked > MOST_DAYS)
-      throw new InvalidArguments(`/workdays: there are not so many within ${MOST_DAYS} days`);
+    if (looked > MAX_DAYS)
+      throw new InvalidArguments(`/workdays: there are not so many within ${MAX_DAYS} days`);
     if (works(day)) left -= 1;
   }
   return day;

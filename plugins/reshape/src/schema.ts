@@ -21,7 +21,7 @@ export interface Report {
 }
 
 /** So many problems are listed; a document with more is wrong in its form and not in places. */
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 /** As deep as this a schema may refer to itself for one and the same value. */
 const DEEPEST = 200;
@@ -170,7 +170,7 @@ export function check(document: Json, schema: Json): Report {
   walk(document, schema, { document: "", schema: "", depth: 0 });
   return {
     valid: problems.length === 0,
-    problems: problems.slice(0, MOST_PROBLEMS),
+    problems: problems.slice(0, MAX_PROBLEMS),
     ignored: [...ignored].sort(),
   };
 
@@ -205,7 +205,7 @@ export function check(document: Json, schema: Json): Report {
       },
     });
     for (const [name, limit] of Object.entries(rule)) {
-      if (problems.length > MOST_PROBLEMS) return;
+      if (problems.length > MAX_PROBLEMS) return;
       const look = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
       if (name === "$ref") {
         const target =

@@ -1,7 +1,7 @@
-// What the operator configured for the plugin: wasi:config of the host, or what a test gives.
+// The operator's configuration for the plugin: wasi:config of the host, or the values of a test.
 //
-// The value of a secret is a placeholder. In a request over `http` the host puts the secret in its place, where the operator
-// granted that; nothing else can be done with it.
+// The value of a secret is a placeholder. The host replaces it in a request over `http` if the operator granted that.
+// It has no other use.
 
 import { readAll, readOne } from "#config";
 import { Failed, Unavailable } from "./failure.js";

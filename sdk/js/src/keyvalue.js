@@ -1,14 +1,13 @@
-// A key-value store that outlasts the call: wasi:keyvalue of the host, or the memory of a test.
+// A key-value store whose data outlives the call: wasi:keyvalue of the host, or the memory of a test.
 
 import { openBucket } from "#keyvalue";
 import { Failure } from "./failure.js";
 import { fromUtf8, toUtf8 } from "./text.js";
 
 /**
- * So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is another
- * call's progress.
+ * More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many.
  */
-const MOST_SWAPS = 1000;
+const MAX_SWAPS = 1000;
 
 export class KeyValueError extends Failure {
   /**
@@ -113,7 +112,7 @@ export class Bucket {
    */
   update(key, step) {
     let cas = told(() => this.#bucket.cas(key));
-    for (let swaps = 0; swaps < MOST_SWAPS; swaps += 1) {
+    for (let swaps = 0; swaps < MAX_SWAPS; swaps += 1) {
       const before = told(() => cas.current());
       const value = decode(key, before);
       const was = before && encode(key, value);
@@ -152,7 +151,7 @@ function decode(key, bytes) {
   try {
     return JSON.parse(fromUtf8(bytes));
   } catch {
-    throw new KeyValueError("malformed", `what is stored under "${key}" is not JSON`);
+    throw new KeyValueError("malformed", `the value of "${key}" is not JSON`);
   }
 }
 

@@ -65,9 +65,9 @@ class Call:
         """Whether the call should end, because it was cancelled or its time is nearly up.
 
         A tool that runs for long checks this between its steps. It then returns what it has, or a failure. On a host
-        that
-        does not support this it is always false.
+        that does not support this it is always false.
         """
+        return _host.current().stop_requested()
 
 
 _current: Call | None = None

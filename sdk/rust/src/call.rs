@@ -17,8 +17,8 @@ pub enum Level {
 }
 
 /// The other end of a running call: the host, or a test.
+pub trait Outlet {
     /// Receives a report of progress. `data` is a JSON text.
-    /// Takes one report of progress; `data` is a JSON text.
     fn progress(&self, message: &str, fraction: Option<f64>, data: Option<String>);
 
     /// Receives a log line.
@@ -52,8 +52,8 @@ pub struct Request {
 #[serde(default)]
 pub struct Scope {
     /// The conversation that the call's turn belongs to.
+    pub conversation: String,
     /// The turn that contains the call.
-    /// The turn that asked for the call.
     pub turn: String,
     /// The principal that submitted the turn.
     pub caller: String,

@@ -81,14 +81,14 @@ pub enum Executor {
 
 /// The possible harm of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Risk {
     /// Easy to undo.
-    /// Easily undone.
+    Low,
     /// Can be undone with some effort.
-    /// Undone with some effort.
     Medium,
     /// Hard to undo.
+    High,
     /// Impossible to undo, or with wide effects.
-    /// Cannot be undone, or reaches far.
     Critical,
 }
 

@@ -63,7 +63,7 @@ export class RawBucket {
     return { keys: page.keys, cursor: page.cursor ?? undefined };
   }
 
-  /** Whether `increment` takes numbers below zero. */
+  /** Whether `increment` accepts negative numbers. */
   get takesNegative() {
     return NEGATIVE;
   }
@@ -97,7 +97,7 @@ class Cas {
 
   /**
    * @param {Uint8Array} value
-   * @returns {Cas | undefined} What to try again with, if another call was faster.
+   * @returns {Cas | undefined} The next attempt, if another call changed the value first.
    */
   swap(value) {
     try {
