@@ -1,4 +1,4 @@
-//! Numbers: clusters points by k-means and reports how far it has come.
+//! Clusters points with k-means, and reports progress.
 
 use toolgate_sdk::prelude::*;
 

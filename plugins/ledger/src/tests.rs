@@ -1,4 +1,4 @@
-//! The ledger under kills at every write, and under transfers that run at the same time.
+//! Tests of the ledger with kills at every write, and with concurrent transfers.
 
 use super::*;
 use toolgate_sdk::testing::{Attempt, Memory, check};
@@ -110,8 +110,8 @@ fn a_second_kill_at_any_write_is_made_good_too() {
     }
 }
 
-/// Four threads move money between three accounts at the same time; every few writes somebody is killed and dispatched
-/// again, and the accounts are so small that many transfers are declined.
+/// Four threads move money between three accounts at the same time. Every few writes a call is killed and dispatched
+/// again. The accounts are so small that many transfers are declined.
 #[test]
 fn transfers_at_the_same_time_with_kills_neither_make_nor_lose_money() {
     let memory = opened(&[("a", 40), ("b", 40), ("c", 40)]);
