@@ -173,7 +173,7 @@ bool tg_stop_requested(tg_call *call);
  * A component imports the ones that its code calls, and the operator grants them. Each function returns false after a failure, and
  * has called tg_fail: `if (!tg_kv_set(...)) return NULL;`. */
 
-/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if there is none. */
+/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if the key does not exist. */
 bool tg_kv_get(tg_call *call, const char *key, tg_bytes *value);
 
 /* Writes the value of a key. If several calls can write one key, use tg_kv_update. */
@@ -206,7 +206,7 @@ typedef struct {
 typedef struct {
     const char *method;       /* NULL is GET */
     const char *url;          /* the whole URL, including its query */
-    const tg_header *headers; /* ends with one whose name is NULL; NULL is none */
+    const tg_header *headers; /* ends with one whose name is NULL; may be NULL */
     tg_bytes body;
 } tg_request;
 

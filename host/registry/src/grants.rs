@@ -318,7 +318,7 @@ pub fn recorded(grants: &Grants) -> Vec<String> {
     in_words(grants, |value| format!(" = {}", Digest::of(value)))
 }
 
-fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
+fn in_words(grants: &Grants, suffix: fn(&str) -> String) -> Vec<String> {
     let keyvalue = grants
         .keyvalue
         .iter()
@@ -327,7 +327,7 @@ fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
         Reach::Public => format!("http: {rule}"),
         Reach::Private => format!("http: {rule}, private addresses too"),
     });
-    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", told(value)));
+    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", suffix(value)));
     let folders = grants.folders.iter().map(|Folder { path, at, write, .. }| {
         let access = if *write { "read and write" } else { "read only" };
         format!("folder: {at}, {access}, which is {}", path.display())

@@ -149,7 +149,7 @@ impl Watch {
             self.files.entry(path.clone()).or_insert_with(unknown);
         }
         let mut due = Vec::new();
-        let mut gone = Vec::new();
+        let mut missing = Vec::new();
         for (path, file) in self.files.iter_mut().filter(|(path, _)| look.covers(path)) {
             let stamp = present.remove(path);
             let settled = file.seen == stamp || !matches!(look, Look::All);
@@ -161,19 +161,19 @@ impl Watch {
             if settled && (file.done != stamp || again) {
                 match stamp {
                     Some(stamp) => due.push((path.clone(), stamp)),
-                    None => gone.push(path.clone()),
+                    None => missing.push(path.clone()),
                 }
             }
         }
         // Forgets files that appeared and disappeared between two scans.
         self.files.retain(|_, file| file.seen.is_some() || file.done.is_some());
-        for path in &gone {
+        for path in &missing {
             self.files.remove(path);
             if let Ok(name) = plugin_name(path) {
                 shared.unload_missing(&name, path);
             }
         }
-        let mut freed = !gone.is_empty();
+        let mut freed = !missing.is_empty();
         for (path, stamp) in due {
             freed |= self.act(shared, &path, stamp);
         }

@@ -27,7 +27,7 @@ const ROWS = [
   ["date_describe", { date: "2024-01-01T24:00" }, /a time that does not exist/],
   ["date_describe", { date: "2024-01-01T10:00 Europe/Berlin" }, /a time that is not ISO 8601/],
   ["date_describe", { date: "2024-01-01T10:00+19:00" }, /is not an offset/],
-  ["date_describe", { date: "01.02.2024" }, /is not a date of ISO 8601/],
+  ["date_describe", { date: "01.02.2024" }, /is not an ISO 8601 date/],
   ["date_add", { date: "2024-12-31T23:59:59Z", duration: "PT1S" }, "2025-01-01T00:00:00Z"],
   ["date_add", { date: "2024-03-31", duration: "-P1M" }, "2024-02-29"],
   ["date_add", { date: "2024-01-01", duration: "P1Y2M3W4DT5H6M7.25S" }, "2025-03-26T05:06:07.250"],

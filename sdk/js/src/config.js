@@ -10,7 +10,7 @@ import { Failed, Unavailable } from "./failure.js";
  * @template T
  * @param {() => T} step
  */
-function told(step) {
+function translated(step) {
   try {
     return step();
   } catch (error) {
@@ -21,7 +21,7 @@ function told(step) {
 }
 
 /** @type {typeof import("./config.d.ts").get} */
-export const get = (name) => told(() => readOne(name));
+export const get = (name) => translated(() => readOne(name));
 
 /** @type {typeof import("./config.d.ts").required} */
 export function required(name) {
@@ -31,4 +31,4 @@ export function required(name) {
 }
 
 /** @type {typeof import("./config.d.ts").all} */
-export const all = () => Object.fromEntries(told(() => readAll()));
+export const all = () => Object.fromEntries(translated(() => readAll()));

@@ -32,7 +32,7 @@ const SENTENCES = {
  * @param {() => T} step
  * @returns {T}
  */
-function told(step) {
+function translated(step) {
   try {
     return step();
   } catch (error) {
@@ -66,7 +66,7 @@ export class Bucket {
 
   /** @param {string} key */
   getBytes(key) {
-    return told(() => this.#bucket.get(key));
+    return translated(() => this.#bucket.get(key));
   }
 
   /**
@@ -74,17 +74,17 @@ export class Bucket {
    * @param {Uint8Array} value
    */
   setBytes(key, value) {
-    told(() => this.#bucket.set(key, value));
+    translated(() => this.#bucket.set(key, value));
   }
 
   /** @param {string} key */
   has(key) {
-    return told(() => this.#bucket.exists(key));
+    return translated(() => this.#bucket.exists(key));
   }
 
   /** @param {string} key */
   delete(key) {
-    told(() => this.#bucket.delete(key));
+    translated(() => this.#bucket.delete(key));
   }
 
   keys(prefix = "") {
@@ -92,7 +92,7 @@ export class Bucket {
     /** @type {string | undefined} */
     let cursor;
     do {
-      const page = told(() => this.#bucket.listKeys(cursor));
+      const page = translated(() => this.#bucket.listKeys(cursor));
       for (const key of page.keys) if (key.startsWith(prefix)) keys.add(key);
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -102,7 +102,7 @@ export class Bucket {
   /** @param {string} key */
   increment(key, by = 1) {
     if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is not an integer that can be added`);
-    if (by >= 0 || this.#bucket.takesNegative) return told(() => this.#bucket.increment(key, by));
+    if (by >= 0 || this.#bucket.takesNegative) return translated(() => this.#bucket.increment(key, by));
     return this.update(key, (number = 0) => added(key, number, by));
   }
 
@@ -111,14 +111,14 @@ export class Bucket {
    * @param {(value: any) => any} step
    */
   update(key, step) {
-    let cas = told(() => this.#bucket.cas(key));
+    let cas = translated(() => this.#bucket.cas(key));
     for (let swaps = 0; swaps < MAX_SWAPS; swaps += 1) {
-      const before = told(() => cas.current());
+      const before = translated(() => cas.current());
       const value = decode(key, before);
       const was = before && encode(key, value);
       const next = step(value);
       if (next === undefined || encode(key, next) === was) return next ?? decode(key, before);
-      const again = told(() => cas.swap(toUtf8(encode(key, next))));
+      const again = translated(() => cas.swap(toUtf8(encode(key, next))));
       if (!again) return next;
       cas = again;
     }
@@ -127,7 +127,7 @@ export class Bucket {
 }
 
 /** @type {typeof import("./keyvalue.d.ts").open} */
-export const open = (name = "default") => /** @type {any} */ (new Bucket(told(() => openBucket(name))));
+export const open = (name = "default") => /** @type {any} */ (new Bucket(translated(() => openBucket(name))));
 
 /**
  * @param {string} key

@@ -240,7 +240,7 @@ test("arguments and results are held to their schemas, as a host does", async ()
   );
 });
 
-test("a test that asks for what is not there is told so", async () => {
+test("a test that asks for a missing tool gets an error", async () => {
   await assert.rejects(
     run(
       one(() => 1),

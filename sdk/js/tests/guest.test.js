@@ -102,7 +102,7 @@ test("QuickJS cannot wait, and says so before it would have to", () => {
   );
 });
 
-test("a main module without a plugin is told what it lacks", () => {
+test("a main module without a plugin gets an explanation", () => {
   assert.throws(() => serve({}, host()), /no `export default plugin\(\[…\]\)`/);
 });
 

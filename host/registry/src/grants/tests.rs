@@ -199,8 +199,8 @@ fn what_is_missing_and_what_nobody_wants_is_told() {
         granted,
         is_holder,
     };
-    let told = access(granted.clone(), true);
-    let standing: Vec<_> = told.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
+    let access_here = access(granted.clone(), true);
+    let standing: Vec<_> = access_here.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
     let standing: Vec<_> = standing.iter().map(|(what, standing)| (what.as_str(), *standing)).collect();
     assert_eq!(
         standing,
@@ -217,13 +217,13 @@ fn what_is_missing_and_what_nobody_wants_is_told() {
         ]
     );
     assert_eq!(
-        told.surplus(),
+        access_here.surplus(),
         ["http: GET,HEAD https://b.example:443/", "config: spare", "folder: /spare, read and write, which is /srv"]
     );
     let other = access(granted, false);
     assert!(other.wanted().iter().all(|wanted| wanted.standing == Standing::Missing));
     assert_eq!(other.withheld(), effective(&other.granted, Some(&wanted)));
-    assert_eq!(told.withheld(), Grants::default());
+    assert_eq!(access_here.withheld(), Grants::default());
 }
 
 #[test]
