@@ -10,7 +10,7 @@ use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
 use tokio::sync::OnceCell;
 
 use crate::guests::Guest;
-use crate::places::Places;
+use crate::permits::Permits;
 use crate::schema::Schemas;
 use crate::{Access, Settings};
 
@@ -28,7 +28,7 @@ pub(crate) struct Component {
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
     /// The permits of the plugin's running calls. All components ever loaded under the plugin's name share them.
-    pub(crate) places: Arc<Places>,
+    pub(crate) permits: Arc<Permits>,
     /// Compiled at the first call, because most plugins are not called soon after a restart.
     pub(crate) guest: OnceCell<Arc<dyn Guest>>,
 }
@@ -40,7 +40,7 @@ impl Component {
         digest: Digest,
         tools: Vec<Tool>,
         settings: &Settings,
-        places: Arc<Places>,
+        permits: Arc<Permits>,
         guest: Option<Arc<dyn Guest>>,
     ) -> Self {
         let limits = settings.limits(plugin);
@@ -55,7 +55,7 @@ impl Component {
             grants: Arc::new(access.effective.clone()),
             access,
             limits,
-            places,
+            permits,
             guest: OnceCell::new_with(guest),
         }
     }

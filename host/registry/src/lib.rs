@@ -26,7 +26,7 @@ mod json;
 mod load;
 pub mod manifest;
 mod pack;
-mod places;
+mod permits;
 mod registry;
 mod rules;
 mod run;

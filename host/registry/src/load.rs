@@ -125,9 +125,9 @@ impl Shared {
         // If the component was live before, it may still have its guest.
         let guest =
             examined.guest.or_else(|| catalog.component(plugin, digest).and_then(|known| known.guest.get().cloned()));
-        let places = self.places(plugin);
+        let permits = self.permits(plugin);
         let mut component =
-            Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
+            Component::new(plugin, examined.access, digest, examined.tools, &self.settings, permits, guest);
         component.built_against = examined.built_against;
         let component = Arc::new(component);
         loading.insert(digest);
@@ -228,8 +228,8 @@ impl Shared {
         let (known, guest, access) = examine::again(&*self.guests, &question)?;
         let Some(known) = known else {
             // Without its result schemas it may still run. If not, the step that makes its guest reports why.
-            let places = self.places(plugin);
-            let component = Component::new(plugin, access, digest, Vec::new(), &self.settings, places, None);
+            let permits = self.permits(plugin);
+            let component = Component::new(plugin, access, digest, Vec::new(), &self.settings, permits, None);
             return Ok(Some(Arc::new(component)));
         };
         self.components.describe(digest, &known)?;
@@ -250,8 +250,8 @@ impl Shared {
         // calls. Its grants are today's.
         let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
         let access = Access::of(&self.settings, plugin, digest, wants);
-        let places = self.places(plugin);
-        let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, places, guest));
+        let permits = self.permits(plugin);
+        let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, permits, guest));
         self.catalog.rcu(|catalog| catalog.knowing(&component));
         self.catalog.load().component(plugin, digest).cloned().unwrap_or(component)
     }

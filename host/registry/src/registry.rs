@@ -16,7 +16,7 @@ use crate::examine::{self, Question};
 use crate::grants;
 use crate::guests::Guests;
 use crate::load::{Loaded, NotLoaded};
-use crate::places::Places;
+use crate::permits::Permits;
 use crate::watch;
 use crate::{Access, Finding, Settings};
 
@@ -96,7 +96,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: ArcSwap<Catalog>,
     clock: Arc<dyn Clock>,
     events: Events,
-    places: Mutex<HashMap<PluginName, Arc<Places>>>,
+    permits: Mutex<HashMap<PluginName, Arc<Permits>>>,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
     /// Held during each load and at the end of each unload, including the access to the plugin's file. So two loads
     /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
@@ -148,7 +148,7 @@ impl Registry {
             clock,
             events,
             catalog: ArcSwap::default(),
-            places: Mutex::default(),
+            permits: Mutex::default(),
             rejected: Mutex::default(),
             loading: Mutex::default(),
             publishing: Mutex::default(),
@@ -281,9 +281,9 @@ impl Shared {
     }
 
     /// The permits for a plugin's running calls. All its components share them.
-    pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Places> {
-        let places = || Arc::new(Places::new(&self.settings.limits(plugin)));
-        lock(&self.places).entry(plugin.clone()).or_insert_with(places).clone()
+    pub(crate) fn permits(&self, plugin: &PluginName) -> Arc<Permits> {
+        let permits = || Arc::new(Permits::new(&self.settings.limits(plugin)));
+        lock(&self.permits).entry(plugin.clone()).or_insert_with(permits).clone()
     }
 
     /// Publishes a change of a plugin, with the access of its component.

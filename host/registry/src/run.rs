@@ -61,8 +61,8 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         None => recalled(shared, &run.pinned).await?,
     };
     let (plugin, limits) = (&component.plugin, &component.limits);
-    let place = component.places.take(plugin, limits, shared.settings.queue).await;
-    let _place = place.map_err(Outcome::Failed)?;
+    let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
+    let _permit = permit.map_err(Outcome::Failed)?;
     let guest = guest(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {

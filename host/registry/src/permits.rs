@@ -8,7 +8,7 @@ use domain::{Failure, FailureCode, Limits, PluginName, Span};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The permits of one plugin.
-pub(crate) struct Places {
+pub(crate) struct Permits {
     free: Semaphore,
     waiting: AtomicUsize,
 }
@@ -22,7 +22,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Places {
+impl Permits {
     /// Creates as many permits as the limits allow, and at least one.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self { free: Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)), waiting: AtomicUsize::new(0) }
@@ -39,8 +39,8 @@ impl Places {
         limits: &Limits,
         at_most: Span,
     ) -> Result<SemaphorePermit<'_>, Failure> {
-        if let Ok(place) = self.free.try_acquire() {
-            return Ok(place);
+        if let Ok(permit) = self.free.try_acquire() {
+            return Ok(permit);
         }
         let (most, queue, millis) = (limits.concurrency, limits.queue, at_most.millis());
         let busy = |message| Failure::new(FailureCode::Busy, message);
