@@ -56,7 +56,7 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example
         report.skip_rest("the component runs no tool itself");
         return;
     }
-        report.skip_rest("no tool answered, or no tool takes such arguments");
+    report.skip_rest("no tool answered, or no tool takes such arguments");
     if !run.iter().any(|tool| tool.streaming) {
         report.skip(Requirement::Stop, "no tool streams");
     }
@@ -271,7 +271,7 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
 }
 
 /// How many texts are replaced by a long one. Finding the largest length that fits takes many checks.
-const MOST_LONG: usize = 8;
+const MAX_LONG_TEXTS: usize = 8;
 
 /// Replaces all texts, and then only the first, by the longest text that both the schema and the host accept.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
@@ -285,7 +285,9 @@ fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     let (all, most) = (variations::places(sample, &|value| variations::text(value, "")), world.limits.arguments);
     // With several texts, index 0 replaces all of them, so they share the limit.
     let most = |place: usize| if place == 0 && all > 1 { most / (all - 1) } else { most };
-    (0..all.min(MOST_LONG)).filter_map(|place| longest(most(place), &|length| with(length, place), &fits)).collect()
+    (0..all.min(MAX_LONG_TEXTS))
+        .filter_map(|place| longest(most(place), &|length| with(length, place), &fits))
+        .collect()
 }
 
 /// The largest value of at most this length that fits. It assumes that a schema that accepts a length accepts shorter
@@ -364,14 +366,14 @@ async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
 }
 
 /// A tool with this many updates runs long enough for the stop test.
-const LONG: usize = 16;
+const MIN_UPDATES: usize = 16;
 
 /// Makes the same calls again and asks them to stop.
 async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     for sample in called.samples.iter().filter(|_| called.tool.streaming) {
         let arguments = json(sample);
         let wanted = world.run(&world.home(), called.asked(), &arguments, 1).await.updates.len();
-        if wanted < LONG {
+        if wanted < MIN_UPDATES {
             report.skip(Requirement::Stop, "no sample of a streaming tool runs long enough");
             continue;
         }

@@ -77,7 +77,8 @@ pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
             Problem {
                 tool: None,
                 what: "`catalog.tools` gave two different answers".into(),
-                remedy: "build the declaration from constants: no clock, no randomness, no order of a hash table".into(),
+                remedy: "build the declaration from constants: no clock, no randomness, no order of a hash table"
+                    .into(),
             },
         );
     }

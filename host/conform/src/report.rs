@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Requirement, Toolchain};
 
 /// The most problems that a report shows for one requirement. It counts the others.
-const MOST: usize = 8;
+const MAX_PROBLEMS: usize = 8;
 
 /// The result of one requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,9 +112,9 @@ impl Report {
 
     fn row(&self, requirement: Requirement) -> Row {
         if let Some(problems) = self.problems.get(&requirement) {
-            let more = problems.len().saturating_sub(MOST);
+            let more = problems.len().saturating_sub(MAX_PROBLEMS);
             let note = (more > 0).then(|| format!("and {more} more like these"));
-            let problems = problems.iter().take(MOST).cloned().collect();
+            let problems = problems.iter().take(MAX_PROBLEMS).cloned().collect();
             return Row { requirement, verdict: Verdict::Failed, problems, note };
         }
         if let Some(note) = self.passed.get(&requirement) {

@@ -6,10 +6,10 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 /// Schemas nested more deeply get no sample.
-const DEPTH: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 /// Schemas that need more steps get no sample.
-const STEPS: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// A value that should fit the schema. The caller must validate it.
 pub(crate) fn of(schema: &Value) -> Option<Value> {
@@ -25,7 +25,7 @@ struct Sampler<'a> {
 impl Sampler<'_> {
     fn value(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = match schema {
-            _ if depth > DEPTH || self.steps.replace(self.steps.get() + 1) > STEPS => return None,
+            _ if depth > MAX_DEPTH || self.steps.replace(self.steps.get() + 1) > MAX_STEPS => return None,
             Value::Bool(true) => return Some(json!("text")),
             Value::Object(schema) => schema,
             _ => return None,

@@ -185,12 +185,12 @@ pub(crate) struct Asked<'a> {
 }
 
 /// The longest run. It also bounds larger limits of the operator, so that the report does not take too long.
-const MOST: Span = Span::from_secs(10);
+const MAX_TIME: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {
     pub(crate) fn new(plugin: &'a Plugin, subject: &Subject<'_>, around: &'a Surroundings) -> Self {
         let mut limits = subject.settings.limits(subject.name);
-        limits.time = limits.time.min(MOST);
+        limits.time = limits.time.min(MAX_TIME);
         Self {
             plugin,
             around,

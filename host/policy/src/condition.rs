@@ -31,10 +31,7 @@ pub enum Test {
     /// It is a text that matches this pattern.
     Glob(Glob),
     /// It is a number within these bounds, both included.
-    Range {
-        min: Option<Decimal>,
-        max: Option<Decimal>,
-    },
+    Range { min: Option<Decimal>, max: Option<Decimal> },
     /// The value is absent.
     Absent,
 }

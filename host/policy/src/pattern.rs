@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// The most characters of a pattern over values.
-const LONGEST: usize = 256;
+const MAX_PATTERN: usize = 256;
 
 /// A pattern over texts in arguments: 1 to 256 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum InvalidPattern {
     #[error("not a pattern of callers: expected 1 to 128 of the characters a-z A-Z 0-9 _ . : - @ / * ?")]
     Caller,
     /// Empty or too long.
-    #[error("not a pattern of texts: expected 1 to {LONGEST} characters")]
+    #[error("not a pattern of texts: expected 1 to {MAX_PATTERN} characters")]
     Glob,
 }
 
@@ -40,7 +40,7 @@ impl Glob {
     /// # Errors
     /// [`InvalidPattern::Glob`].
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
-        let fits = !text.is_empty() && text.chars().count() <= LONGEST;
+        let fits = !text.is_empty() && text.chars().count() <= MAX_PATTERN;
         if fits { Ok(Self(text.into())) } else { Err(InvalidPattern::Glob) }
     }
 

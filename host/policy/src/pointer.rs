@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dispatch::Exact;
 
 /// The most bytes of a pointer.
-const LONGEST: usize = 512;
+const MAX_POINTER: usize = 512;
 
 /// A pointer to one value in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl FromStr for Pointer {
 
     fn from_str(text: &str) -> Result<Self, InvalidPointer> {
         let escapes = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-        if text.len() > LONGEST || !escapes || !(text.is_empty() || text.starts_with('/')) {
+        if text.len() > MAX_POINTER || !escapes || !(text.is_empty() || text.starts_with('/')) {
             return Err(InvalidPointer);
         }
         let steps = text.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();

@@ -136,7 +136,8 @@ impl OperatorRule {
         }
         let fits = self.holds(&subject.arguments);
         let Some(arguments) = subject.arguments.exact() else {
-            let why = "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
+            let why =
+                "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
             return Fit { fits, why: format!("{why}; {}", self.benefit()) };
         };
         let judged: Vec<_> = self.conditions.iter().map(|each| (each, each.judge(arguments))).collect();

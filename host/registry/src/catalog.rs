@@ -89,9 +89,9 @@ impl Catalog {
 pub(crate) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name is longer than 64 characters. Comparing takes the product of the lengths, so a longer text is not
     // compared.
-    const LONGEST: usize = 96;
+    const MAX_LENGTH: usize = 96;
     let length = written.chars().count();
-    if length > LONGEST {
+    if length > MAX_LENGTH {
         return None;
     }
     let written = written.to_lowercase();

@@ -34,7 +34,7 @@ pub(crate) struct Known {
     pub(crate) capabilities: Capabilities,
     pub(crate) has_server: bool,
     pub(crate) declared: Vec<Declared>,
-    pub(crate) wants: Option<Manifest>,
+    pub(crate) manifest: Option<Manifest>,
     /// Whether this version of the host wrote the record. Another version may link other imports.
     pub(crate) current: bool,
 }
@@ -119,7 +119,7 @@ mod tests {
     use capabilities::Capability;
 
     use super::*;
-    use crate::manifest::WantedKeyValue;
+    use crate::manifest::RequestedKeyValue;
 
     fn known() -> Known {
         let declared = Declared {
@@ -137,8 +137,8 @@ mod tests {
             capabilities: Capabilities::of([Capability::KeyValue]),
             has_server: true,
             declared: vec![declared],
-            wants: Some(Manifest {
-                keyvalue: Some(WantedKeyValue { bytes: Some(1), keys: None, why: "to remember".into() }),
+            manifest: Some(Manifest {
+                keyvalue: Some(RequestedKeyValue { bytes: Some(1), keys: None, why: "to remember".into() }),
                 ..Manifest::default()
             }),
             current: true,

@@ -19,7 +19,7 @@ const FORM: u64 = 1;
 pub(crate) struct Declaration {
     pub(crate) tools: Vec<Declared>,
     /// The manifest; `None` if the component has none.
-    pub(crate) wants: Option<Manifest>,
+    pub(crate) manifest: Option<Manifest>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl Declaration {
     /// Writes the content of a section.
     pub(crate) fn write(&self) -> Vec<u8> {
         let tools = self.tools.iter().map(StoredTool::from).collect();
-        let section = Section { form: FORM, tools, wants: self.wants.clone() };
+        let section = Section { form: FORM, tools, wants: self.manifest.clone() };
         // Texts, numbers and lists always serialize. An empty text would read as a missing declaration.
         serde_json::to_vec(&section).unwrap_or_default()
     }
@@ -109,12 +109,12 @@ impl Declaration {
         let tools = tools.ok_or_else(|| {
             ("the component's declaration names an executor or an approval that does not exist".to_owned(), AGAIN)
         })?;
-        if let Some(wants) = &section.wants {
-            wants.check().map_err(|error| {
+        if let Some(manifest) = &section.wants {
+            manifest.check().map_err(|error| {
                 (format!("the component's manifest: {error}"), "correct the manifest, and pack the component again")
             })?;
         }
-        Ok(Self { tools, wants: section.wants })
+        Ok(Self { tools, manifest: section.wants })
     }
 
     /// Compares the section with the result of `tools()`. Each difference is a finding, because an approver sees the

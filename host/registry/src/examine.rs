@@ -71,10 +71,10 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     let declaration = read(&looked, question.settings, &mut findings);
     // An unreadable declaration ends the examination, because the manifest in it is unknown too.
     let is_readable = findings.len() == 0;
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
-    let may_load = question.judge_imports(&looked, &access, &mut findings);
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
+    let may_load = question.check_imports(&looked, &access, &mut findings);
     let tools = declaration.as_ref().map(|declaration| {
-        rules::judge(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
+        rules::check(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
     });
     let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
     if stop {
@@ -95,7 +95,7 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     }
     let tools = tools.unwrap_or_else(|| {
         let declared = known.as_ref().map_or(&[][..], |known| &known.declared);
-        rules::judge(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
+        rules::check(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
     });
     let news = known.filter(|_| !is_known);
     Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
@@ -113,9 +113,9 @@ pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
         }
     };
     let declaration = read(&looked, question.settings, &mut findings);
-    let access = question.access(declaration.and_then(|declaration| declaration.wants));
+    let access = question.access(declaration.and_then(|declaration| declaration.manifest));
     if findings.len() == 0 {
-        question.judge_imports(&looked, &access, &mut findings);
+        question.check_imports(&looked, &access, &mut findings);
     }
     (access, findings.into_vec())
 }
@@ -137,7 +137,7 @@ pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<
             None
         }
     };
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
     let capabilities = access.effective.capabilities();
     let (known, guest) = question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?;
     if known.is_none() {
@@ -172,8 +172,8 @@ fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option
 type Asked = (Option<Known>, Option<Arc<dyn Guest>>);
 
 impl Question<'_> {
-    fn access(&self, wants: Option<crate::Manifest>) -> Access {
-        Access::of(self.settings, self.plugin, self.component, wants)
+    fn access(&self, manifest: Option<crate::Manifest>) -> Access {
+        Access::of(self.settings, self.plugin, self.component, manifest)
     }
 
     fn subject<'a>(&'a self, looked: &Looked, declared: &'a [sandbox::Declared]) -> Subject<'a> {
@@ -181,7 +181,7 @@ impl Question<'_> {
     }
 
     /// Checks the imports against what the component may use. Returns false if an import can never be granted.
-    fn judge_imports(&self, looked: &Looked, access: &Access, findings: &mut Findings) -> bool {
+    fn check_imports(&self, looked: &Looked, access: &Access, findings: &mut Findings) -> bool {
         let (held, withheld) = (access.effective.capabilities(), access.withheld().capabilities());
         let (mut may_load, mut needs_review) =
             (true, looked.asks_for_folders && withheld.holds(Capability::Filesystem));
@@ -219,7 +219,7 @@ impl Question<'_> {
 
     /// The lines of configuration that grant an import.
     fn remedy(&self, access: &Access, capability: Capability) -> String {
-        if access.manifest.as_ref().is_some_and(|manifest| !manifest.wants_any(capability)) {
+        if access.manifest.as_ref().is_some_and(|manifest| !manifest.requests_any(capability)) {
             return format!("request `{capability}` in the plugin's manifest and pack it again, or do without it");
         }
         let lines: Vec<_> =
@@ -255,7 +255,7 @@ impl Question<'_> {
             capabilities,
             has_server: guest.has_server(),
             declared,
-            wants: declaration.and_then(|declaration| declaration.wants.clone()),
+            manifest: declaration.and_then(|declaration| declaration.manifest.clone()),
             current: true,
         };
         Ok((Some(known), Some(guest)))

@@ -18,7 +18,7 @@ pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     let plugin = PluginName::new("fuzzed").expect("a name");
     let subject = Subject { plugin: &plugin, component: Digest::of("bytes"), has_server: true, declared };
     let mut findings = Findings::default();
-    let tools = rules::judge(&subject, &Settings::new("unused"), &|_| None, &mut findings);
+    let tools = rules::check(&subject, &Settings::new("unused"), &|_| None, &mut findings);
     (findings.into_vec(), tools)
 }
 

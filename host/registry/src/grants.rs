@@ -13,7 +13,7 @@ use capabilities::{Capability, Grants, HostPattern};
 use domain::{Digest, PluginName};
 
 use crate::Settings;
-use crate::manifest::{self, Manifest, WantedHttp, WantedSecret};
+use crate::manifest::{self, Manifest, RequestedHttp, RequestedSecret};
 use crate::words::{Place, Target};
 
 /// The components that a plugin's grants are for.
@@ -47,27 +47,27 @@ impl Holder {
 #[must_use]
 pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     const VALUE: &str = "made-up-value";
-    let Some(wanted) = manifest else {
+    let Some(requested) = manifest else {
         let url = Target::try_from("https://example.invalid/".to_owned());
         let http = url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
         let config = Some(std::collections::BTreeMap::new());
         return Grants { keyvalue: Some(KeyValueQuota::default()), http, config, ..Grants::default() };
     };
-    let secret = |wanted: &WantedSecret| {
+    let secret = |requested: &RequestedSecret| {
         Some(Secret {
-            name: wanted.name.as_str().to_owned(),
+            name: requested.name.as_str().to_owned(),
             value: SecretValue::new(VALUE).ok()?,
-            hosts: wanted.hosts.iter().map(|host| host.pattern().clone()).collect(),
-            places: wanted.places.iter().map(|place| place.place().clone()).collect(),
+            hosts: requested.hosts.iter().map(|host| host.pattern().clone()).collect(),
+            places: requested.places.iter().map(|place| place.place().clone()).collect(),
         })
     };
-    let values = wanted.config.iter().map(|wanted| (wanted.name.as_str().to_owned(), VALUE.to_owned()));
+    let values = requested.config.iter().map(|requested| (requested.name.as_str().to_owned(), VALUE.to_owned()));
     let granted = Grants {
         keyvalue: Some(KeyValueQuota::default()),
-        http: wanted.http.iter().map(|wanted| wanted.url.rule(&wanted.methods, Reach::Public)).collect(),
-        config: (!wanted.config.is_empty()).then(|| values.collect()),
+        http: requested.http.iter().map(|requested| requested.url.rule(&requested.methods, Reach::Public)).collect(),
+        config: (!requested.config.is_empty()).then(|| values.collect()),
         folders: Vec::new(),
-        secrets: wanted.secrets.iter().filter_map(secret).collect(),
+        secrets: requested.secrets.iter().filter_map(secret).collect(),
     };
     effective(&granted, manifest)
 }
@@ -139,14 +139,14 @@ impl Access {
     /// The requests of the manifest, one by one. Empty without a manifest.
     #[must_use]
     pub fn wanted(&self) -> Vec<Wanted> {
-        let wants = self.manifest.iter().flat_map(Manifest::wants);
-        let standing = |want: manifest::Want<'_>| Wanted {
-            standing: if self.is_holder { standing(&self.granted, &want.alone) } else { Standing::Missing },
-            what: want.words,
-            why: want.why.to_owned(),
-            alone: want.alone,
+        let requests = self.manifest.iter().flat_map(Manifest::requests);
+        let standing = |request: manifest::Request<'_>| Wanted {
+            standing: if self.is_holder { standing(&self.granted, &request.alone) } else { Standing::Missing },
+            what: request.words,
+            why: request.why.to_owned(),
+            alone: request.alone,
         };
-        wants.map(standing).collect()
+        requests.map(standing).collect()
     }
 
     /// Grants that the manifest does not request, as text. Empty without a manifest.
@@ -160,31 +160,32 @@ impl Access {
 
 /// What is both granted and requested. Without a manifest, all that is granted.
 #[must_use]
-pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
-    let Some(wanted) = wanted else { return granted.clone() };
-    let keyvalue = granted.keyvalue.zip(wanted.keyvalue.as_ref()).map(|(granted, wanted)| KeyValueQuota {
-        bytes: wanted.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
-        keys: wanted.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),
+pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
+    let Some(requested) = requested else { return granted.clone() };
+    let keyvalue = granted.keyvalue.zip(requested.keyvalue.as_ref()).map(|(granted, requested)| KeyValueQuota {
+        bytes: requested.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
+        keys: requested.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),
     });
-    let rule = |want: &WantedHttp| want.url.rule(&want.methods, Reach::Public);
+    let rule = |request: &RequestedHttp| request.url.rule(&request.methods, Reach::Public);
     let mut http = Vec::new();
-    for wanted in wanted.http.iter().map(rule) {
-        for both in granted.http.iter().filter_map(|granted| meet(granted, &wanted)) {
+    for requested in requested.http.iter().map(rule) {
+        for both in granted.http.iter().filter_map(|granted| meet(granted, &requested)) {
             if !http.contains(&both) {
                 http.push(both);
             }
         }
     }
-    let names: BTreeSet<&str> = wanted.config.iter().map(|value| value.name.as_str()).collect();
+    let names: BTreeSet<&str> = requested.config.iter().map(|value| value.name.as_str()).collect();
     let config = granted.config.as_ref().filter(|_| !names.is_empty()).map(|values| {
         values.iter().filter(|(name, _)| names.contains(name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
     });
     let folder = |granted: &Folder| {
-        let wanted = wanted.folders.iter().find(|wanted| wanted.at.as_str() == granted.at)?;
-        Some(Folder { write: granted.write && wanted.write, ..granted.clone() })
+        let requested = requested.folders.iter().find(|requested| requested.at.as_str() == granted.at)?;
+        Some(Folder { write: granted.write && requested.write, ..granted.clone() })
     };
-    let secrets = manifest::secrets(wanted);
-    let secret = |granted: &Secret| secrets.get(granted.name.as_str()).and_then(|wanted| meet_secrets(granted, wanted));
+    let secrets = manifest::secrets(requested);
+    let secret =
+        |granted: &Secret| secrets.get(granted.name.as_str()).and_then(|requested| meet_secrets(granted, requested));
     Grants {
         keyvalue,
         http,
@@ -195,16 +196,16 @@ pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
 }
 
 /// The requests that both rules allow. Only the operator decides which addresses a name may resolve to.
-fn meet(granted: &HttpRule, wanted: &HttpRule) -> Option<HttpRule> {
-    if (granted.scheme, granted.port) != (wanted.scheme, wanted.port) {
+fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
+    if (granted.scheme, granted.port) != (requested.scheme, requested.port) {
         return None;
     }
-    let methods: BTreeSet<String> = granted.methods.intersection(&wanted.methods).cloned().collect();
+    let methods: BTreeSet<String> = granted.methods.intersection(&requested.methods).cloned().collect();
     if methods.is_empty() {
         return None;
     }
-    let path = narrower(&granted.path, &wanted.path, is_below)?;
-    let host = narrower(&granted.host, &wanted.host, is_within)?;
+    let path = narrower(&granted.path, &requested.path, is_below)?;
+    let host = narrower(&granted.host, &requested.host, is_within)?;
     Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
 }
 
@@ -233,17 +234,17 @@ fn is_below(inner: &String, outer: &String) -> bool {
 }
 
 /// A secret for the hosts and positions that are both granted and requested. `None` if either set is empty.
-fn meet_secrets(granted: &Secret, wanted: &WantedSecret) -> Option<Secret> {
+fn meet_secrets(granted: &Secret, requested: &RequestedSecret) -> Option<Secret> {
     let mut hosts = Vec::new();
     for one in &granted.hosts {
-        for host in wanted.hosts.iter().filter_map(|other| narrower(one, other.pattern(), is_within)) {
+        for host in requested.hosts.iter().filter_map(|other| narrower(one, other.pattern(), is_within)) {
             if !hosts.contains(&host) {
                 hosts.push(host);
             }
         }
     }
-    let wants = |place: &&_| wanted.places.iter().any(|wanted| wanted.place() == *place);
-    let places: Vec<_> = granted.places.iter().filter(wants).cloned().collect();
+    let requests = |place: &&_| requested.places.iter().any(|requested| requested.place() == *place);
+    let places: Vec<_> = granted.places.iter().filter(requests).cloned().collect();
     let some = !hosts.is_empty() && !places.is_empty();
     some.then(|| Secret { name: granted.name.clone(), value: granted.value.clone(), hosts, places })
 }
@@ -262,13 +263,15 @@ fn standing(granted: &Grants, alone: &Manifest) -> Standing {
 }
 
 /// Whether everything that is requested is granted.
-fn covers(granted: &Grants, wanted: &Manifest) -> bool {
-    let keyvalue = wanted.keyvalue.as_ref().is_none_or(|wanted| {
-        let fits = |wanted: Option<u64>, granted| wanted.is_none_or(|wanted| wanted <= granted);
-        granted.keyvalue.is_some_and(|granted| fits(wanted.bytes, granted.bytes) && fits(wanted.keys, granted.keys))
+fn covers(granted: &Grants, requested: &Manifest) -> bool {
+    let keyvalue = requested.keyvalue.as_ref().is_none_or(|requested| {
+        let fits = |requested: Option<u64>, granted| requested.is_none_or(|requested| requested <= granted);
+        granted
+            .keyvalue
+            .is_some_and(|granted| fits(requested.bytes, granted.bytes) && fits(requested.keys, granted.keys))
     });
-    let http = wanted.http.iter().all(|wanted| {
-        let rule = wanted.url.rule(&wanted.methods, Reach::Public);
+    let http = requested.http.iter().all(|requested| {
+        let rule = requested.url.rule(&requested.methods, Reach::Public);
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
             granted
@@ -278,17 +281,17 @@ fn covers(granted: &Grants, wanted: &Manifest) -> bool {
         })
     });
     let has = |name: &str| granted.config.as_ref().is_some_and(|values| values.contains_key(name));
-    let config = wanted.config.iter().all(|wanted| has(wanted.name.as_str()));
-    let folders = wanted.folders.iter().all(|wanted| {
-        let fits = |granted: &Folder| granted.at == wanted.at.as_str() && (granted.write || !wanted.write);
+    let config = requested.config.iter().all(|requested| has(requested.name.as_str()));
+    let folders = requested.folders.iter().all(|requested| {
+        let fits = |granted: &Folder| granted.at == requested.at.as_str() && (granted.write || !requested.write);
         granted.folders.iter().any(fits)
     });
-    let secrets = wanted.secrets.iter().all(|wanted| {
-        let granted = granted.secrets.iter().find(|granted| granted.name == wanted.name.as_str());
+    let secrets = requested.secrets.iter().all(|requested| {
+        let granted = granted.secrets.iter().find(|granted| granted.name == requested.name.as_str());
         granted.is_some_and(|granted| {
             let sent = |host: &HostPattern| granted.hosts.iter().any(|outer| is_within(host, outer));
-            wanted.hosts.iter().all(|host| sent(host.pattern()))
-                && wanted.places.iter().all(|place| granted.places.contains(place.place()))
+            requested.hosts.iter().all(|host| sent(host.pattern()))
+                && requested.places.iter().all(|place| granted.places.contains(place.place()))
         })
     });
     keyvalue && http && config && folders && secrets

@@ -244,12 +244,12 @@ impl Shared {
         known: Known,
         guest: Option<Arc<dyn Guest>>,
     ) -> Arc<Component> {
-        let Known { has_server, declared, wants, .. } = known;
+        let Known { has_server, declared, manifest, .. } = known;
         let subject = Subject { plugin, component: digest, has_server, declared: &declared };
         // The rules were checked when the component was loaded. Rules that are stricter today do not stop its waiting
         // calls. Its grants are today's.
-        let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
-        let access = Access::of(&self.settings, plugin, digest, wants);
+        let tools = rules::check(&subject, &self.settings, &|_| None, &mut Findings::default());
+        let access = Access::of(&self.settings, plugin, digest, manifest);
         let permits = self.permits(plugin);
         let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, permits, guest));
         self.catalog.rcu(|catalog| catalog.knowing(&component));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::{HostName, Method, Mount, Place, Target, ValueName};
 
 /// The most requests of one kind.
-pub const MAX_WANTS: usize = 64;
+pub const MAX_REQUESTS: usize = 64;
 
 /// The most characters of a reason.
 pub const MAX_WHY: usize = 500;
@@ -24,25 +24,25 @@ pub const MAX_WHY: usize = 500;
 pub struct Manifest {
     /// To store data in wasi:keyvalue.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keyvalue: Option<WantedKeyValue>,
+    pub keyvalue: Option<RequestedKeyValue>,
     /// To send requests over wasi:http.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub http: Vec<WantedHttp>,
+    pub http: Vec<RequestedHttp>,
     /// To read values from wasi:config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub config: Vec<WantedValue>,
+    pub config: Vec<RequestedValue>,
     /// To use folders over wasi:filesystem.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<WantedFolder>,
+    pub folders: Vec<RequestedFolder>,
     /// To send secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub secrets: Vec<WantedSecret>,
+    pub secrets: Vec<RequestedSecret>,
 }
 
 /// A request for key-value storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedKeyValue {
+pub struct RequestedKeyValue {
     /// Bytes of all keys and values together. Without it, as many as are granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -55,7 +55,7 @@ pub struct WantedKeyValue {
 /// A request to send HTTP requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedHttp {
+pub struct RequestedHttp {
     pub url: Target,
     /// The methods. Without any, GET and HEAD.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -66,7 +66,7 @@ pub struct WantedHttp {
 /// A request for a configuration value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedValue {
+pub struct RequestedValue {
     pub name: ValueName,
     pub why: String,
 }
@@ -74,7 +74,7 @@ pub struct WantedValue {
 /// A request for a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedFolder {
+pub struct RequestedFolder {
     /// The path at which the plugin sees the folder.
     pub at: Mount,
     /// Whether it also writes.
@@ -86,7 +86,7 @@ pub struct WantedFolder {
 /// A request for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedSecret {
+pub struct RequestedSecret {
     /// The name under which the plugin reads its placeholder.
     pub name: ValueName,
     /// The hosts to which the secret may be sent.
@@ -104,7 +104,7 @@ pub enum InvalidManifest {
     #[error("the `why` of {0} has more than {MAX_WHY} characters")]
     LongWhy(String),
     /// Too many requests of one kind.
-    #[error("it requests more than {MAX_WANTS} of one kind: {0}")]
+    #[error("it requests more than {MAX_REQUESTS} of one kind: {0}")]
     TooMany(&'static str),
     /// The same request twice.
     #[error("it requests {0} twice")]
@@ -115,7 +115,7 @@ pub enum InvalidManifest {
 }
 
 /// One request of a manifest.
-pub(crate) struct Want<'a> {
+pub(crate) struct Request<'a> {
     /// The request, in the host's words.
     pub(crate) words: String,
     /// The reason, in the plugin's words.
@@ -136,16 +136,16 @@ impl Manifest {
             ("folders", self.folders.len()),
             ("secrets", self.secrets.len()),
         ];
-        if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_WANTS) {
+        if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_REQUESTS) {
             return Err(InvalidManifest::TooMany(kind));
         }
         let mut names = BTreeSet::new();
-        for want in self.wants() {
-            if want.why.trim().is_empty() {
-                return Err(InvalidManifest::NoWhy(want.words));
+        for request in self.requests() {
+            if request.why.trim().is_empty() {
+                return Err(InvalidManifest::NoWhy(request.words));
             }
-            if want.why.chars().count() > MAX_WHY {
-                return Err(InvalidManifest::LongWhy(want.words));
+            if request.why.chars().count() > MAX_WHY {
+                return Err(InvalidManifest::LongWhy(request.words));
             }
         }
         for name in self.config.iter().map(|value| &value.name).chain(self.secrets.iter().map(|secret| &secret.name)) {
@@ -159,7 +159,7 @@ impl Manifest {
                 return Err(InvalidManifest::Twice(format!("the folder {}", folder.at)));
             }
         }
-        let many = |secret: &&WantedSecret| secret.hosts.len().max(secret.places.len()) > MAX_WANTS;
+        let many = |secret: &&RequestedSecret| secret.hosts.len().max(secret.places.len()) > MAX_REQUESTS;
         if self.secrets.iter().any(|secret| many(&secret)) {
             return Err(InvalidManifest::TooMany("hosts or places of a secret"));
         }
@@ -169,7 +169,7 @@ impl Manifest {
 
     /// Whether it requests anything of this capability.
     #[must_use]
-    pub fn wants_any(&self, capability: Capability) -> bool {
+    pub fn requests_any(&self, capability: Capability) -> bool {
         match capability {
             Capability::KeyValue => self.keyvalue.is_some(),
             Capability::Http => !self.http.is_empty(),
@@ -179,31 +179,32 @@ impl Manifest {
     }
 
     /// Every request, one by one.
-    pub(crate) fn wants(&self) -> impl Iterator<Item = Want<'_>> {
-        let keyvalue = self.keyvalue.iter().map(|want| {
-            let words = match (want.bytes, want.keys) {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Request<'_>> {
+        let keyvalue = self.keyvalue.iter().map(|request| {
+            let words = match (request.bytes, request.keys) {
                 (None, None) => "keyvalue".to_owned(),
                 (Some(bytes), None) => format!("keyvalue: up to {bytes} bytes"),
                 (None, Some(keys)) => format!("keyvalue: up to {keys} keys"),
                 (Some(bytes), Some(keys)) => format!("keyvalue: up to {bytes} bytes in {keys} keys"),
             };
-            Want { words, why: &want.why, alone: Self { keyvalue: Some(want.clone()), ..Self::default() } }
+            Request { words, why: &request.why, alone: Self { keyvalue: Some(request.clone()), ..Self::default() } }
         });
-        let http = self.http.iter().map(|want| {
-            let words = format!("http: {}", want.url.rule(&want.methods, Reach::Public));
-            Want { words, why: &want.why, alone: Self { http: vec![want.clone()], ..Self::default() } }
+        let http = self.http.iter().map(|request| {
+            let words = format!("http: {}", request.url.rule(&request.methods, Reach::Public));
+            Request { words, why: &request.why, alone: Self { http: vec![request.clone()], ..Self::default() } }
         });
-        let config = self.config.iter().map(|want| {
-            let words = format!("config: {}", want.name);
-            Want { words, why: &want.why, alone: Self { config: vec![want.clone()], ..Self::default() } }
+        let config = self.config.iter().map(|request| {
+            let words = format!("config: {}", request.name);
+            Request { words, why: &request.why, alone: Self { config: vec![request.clone()], ..Self::default() } }
         });
-        let folders = self.folders.iter().map(|want| {
-            let words = format!("folder: {}, {}", want.at, if want.write { "read and write" } else { "read only" });
-            Want { words, why: &want.why, alone: Self { folders: vec![want.clone()], ..Self::default() } }
+        let folders = self.folders.iter().map(|request| {
+            let words =
+                format!("folder: {}, {}", request.at, if request.write { "read and write" } else { "read only" });
+            Request { words, why: &request.why, alone: Self { folders: vec![request.clone()], ..Self::default() } }
         });
-        let secrets = self.secrets.iter().map(|want| {
-            let words = format!("secret: {}, to {}, in {}", want.name, list(&want.hosts), list(&want.places));
-            Want { words, why: &want.why, alone: Self { secrets: vec![want.clone()], ..Self::default() } }
+        let secrets = self.secrets.iter().map(|request| {
+            let words = format!("secret: {}, to {}, in {}", request.name, list(&request.hosts), list(&request.places));
+            Request { words, why: &request.why, alone: Self { secrets: vec![request.clone()], ..Self::default() } }
         });
         keyvalue.chain(http).chain(config).chain(folders).chain(secrets)
     }
@@ -212,17 +213,18 @@ impl Manifest {
     /// operator knows are placeholders.
     pub(crate) fn lines(&self, capability: Capability) -> Vec<String> {
         match capability {
-            Capability::KeyValue => self.keyvalue.iter().map(WantedKeyValue::line).collect(),
+            Capability::KeyValue => self.keyvalue.iter().map(RequestedKeyValue::line).collect(),
             Capability::Http => {
-                let rules: Vec<_> = self.http.iter().map(WantedHttp::inline).collect();
+                let rules: Vec<_> = self.http.iter().map(RequestedHttp::inline).collect();
                 if rules.is_empty() { Vec::new() } else { vec![format!("grants.http = [{}]", rules.join(", "))] }
             }
             Capability::Config => {
-                let values = self.config.iter().map(|want| format!("grants.config.{} = \"\"", key(want.name.as_str())));
-                values.chain(self.secrets.iter().map(WantedSecret::line)).collect()
+                let values =
+                    self.config.iter().map(|request| format!("grants.config.{} = \"\"", key(request.name.as_str())));
+                values.chain(self.secrets.iter().map(RequestedSecret::line)).collect()
             }
             Capability::Filesystem => {
-                let folders: Vec<_> = self.folders.iter().map(WantedFolder::inline).collect();
+                let folders: Vec<_> = self.folders.iter().map(RequestedFolder::inline).collect();
                 if folders.is_empty() { Vec::new() } else { vec![format!("grants.folders = [{}]", folders.join(", "))] }
             }
         }
@@ -232,7 +234,7 @@ impl Manifest {
 /// The placeholder for a folder that the operator has to name.
 pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
 
-impl WantedKeyValue {
+impl RequestedKeyValue {
     /// The quota that grants it in full.
     #[must_use]
     pub fn quota(&self) -> KeyValueQuota {
@@ -249,7 +251,7 @@ impl WantedKeyValue {
     }
 }
 
-impl WantedHttp {
+impl RequestedHttp {
     fn inline(&self) -> String {
         if self.methods.is_empty() {
             return format!("{{ url = {} }}", string(&self.url));
@@ -258,13 +260,13 @@ impl WantedHttp {
     }
 }
 
-impl WantedFolder {
+impl RequestedFolder {
     fn inline(&self) -> String {
         format!("{{ path = \"{SOME_FOLDER}\", at = {}, write = {} }}", string(&self.at), self.write)
     }
 }
 
-impl WantedSecret {
+impl RequestedSecret {
     /// A suggested environment variable for the secret.
     #[must_use]
     pub fn variable(&self) -> String {
@@ -302,6 +304,6 @@ pub(crate) fn list<T: ToString>(items: &[T]) -> String {
 }
 
 /// The requested secrets by name.
-pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &WantedSecret> {
+pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &RequestedSecret> {
     manifest.secrets.iter().map(|secret| (secret.name.as_str(), secret)).collect()
 }

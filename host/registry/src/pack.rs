@@ -62,17 +62,17 @@ impl Registry {
         bytes: &[u8],
         manifest: Option<Manifest>,
     ) -> Result<(Packed, CheckReport), PackError> {
-        let wants = manifest.clone();
+        let requested = manifest.clone();
         let (packed, guest) = Self::packed(sandbox, bytes, manifest)?;
         let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
-        let access = Access::of(settings, name, component, wants.clone());
+        let access = Access::of(settings, name, component, requested.clone());
         // Packing has just asked the same code, so it need not be asked again, although its digest changed.
         let known = Known {
             plugin: name.clone(),
             capabilities: access.effective.capabilities(),
             has_server: guest.has_server,
             declared: guest.declared,
-            wants,
+            manifest: requested,
             current: true,
         };
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
@@ -100,7 +100,7 @@ impl Registry {
         let tools = declarations(guest.as_ref())?.map_err(|failure| PackError::Catalog(failure.message))?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
         let asked = Asked { has_server: guest.has_server(), declared: tools.clone() };
-        let content = Declaration { tools, wants: manifest }.write();
+        let content = Declaration { tools, manifest }.write();
         if content.len() > section::MAX_SECTION {
             return Err(PackError::TooLarge(content.len()));
         }

@@ -79,10 +79,7 @@ pub enum OpenError {
     Settings(Vec<Finding>),
     /// A folder cannot be used.
     #[error("the folder {} cannot be used", path.display())]
-    Folder {
-        path: PathBuf,
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
     /// The host failed.
     #[error("the registry could not be started")]
     Host(#[source] io::Error),

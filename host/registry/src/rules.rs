@@ -35,7 +35,7 @@ pub(crate) struct Subject<'a> {
 /// Checks every rule, and returns the tools as far as they are readable. They may be used only without findings.
 ///
 /// `owner` returns the other live plugin that has a tool of this name.
-pub(crate) fn judge(
+pub(crate) fn check(
     subject: &Subject<'_>,
     settings: &Settings,
     owner: &dyn Fn(&str) -> Option<PluginName>,
@@ -65,14 +65,14 @@ pub(crate) fn judge(
                 "rename the tool, or unload that plugin first",
             );
         }
-        tools.extend(judge_tool(subject, declared, settings, findings));
+        tools.extend(check_tool(subject, declared, settings, findings));
     }
     findings.about_plugin();
     tools
 }
 
 /// Checks the rules for one tool. Returns `None` without a valid name.
-fn judge_tool(
+fn check_tool(
     subject: &Subject<'_>,
     declared: &Declared,
     settings: &Settings,
@@ -86,8 +86,8 @@ fn judge_tool(
             "rename the tool",
         );
     }
-    judge_cell(subject, declared, findings);
-    judge_description(&declared.description, findings);
+    check_cell(subject, declared, findings);
+    check_description(&declared.description, findings);
     if declared.streaming && !matches!(declared.executor, Executor::Server | Executor::Client) {
         findings.add(
             LoadRule::Streaming,
@@ -112,7 +112,7 @@ fn judge_tool(
     })
 }
 
-fn judge_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Findings) {
+fn check_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Findings) {
     if let Err(cell) = gate::phases(declared.executor, declared.approval) {
         let (rule, remedy) = match declared.executor {
             Executor::Provider => (
@@ -135,7 +135,7 @@ fn judge_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Finding
     }
 }
 
-fn judge_description(description: &str, findings: &mut Findings) {
+fn check_description(description: &str, findings: &mut Findings) {
     if description.trim().is_empty() {
         findings.add(LoadRule::Description, "the description is empty", "say what the tool does and when to use it");
     }
@@ -175,7 +175,7 @@ fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
             "make the arguments an object, one member for each",
         );
     }
-    schema::judge(WHAT, &value, findings);
+    schema::check(WHAT, &value, findings);
     Some(value)
 }
 

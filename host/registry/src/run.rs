@@ -40,7 +40,8 @@ impl Tools for Registry {
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
             // If the guest cannot be made either, that failure is the better explanation.
             guest(&self.shared, &component).await?;
-            let message = "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
+            let message =
+                "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
         }
         Ok(())
@@ -112,12 +113,12 @@ async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a
     }
     let make = || async {
         let (shared, digest, capabilities) = (shared.clone(), component.digest, component.grants.capabilities());
-        blocking(move || awaken(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
+        blocking(move || make_guest(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
     };
     component.guest.get_or_try_init(make).await
 }
 
-fn awaken(
+fn make_guest(
     shared: &Shared,
     digest: Digest,
     capabilities: capabilities::Capabilities,

@@ -34,14 +34,14 @@ pub(crate) fn rules(rows: &[(&str, Rule)]) -> Rules {
 
 /// A fake sandbox that counts its uses.
 #[derive(Default)]
-pub(crate) struct Paper {
+pub(crate) struct FakeSandbox {
     pub(crate) loads: AtomicUsize,
     pub(crate) asked: Arc<AtomicUsize>,
     /// The components of the last [`Guests::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
 }
 
-struct PaperGuest {
+struct FakeGuest {
     component: Value,
     asked: Arc<AtomicUsize>,
 }
@@ -61,7 +61,7 @@ fn beyond(component: &Value) -> Vec<ForeignImport> {
     names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
 }
 
-impl Guests for Paper {
+impl Guests for FakeSandbox {
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
         let component = read(bytes)?;
         let imports = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -88,7 +88,7 @@ impl Guests for Paper {
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
-        Ok(Arc::new(PaperGuest { component, asked: self.asked.clone() }))
+        Ok(Arc::new(FakeGuest { component, asked: self.asked.clone() }))
     }
 
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
@@ -98,7 +98,7 @@ impl Guests for Paper {
 }
 
 #[async_trait]
-impl Guest for PaperGuest {
+impl Guest for FakeGuest {
     fn has_server(&self) -> bool {
         self.component["server"].as_bool().unwrap_or(true)
     }
@@ -202,7 +202,7 @@ impl Report for Notes {
 pub(crate) struct World {
     pub(crate) data: TempDir,
     pub(crate) folder: PathBuf,
-    pub(crate) paper: Arc<Paper>,
+    pub(crate) fake: Arc<FakeSandbox>,
     pub(crate) registry: Registry,
     events: Receiver<PluginEvent>,
 }
@@ -228,11 +228,11 @@ impl World {
         let mut settings = Settings::new(data.path());
         change(&mut settings);
         let folder = settings.folder.clone().unwrap_or_default();
-        let paper = Arc::new(Paper::default());
+        let fake = Arc::new(FakeSandbox::default());
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
-        let registry = Registry::start(settings, paper.clone(), still(), sink).expect("a registry");
-        Self { data, folder, paper, registry, events }
+        let registry = Registry::start(settings, fake.clone(), still(), sink).expect("a registry");
+        Self { data, folder, fake, registry, events }
     }
 
     /// Loads a component without a folder.

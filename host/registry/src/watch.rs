@@ -47,7 +47,9 @@ pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
     // Without a watcher the folder is still scanned twice a second.
     let watcher = notify::recommended_watcher(tell)
         .and_then(|mut watcher| watcher.watch(&folder, RecursiveMode::NonRecursive).map(|()| watcher))
-        .inspect_err(|error| tracing::warn!(%error, "the system does not report changes of plugins; the host scans for them"))
+        .inspect_err(
+            |error| tracing::warn!(%error, "the system does not report changes of plugins; the host scans for them"),
+        )
         .ok();
     let mut watch = Watch { folder, files: BTreeMap::new() };
     watch.look(shared, &Look::First)?;
@@ -322,7 +324,7 @@ mod tests {
             put
         }
 
-    /// Sets an action that runs right before the lock is next taken.
+        /// Sets an action that runs right before the lock is next taken.
         fn meanwhile(&self, act: impl FnOnce(&Shared, &Path) + Send + 'static) {
             let (registry, folder) = (self.world.registry.clone(), self.folder.clone());
             let act = Box::new(move || act(&registry.shared, &folder));

@@ -77,11 +77,11 @@ fn shown<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
         return Cow::Borrowed(text);
     }
     let chars: Vec<char> = text.chars().collect();
-    let loud = judged(&chars);
+    let escape = to_escape(&chars);
     let mut written = String::with_capacity(text.len() + 16);
-    for (c, loud) in chars.into_iter().zip(loud) {
+    for (c, escape) in chars.into_iter().zip(escape) {
         match c {
-            c if !loud || keep.contains(&c) => written.push(c),
+            c if !escape || keep.contains(&c) => written.push(c),
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
@@ -96,19 +96,19 @@ fn json_with(text: &str, keep: &[char]) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut loud = Vec::with_capacity(chars.len());
+    let mut escape = Vec::with_capacity(chars.len());
     let mut rest = chars.as_slice();
     let mut within = false;
     while !rest.is_empty() {
         let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
-        loud.extend(judged(&without_escapes(part, within)));
+        escape.extend(to_escape(&without_escapes(part, within)));
         // The quotation mark.
-        loud.extend(next.first().map(|_| false));
+        escape.extend(next.first().map(|_| false));
         (rest, within) = (next.get(1..).unwrap_or_default(), !within);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (c, loud) in chars.into_iter().zip(loud) {
-        if !loud || keep.contains(&c) {
+    for (c, escape) in chars.into_iter().zip(escape) {
+        if !escape || keep.contains(&c) {
             safe.push(c);
         } else {
             let mut units = [0; 2];
@@ -140,13 +140,13 @@ fn string_end(rest: &[char]) -> usize {
 
 /// The characters of a string with escapes replaced by spaces, because an existing escape is visible and ends a word.
 fn without_escapes(part: &[char], within: bool) -> Vec<char> {
-    let mut judged = part.to_vec();
+    let mut visible = part.to_vec();
     if !within {
-        return judged;
+        return visible;
     }
     let mut at = 0;
-    while at < judged.len() {
-        let length = match (judged[at], part.get(at + 1)) {
+    while at < visible.len() {
+        let length = match (visible[at], part.get(at + 1)) {
             ('\\', Some('u')) => 2 + part[at + 2..].iter().take(4).take_while(|c| c.is_ascii_hexdigit()).count(),
             ('\\', Some(c)) if c.is_ascii() && !c.is_ascii_control() => 2,
             _ => {
@@ -154,10 +154,10 @@ fn without_escapes(part: &[char], within: bool) -> Vec<char> {
                 continue;
             }
         };
-        judged[at..at + length].fill(' ');
+        visible[at..at + length].fill(' ');
         at += length;
     }
-    judged
+    visible
 }
 
 /// Whether a text is ordinary ASCII and needs no closer check.
@@ -166,9 +166,9 @@ fn is_plain(text: &str, keep: &[char]) -> bool {
 }
 
 /// Which characters must be escaped.
-fn judged(chars: &[char]) -> Vec<bool> {
-    let mut loud = unseen::find(chars);
-    words::find(chars, &mut loud);
-    marks::find(chars, &mut loud);
-    loud
+fn to_escape(chars: &[char]) -> Vec<bool> {
+    let mut escape = unseen::find(chars);
+    words::find(chars, &mut escape);
+    marks::find(chars, &mut escape);
+    escape
 }

@@ -6,10 +6,10 @@ use unicode_normalization::char::is_combining_mark;
 use crate::unseen::is_keycap;
 
 /// The most marks on one letter (UTS #39, 5.4).
-const MOST: usize = 4;
+const MAX_MARKS: usize = 4;
 
 /// Finds the marks to escape.
-pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
+pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
     let mut on_base = 0;
     for (index, &c) in chars.iter().enumerate() {
         if !is_combining_mark(c) {
@@ -17,15 +17,16 @@ pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
             continue;
         }
         on_base += 1;
-        let prev = index.checked_sub(1).map(|prev| (chars[prev], loud[prev]));
+        let prev = index.checked_sub(1).map(|prev| (chars[prev], escape[prev]));
         let twice = prev.is_some_and(|(prev, _)| prev == c);
         if is_selector(c) {
             // `unseen` decides about selectors.
         } else if c == '\u{20e3}' {
             let base = chars[..index].iter().rev().find(|c| **c != '\u{fe0f}');
-            loud[index] |= !base.is_some_and(|base| is_keycap(*base));
-        } else if on_base > MOST || twice || covers(c) || !prev.is_some_and(|(prev, loud)| carries(prev, loud)) {
-            loud[index] = true;
+            escape[index] |= !base.is_some_and(|base| is_keycap(*base));
+        } else if on_base > MAX_MARKS || twice || covers(c) || !prev.is_some_and(|(prev, escape)| carries(prev, escape))
+        {
+            escape[index] = true;
         }
     }
 }
@@ -42,6 +43,6 @@ fn covers(c: char) -> bool {
 }
 
 /// Whether a character can carry a mark. An escaped one cannot, because the mark would move to the closing brace.
-fn carries(c: char, loud: bool) -> bool {
-    !loud && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
+fn carries(c: char, escape: bool) -> bool {
+    !escape && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
 }

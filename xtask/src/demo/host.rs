@@ -24,7 +24,7 @@ pub(crate) struct Host {
     port: u16,
 }
 
-    /// The process, shared with the watchdog.
+/// The process, shared with the watchdog.
 #[derive(Clone)]
 pub(crate) struct Process(Arc<Mutex<Child>>);
 

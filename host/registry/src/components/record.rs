@@ -40,7 +40,7 @@ pub(super) fn write(digest: Digest, known: &Known) -> String {
         capabilities: known.capabilities.iter().map(|capability| capability.to_string()).collect(),
         has_server: known.has_server,
         tools: known.declared.iter().map(StoredTool::from).collect(),
-        wants: known.wants.clone(),
+        wants: known.manifest.clone(),
     };
     // Strings, numbers and lists always serialize. An empty text would read as a missing record.
     serde_json::to_string(&record).unwrap_or_default()
@@ -59,7 +59,7 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
         capabilities: Capabilities::of(capabilities),
         has_server: record.has_server,
         current: record.host == HOST && record.form == FORM,
-        wants: record.wants,
+        manifest: record.wants,
         declared: record.tools.into_iter().map(StoredTool::declared).collect::<Option<_>>()?,
     })
 }

@@ -8,7 +8,7 @@ use capabilities::http::Scheme;
 use capabilities::secrets::{SecretPlace, SecretValue};
 
 use super::*;
-use crate::manifest::{WantedFolder, WantedKeyValue, WantedValue};
+use crate::manifest::{RequestedFolder, RequestedKeyValue, RequestedValue};
 
 const WHY: &str = "for the test";
 
@@ -16,8 +16,8 @@ fn word<T: TryFrom<String, Error = crate::words::InvalidWord>>(text: &str) -> T 
     T::try_from(text.to_owned()).expect("a word")
 }
 
-fn wants(url: &str, methods: &[&str]) -> WantedHttp {
-    WantedHttp { url: word(url), methods: methods.iter().map(|method| word(method)).collect(), why: WHY.into() }
+fn wants(url: &str, methods: &[&str]) -> RequestedHttp {
+    RequestedHttp { url: word(url), methods: methods.iter().map(|method| word(method)).collect(), why: WHY.into() }
 }
 
 fn rule(url: &str, methods: &[&str]) -> HttpRule {
@@ -28,7 +28,7 @@ fn granting(http: Vec<HttpRule>) -> Grants {
     Grants { http, ..Grants::default() }
 }
 
-fn wanting(http: Vec<WantedHttp>) -> Manifest {
+fn wanting(http: Vec<RequestedHttp>) -> Manifest {
     Manifest { http, ..Manifest::default() }
 }
 
@@ -113,8 +113,8 @@ fn secret(name: &str, hosts: &[&str], places: &[SecretPlace]) -> Secret {
     }
 }
 
-fn wanted_secret(name: &str, hosts: &[&str], places: &[&str]) -> WantedSecret {
-    WantedSecret {
+fn wanted_secret(name: &str, hosts: &[&str], places: &[&str]) -> RequestedSecret {
+    RequestedSecret {
         name: word(name),
         hosts: hosts.iter().map(|host| word(host)).collect(),
         places: places.iter().map(|place| word(place)).collect(),
@@ -161,10 +161,10 @@ fn everything() -> (Grants, Manifest) {
         folders: vec![folder("/data", true), folder("/read", false), folder("/spare", true)],
         ..Grants::default()
     };
-    let value = |name: &str| WantedValue { name: word(name), why: WHY.into() };
-    let want = |at: &str, write| WantedFolder { at: word(at), write, why: WHY.into() };
+    let value = |name: &str| RequestedValue { name: word(name), why: WHY.into() };
+    let want = |at: &str, write| RequestedFolder { at: word(at), write, why: WHY.into() };
     let wanted = Manifest {
-        keyvalue: Some(WantedKeyValue { bytes: Some(1_000), keys: Some(5), why: WHY.into() }),
+        keyvalue: Some(RequestedKeyValue { bytes: Some(1_000), keys: Some(5), why: WHY.into() }),
         config: vec![value("region"), value("tenant")],
         folders: vec![want("/data", false), want("/read", true), want("/lost", true)],
         ..Manifest::default()
@@ -200,7 +200,8 @@ fn what_is_missing_and_what_nobody_wants_is_told() {
         is_holder,
     };
     let access_here = access(granted.clone(), true);
-    let standing: Vec<_> = access_here.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
+    let standing: Vec<_> =
+        access_here.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
     let standing: Vec<_> = standing.iter().map(|(what, standing)| (what.as_str(), *standing)).collect();
     assert_eq!(
         standing,

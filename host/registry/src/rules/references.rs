@@ -24,10 +24,10 @@ const MAX_STEPS: usize = 16;
 const MAX_CHAIN: usize = 128;
 
 /// Checks the rules about references.
-pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) {
+pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) {
     let graph = Graph::of(schema);
     let before = findings.len();
-    judge_targets(&graph, what, findings);
+    check_targets(&graph, what, findings);
     if findings.len() > before {
         return;
     }
@@ -74,7 +74,7 @@ impl Fault {
 
 /// Every reference must begin with `#` and have a target. No part of the schema may have an `$id`, because that would
 /// change the meaning of its references.
-fn judge_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
+fn check_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
     for (schema, pointer) in &graph.schemas {
         for keyword in ["$ref", "$dynamicRef"] {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };

@@ -33,7 +33,7 @@ pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> boo
 }
 
 /// Checks the rules about one schema, and returns whether it is usable.
-pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool {
+pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool {
     let before = findings.len();
     let depth = json::depth(schema);
     if depth > MAX_SCHEMA_DEPTH {
@@ -44,9 +44,9 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
         );
         return false;
     }
-    judge_form(what, schema, findings);
-    references::judge(what, schema, findings);
-        // A faulty schema is not compiled, because the compiler would report the same faults again.
+    check_form(what, schema, findings);
+    references::check(what, schema, findings);
+    // A faulty schema is not compiled, because the compiler would report the same faults again.
     if findings.len() == before
         && let Err(error) = crate::schema::compile(schema)
     {
@@ -56,7 +56,7 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
     findings.len() == before
 }
 
-fn judge_form(what: &str, schema: &Value, findings: &mut Findings) {
+fn check_form(what: &str, schema: &Value, findings: &mut Findings) {
     match schema.get("$schema") {
         None => {}
         Some(Value::String(draft)) if draft.trim_end_matches('#') == DRAFT => {}

@@ -4,7 +4,7 @@ use domain::{Need, Rule};
 use policy::OperatorRule;
 use serde_json::{Value, json};
 
-use super::{Subject, judge};
+use super::Subject;
 use crate::finding::Findings;
 use crate::testing::{declared, plugin, rules};
 use crate::{Finding, Settings};
@@ -30,12 +30,12 @@ fn settings() -> Settings {
 
 fn findings(tools: &[Value], has_server: bool) -> Vec<Finding> {
     let declared: Vec<_> = tools.iter().map(declared).collect();
-    let name = plugin("judged");
+    let name = plugin("checked");
     let component = domain::Digest::of("bytes");
     let subject = Subject { plugin: &name, component, has_server, declared: &declared };
     let owner = |tool: &str| (tool == "taken").then(|| plugin("other"));
     let mut findings = Findings::default();
-    judge(&subject, &settings(), &owner, &mut findings);
+    super::check(&subject, &settings(), &owner, &mut findings);
     findings.into_vec()
 }
 

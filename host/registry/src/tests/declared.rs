@@ -27,21 +27,21 @@ fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_section_is_judged_before_anything_is_compiled() {
+fn a_section_is_checked_before_anything_is_compiled() {
     let world = World::new();
     let mut tool = section_tool("pay");
     tool["description"] = "".into();
     let findings = found(world.load("pay", &packed(json!([{"name": "pay"}]), section(&[tool]))));
     assert_eq!(findings[0].0, "description");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
-    assert_eq!(world.paper.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.asked.load(Ordering::SeqCst), 0);
 
     let lacking = json!({
         "imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "pay"}],
         "section": section(&[section_tool("pay")]),
     });
     assert_eq!(found(world.load("pay", lacking.to_string().as_bytes()))[0].0, "import-not-granted");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0, "what is not granted is not run either");
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0, "what is not granted is not run either");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_section_that_says_what_the_tools_say_is_loaded_and_compared_once() {
     assert_eq!(world.tools(), ["pay"]);
     let again = World::on(world.data, |_| {});
     again.load("pay", &bytes).expect("loads");
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "it was asked before");
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "it was asked before");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_section_that_cannot_be_read_refuses_the_load_and_nothing_runs() {
         let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), section.clone())));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].0 == "declaration-form" && found[0].1.contains(expected), "{section}: {found:?}");
-        assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
+        assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
     }
 }
 
@@ -135,9 +135,10 @@ fn where_it_is_required_a_component_without_a_declaration_is_refused_before_it_r
         found,
         [(
             "declaration-missing",
-            "the component has no declaration, and this host requires one; pack it with `toolgate pack FILE`".to_owned()
+            "the component has no declaration, and this host requires one; pack it with `toolgate pack FILE`"
+                .to_owned()
         )]
     );
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
     world.load("pay", &packed(json!([{"name": "pay"}]), section(&[section_tool("pay")]))).expect("loads");
 }

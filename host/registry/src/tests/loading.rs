@@ -46,10 +46,8 @@ fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
     let crash = json!({"crash": "the guest trapped"}).to_string();
     assert_eq!(
         findings(world.load("a", crash.as_bytes())),
-        [
-            "the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant, within \
-          the limits"
-        ]
+        ["the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant, within \
+          the limits"]
     );
 }
 
@@ -105,12 +103,12 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
     assert!(!world.load("echo", &bytes).expect("is live").changed);
     world.load("echo", &one("other")).expect("loads");
     world.load("echo", &bytes).expect("loads");
-    assert_eq!(world.paper.asked.load(Ordering::SeqCst), 2, "once for each digest");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 2);
+    assert_eq!(world.fake.asked.load(Ordering::SeqCst), 2, "once for each digest");
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 2);
 
     let again = World::on(world.data, |_| {});
     again.load("echo", &bytes).expect("loads");
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0);
     assert_eq!(again.tools(), ["echo"]);
 }
 
@@ -141,7 +139,7 @@ fn components_are_kept_for_as_long_as_somebody_needs_them() {
     assert_eq!(collect(&[]), 1);
     assert!(world.registry.pinned(&plugin("tool"), old_digest, "old").is_none());
     assert!(world.registry.pinned(&plugin("tool"), new_digest, "new").is_some());
-    let kept = world.paper.kept.lock().expect("unpoisoned").clone();
+    let kept = world.fake.kept.lock().expect("unpoisoned").clone();
     assert_eq!(kept, HashSet::from([new_digest]), "compiled code goes with its component");
 }
 
@@ -166,7 +164,7 @@ fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
     assert_eq!(tool.pinned.component, digest);
     assert!(again.registry.pinned(&plugin("pay"), digest, "other").is_none());
     assert!(again.registry.pinned(&plugin("pay"), Digest::of("unknown"), "pay").is_none());
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -214,8 +212,8 @@ fn settings_that_contradict_themselves_open_nothing() {
     let data = tempfile::tempdir().expect("a folder");
     let mut settings = Settings::new(data.path());
     settings.default_expires = Span::ZERO;
-    let paper = std::sync::Arc::new(crate::testing::Paper::default());
-    let opened = Registry::start(settings, paper, crate::testing::still(), std::sync::Arc::new(|_| {}));
+    let fake = std::sync::Arc::new(crate::testing::FakeSandbox::default());
+    let opened = Registry::start(settings, fake, crate::testing::still(), std::sync::Arc::new(|_| {}));
     assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
 }
 
@@ -230,7 +228,7 @@ fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
     assert_eq!(first.tools().len(), 200);
     let again = World::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(again.tools().len(), 200);
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
 }
 
 fn granting_keyvalue() -> PluginSettings {

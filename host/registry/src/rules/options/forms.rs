@@ -24,7 +24,7 @@ impl Reader<'_> {
             return None;
         }
         let (what, text) = (format!("the option `{key}`"), self.texts.get(key)?.get());
-        let usable = schema::is_of_size(&what, text, self.findings) && schema::judge(&what, value, self.findings);
+        let usable = schema::is_of_size(&what, text, self.findings) && schema::check(&what, value, self.findings);
         usable.then(|| Json::new(text))
     }
 
