@@ -164,8 +164,8 @@ typedef enum {
 /* Writes a line to the call's log. So does printf. */
 void tg_log(tg_call *call, tg_level level, const char *format, ...) TG_FORMAT(3, 4);
 
-/* Whether the call should end, because nobody waits for its result or its time is nearly up. A long tool asks between its steps,
- * and returns what it has or a failure. */
+/* Whether the call should end, because it was cancelled or its time is nearly up. A tool that runs for long checks this between its
+ * steps. It then returns what it has, or a failure. */
 bool tg_stop_requested(tg_call *call);
 
 /* ---- Capabilities ----

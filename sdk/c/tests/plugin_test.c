@@ -91,7 +91,7 @@ static const char *options(tg_tool tool) {
 
 static void declarations(void) {
     tg_test_declarations();
-    tg_test_text(options((tg_tool){0}), "{}", "nothing is said of a plain tool");
+    tg_test_text(options((tg_tool){0}), "{}", "a plain tool has no options");
     tg_test_text(options(tg_tools[1]),
         "{\"hints\":{\"open_world\":false,\"idempotent\":true},\"recovery\":\"ask\",\"title\":\"Steps\",\"timeout_ms\":1000,\"result\":{\"type\":\"null\"}}",
         "options of both places are one object");
