@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_could_match_is_no_pattern() {
+    fn a_pattern_that_no_name_could_match_is_refused() {
         for wrong in ["", "a.b", "[ab]", "a b", &"*".repeat(65)] {
             assert_eq!(Pattern::new(wrong), Err(InvalidPattern::Name), "{wrong}");
         }

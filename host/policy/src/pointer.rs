@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pointer_is_refused() {
+    fn invalid_pointers_are_refused() {
         for wrong in ["a", "#/a", "/~", "/~2", "/a~", &"/".repeat(513)] {
             assert_eq!(wrong.parse::<Pointer>(), Err(InvalidPointer), "{wrong}");
         }

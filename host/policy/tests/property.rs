@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_of_each_rule_is_what_it_does(rules in rules(), arguments in arguments()) {
+    fn explanations_match_verdicts(rules in rules(), arguments in arguments()) {
         let all = Rules::new(rules.clone());
         let steps = all.explain(&subject(&arguments));
         let verdict = all.verdict(&subject(&arguments));

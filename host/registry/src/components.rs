@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept_under_their_digest_and_never_given_out_changed() {
+    fn changed_bytes_are_never_returned() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let digest = Digest::of("abc");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_reads_back_and_a_strange_record_is_none() {
+    fn records_read_back_and_strange_ones_are_ignored() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let digest = Digest::of("abc");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_is_removed_and_so_is_what_a_kill_left() {
+    fn unused_components_and_partial_files_are_removed() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let (old, live) = (Digest::of("old"), Digest::of("live"));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_says_where_what_and_what_to_do_and_cannot_forge_a_line() {
+    fn a_finding_names_tool_and_remedy_and_is_escaped() {
         let mut findings = Findings::default();
         findings.about(1, "a\u{202e}b\n");
         findings.add(LoadRule::ToolName, "wrong", "rename it");

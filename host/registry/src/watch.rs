@@ -279,7 +279,7 @@ mod tests {
     use crate::testing::{World, component, one, plugin};
 
     #[test]
-    fn a_file_that_is_written_in_pieces_is_loaded_once_it_stays_as_it_is() {
+    fn a_file_is_loaded_once_it_stops_changing() {
         let world = World::new();
         let folder = world.data.path().join("by hand");
         fs::create_dir(&folder).expect("creates");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_while_the_watcher_waited_does_not_come_back() {
+    fn a_replaced_plugin_does_not_come_back() {
         let mut put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_while_the_watcher_waited_does_not_come_back() {
+    fn a_removed_plugin_does_not_come_back() {
         let mut put = Put::new();
         put.meanwhile(|shared, folder| {
             assert!(shared.remove(&plugin("mail"), Some(folder)).expect("removes"));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_back_while_the_watcher_waited_stays_live() {
+    fn a_plugin_that_was_put_back_stays_live() {
         let mut put = Put::new();
         put.look();
         fs::remove_file(put.folder.join("mail.wasm")).expect("removes");
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_being_loaded_when_it_was_removed_is_removed_too() {
+    fn a_removal_covers_a_load_in_progress() {
         let put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_after_it_was_removed_stays_though_the_removal_still_waits() {
+    fn a_put_after_a_removal_stays() {
         let put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_at_the_door_is_still_said_after_the_folder_was_looked_at() {
+    fn a_refused_upload_stays_listed_after_a_scan() {
         let mut put = Put::new();
         let refused = component(&[serde_json::json!({"name": "a b"})]);
         put.world.registry.shared.load(&plugin("mail"), &refused, Some(&put.folder)).expect_err("is refused");

@@ -46,7 +46,7 @@ fn allows(rules: &[HttpRule], (scheme, host, port, path, method): Request) -> bo
 }
 
 #[test]
-fn a_request_is_allowed_exactly_where_it_is_both_granted_and_wanted() {
+fn a_request_must_be_granted_and_requested() {
     let urls = [
         "https://a.example/",
         "https://a.example/v1",
@@ -173,7 +173,7 @@ fn everything() -> (Grants, Manifest) {
 }
 
 #[test]
-fn of_everything_the_smaller_part_counts() {
+fn the_smaller_of_grant_and_request_counts() {
     let (granted, wanted) = everything();
     let both = effective(&granted, Some(&wanted));
     assert_eq!(both.keyvalue, Some(KeyValueQuota { bytes: 100, keys: 5 }));
@@ -186,7 +186,7 @@ fn of_everything_the_smaller_part_counts() {
 }
 
 #[test]
-fn what_is_missing_and_what_nobody_wants_is_told() {
+fn missing_and_surplus_grants_are_listed() {
     let (mut granted, mut wanted) = everything();
     granted.http = vec![rule("https://a.example/v1/", &["GET"]), rule("https://b.example/", &[])];
     granted.secrets = vec![secret("token", &["a.example"], &[SecretPlace::Query("key".into())])];

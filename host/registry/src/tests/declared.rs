@@ -45,7 +45,7 @@ fn a_section_is_checked_before_anything_is_compiled() {
 }
 
 #[test]
-fn a_section_that_says_what_the_tools_say_is_loaded_and_compared_once() {
+fn a_section_that_equals_the_tools_is_compared_once() {
     let world = World::new();
     let bytes = packed(json!([{"name": "pay"}]), section(&[section_tool("pay")]));
     world.load("pay", &bytes).expect("loads");
@@ -101,7 +101,7 @@ fn every_difference_refuses_the_load() {
 }
 
 #[test]
-fn a_section_that_cannot_be_read_refuses_the_load_and_nothing_runs() {
+fn an_unreadable_section_refuses_the_load() {
     let wanting = |wants: Value| json!({"form": 1, "tools": [section_tool("pay")], "wants": wants});
     let mut unknown = section_tool("pay");
     unknown["executor"] = "nobody".into();
@@ -128,7 +128,7 @@ fn a_section_that_cannot_be_read_refuses_the_load_and_nothing_runs() {
 }
 
 #[test]
-fn where_it_is_required_a_component_without_a_declaration_is_refused_before_it_runs() {
+fn a_missing_required_declaration_refuses_the_load() {
     let world = World::with(|settings| settings.require_declaration = true);
     let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), Value::Null)));
     assert_eq!(

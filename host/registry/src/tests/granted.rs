@@ -55,7 +55,7 @@ fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
+fn a_changed_component_has_no_grants_until_review() {
     let (old, new) = (component("keep", &[STORE], None), component("keep", &[STORE, STORE], None));
     let world = world(only(&old));
     world.load("ledger", &old).expect("loads");
@@ -91,7 +91,7 @@ fn grants_may_follow_the_name_or_be_for_several() {
 }
 
 #[test]
-fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
+fn folders_need_a_review_of_a_changed_component() {
     let world = World::with(|settings| {
         let handle = capabilities::filesystem::FolderHandle::default();
         let folder = capabilities::filesystem::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
@@ -132,7 +132,7 @@ fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_the_lines_that_grant_it() {
+fn missing_grants_are_named_with_their_lines() {
     let world = World::new();
     let wants = json!({
         "http": [{"url": "https://api.example/v1/", "methods": ["POST"], "why": "to post"}],
@@ -159,7 +159,7 @@ fn what_is_missing_is_told_with_the_lines_that_grant_it() {
 }
 
 #[test]
-fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
+fn a_waiting_call_keeps_its_manifest_after_a_restart() {
     let wants = json!({"keyvalue": {"bytes": 7, "why": "to keep"}});
     let bytes = component("keep", &[STORE], Some(wants));
     let world = world(only(&bytes));
@@ -178,7 +178,7 @@ fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
 }
 
 #[test]
-fn a_waiting_call_never_gets_what_its_bytes_are_granted_under_another_name() {
+fn a_waiting_call_keeps_the_grants_of_its_own_plugin() {
     let bytes = component("keep", &[STORE], None);
     let world = world(Holder::AnyComponent);
     let digest = world.load("ledger", &bytes).expect("loads").component;

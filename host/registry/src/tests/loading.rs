@@ -40,7 +40,7 @@ fn a_plugin_is_live_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
+fn components_that_do_not_list_their_tools_are_refused() {
     let world = World::new();
     assert_eq!(findings(world.load("a", b"\0asm")), ["not a WebAssembly component: it ends too early; build it again"]);
     let crash = json!({"crash": "the guest trapped"}).to_string();
@@ -52,7 +52,7 @@ fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
 }
 
 #[test]
-fn imports_outside_of_the_grants_are_found_together_with_everything_else() {
+fn missing_grants_are_found_with_all_other_faults() {
     let store = "wasi:keyvalue/store@0.2.0-draft2";
     let bytes = json!({"imports": [store], "tools": [{"name": "keep", "description": ""}]}).to_string();
     let world = World::new();
@@ -154,7 +154,7 @@ fn a_compiler_that_panics_is_a_finding_about_the_component() {
 }
 
 #[test]
-fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
+fn a_waiting_call_finds_its_tool_without_its_plugin() {
     let world = World::new();
     let digest = world.load("pay", &component(&[json!({"name": "pay", "gated": true})])).expect("loads").component;
     let again = World::on(world.data, |_| {});
@@ -168,7 +168,7 @@ fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
 }
 
 #[test]
-fn what_a_call_is_pinned_to_is_the_declaration_under_the_operators_policy() {
+fn a_call_is_pinned_to_declaration_and_policy() {
     let world = World::with(|settings| {
         settings.rules = crate::testing::rules(&[("gated_*", Rule::Ask), ("never_*", Rule::Deny)]);
         settings.limits.time = Span::from_secs(10);
@@ -218,7 +218,7 @@ fn settings_that_contradict_themselves_open_nothing() {
 }
 
 #[test]
-fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
+fn two_hundred_known_plugins_restart_without_compiling() {
     let bytes: Vec<_> = (0..200).map(|n| one(&format!("tool_{n}"))).collect();
     let world = World::watching();
     for (n, bytes) in bytes.iter().enumerate() {

@@ -68,7 +68,7 @@ async fn a_run_may_take_what_the_tool_and_the_operator_allow() {
 }
 
 #[tokio::test]
-async fn what_a_guest_reports_arrives() {
+async fn reports_of_a_guest_arrive() {
     let world = world(&[json!({"name": "echo"})]);
     let notes = Arc::new(Notes::default());
     let mut run = run(&world, "echo", "1");
@@ -78,7 +78,7 @@ async fn what_a_guest_reports_arrives() {
 }
 
 #[tokio::test]
-async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place() {
+async fn without_a_permit_a_call_ends_busy() {
     let world = world(&[json!({"name": "wait"}), json!({"name": "echo"})]);
     let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
@@ -94,7 +94,7 @@ async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place
 }
 
 #[tokio::test]
-async fn a_queue_that_is_full_turns_calls_away_at_once_and_other_plugins_have_their_own() {
+async fn a_full_queue_refuses_calls_of_this_plugin_only() {
     let world = World::with(|settings| {
         settings.limits.concurrency = 1;
         settings.limits.queue = 2;
@@ -172,7 +172,7 @@ async fn a_component_whose_record_is_lost_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_is_known_of_a_component_is_recalled_without_a_run() {
+async fn a_lost_record_is_restored_without_a_run() {
     let world = world(&[json!({"name": "echo"})]);
     let run = run(&world, "echo", "1");
     let digest = run.pinned.component;

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_or_no_component_is_left_alone() {
+    fn hidden_and_other_files_are_ignored() {
         for (name, expected) in
             [("a.wasm", true), (".a.wasm", false), (".wasm", false), ("a.wasm.tmp", false), ("a", false)]
         {

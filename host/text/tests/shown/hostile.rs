@@ -28,7 +28,7 @@ fn deceptive_text_is_escaped_in_json_too() {
 }
 
 #[test]
-fn json_strings_are_checked_separately_and_without_their_escapes() {
+fn each_json_string_is_checked_on_its_own() {
     for (json, expected) in [
         (
             r#"{"to":"раураӏ","note":"Это для вас, а не для нас"}"#,

@@ -105,7 +105,7 @@ fn schemas_that_lead_elsewhere() {
 }
 
 #[test]
-fn what_asks_again_what_was_evaluated_counts_as_often_as_it_asks() {
+fn nested_unevaluated_keywords_multiply_the_cost() {
     let nested = |levels: usize| {
         let inner = json!({"type": "object"});
         (0..levels)
