@@ -73,7 +73,7 @@ impl Rules {
     /// A rule that names exactly this tool and requires several people, but does not ask for an approval. A rule over a
     /// pattern may do this, because it can be meant for other tools.
     #[must_use]
-    pub fn wants_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
+    pub fn requires_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
         let names = |rule: &OperatorRule| rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
         self.iter().find(|rule| rule.rule == Rule::Allow && several(rule) && names(rule))

@@ -118,7 +118,7 @@ impl Settings {
                 "narrow the rule in the configuration, or deny the tool with it",
             );
         }
-        if let Some(rule) = self.rules.wants_several(plugin.as_str(), name) {
+        if let Some(rule) = self.rules.requires_several(plugin.as_str(), name) {
             let what = match executor {
                 Executor::Provider => "nobody is asked about what a provider does",
                 _ => "the first answer to a question is its result",
