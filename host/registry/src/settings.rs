@@ -100,7 +100,7 @@ impl Settings {
             }
         }
         if self.default_expires == Span::ZERO {
-            let message = "the default of `expires` is 0, so every wait would expire at once";
+            let message = "`default_expires` is 0, so every wait would expire at once";
             findings.add(LoadRule::Settings, message, "set it to a millisecond or more");
         }
         findings.into_vec()

@@ -58,7 +58,9 @@ function warmUp(schema) {
 /** @type {typeof import("./index.d.ts").plugin} */
 export const plugin = (tools) => {
   if (!Array.isArray(tools) || !tools.every((one) => one instanceof DeclaredTool)) {
-    throw new TypeError("plugin([…]) takes a list of the results of tool(), client(), human() and provider()");
+    throw new TypeError(
+      "plugin([…]) takes a list of the results of tool(), client(), human() and provider()",
+    );
   }
   return /** @type {import("./index.d.ts").Plugin} */ (/** @type {unknown} */ (new DeclaredPlugin(tools)));
 };

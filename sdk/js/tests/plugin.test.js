@@ -172,5 +172,8 @@ test("all mistakes are reported at once", () => {
     () => plugin(tools),
     /\n {2}\?: its name[\s\S]*\n {2}\?: its description[\s\S]*\n {2}t: several tools have this name/,
   );
-  assert.throws(() => plugin(/** @type {any} */ ([{ name: "x" }])), /takes a list of the results of tool\(\)/);
+  assert.throws(
+    () => plugin(/** @type {any} */ ([{ name: "x" }])),
+    /takes a list of the results of tool\(\)/,
+  );
 });

@@ -170,7 +170,9 @@ function oneSdk(engine) {
         return { path: join(sdk, target.default ?? target) };
       });
       build.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
-        errors: [{ text: `${path} is a module of Node.js, and a component has no Node.js`, detail: importer }],
+        errors: [
+          { text: `${path} is a module of Node.js, and a component has no Node.js`, detail: importer },
+        ],
       }));
     },
   };
