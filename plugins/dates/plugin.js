@@ -1,6 +1,6 @@
-// Dates, durations and workdays, for models, which are bad at counting days. Moments and durations are texts of ISO 8601.
+// Dates, durations and workdays for models, which are bad at counting days. Moments and durations are ISO 8601 texts.
 //
-// QuickJS has no `Intl`, so there are offsets from UTC and no names of time zones: when a clock is put forward is not known here.
+// QuickJS has no `Intl`, so there are offsets from UTC but no time zone names. Daylight saving time is not known here.
 
 import { InvalidArguments, plugin, tool } from "@toolgate/sdk";
 import * as duration from "./src/duration.js";
@@ -26,7 +26,7 @@ const FREE = {
 };
 const PURE = { readOnly: true, idempotent: true };
 
-/** Parameters of an object, of which those named are required. */
+/** Parameters of an object, and the names of the required ones. */
 const object = (/** @type {Record<string, object>} */ properties, /** @type {string[]} */ ...required) => ({
   type: "object",
   properties,
@@ -34,7 +34,7 @@ const object = (/** @type {Record<string, object>} */ properties, /** @type {str
   additionalProperties: false,
 });
 
-/** Arguments are as their schema says: the host looked. */
+/** The arguments fit their schema, because the host has checked them. */
 const works = (/** @type {any} */ { weekend = ["saturday", "sunday"], holidays = [] }) =>
   calendar(weekend, holidays);
 
@@ -102,7 +102,7 @@ const add = tool({
     const sum = duration.add(moment.read(date, "date"), duration.read(written, "duration"));
     if (offset === undefined) return moment.write(sum);
     if (sum.offset === undefined)
-      throw new InvalidArguments("/offset: the date has no offset of its own that it could be moved from");
+      throw new InvalidArguments("/offset: the date has no offset, so it cannot be converted to another");
     return moment.write(moment.under(sum, moment.offset(offset, "offset")));
   },
 });
@@ -187,7 +187,7 @@ const range = tool({
     /** @type {string[]} */
     const dates = [];
     for (let index = 0; ; index += 1) {
-      // Each from the first: the last days of months stay last days.
+      // Each is computed from the first date, so that last days of months stay last days.
       const next = duration.add(first, {
         months: by.months * index,
         days: by.days * index,
@@ -195,9 +195,9 @@ const range = tool({
       });
       if (moment.milliseconds(next) > end) return dates;
       if (index > 0 && moment.milliseconds(next) <= moment.milliseconds(first))
-        throw new InvalidArguments("/step: it leads nowhere: make it longer than nothing");
+        throw new InvalidArguments("/step: it does not advance: use a duration other than zero");
       if (index >= 20_000 || dates.length >= 1000)
-        throw new InvalidArguments("/step: there are too many: at most 1000 dates in 20000 steps");
+        throw new InvalidArguments("/step: there would be too many: at most 1000 dates in 20000 steps");
       if (only.includes(NAMES[moment.weekday(next.day) - 1])) dates.push(moment.write(next));
     }
   },

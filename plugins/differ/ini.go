@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// parseINI reads sections of keys and values: `[section]`, `key = value` or `key: value`, comments after `;` or `#` at the
-// begin of a line. Keys before the first section are in the section "". Values are text, without quotes around them.
+// parseINI reads sections of keys and values: `[section]`, `key = value` or `key: value`, and comments after `;` or `#`
+// at the beginning of a line. Keys before the first section are in the section "". Values are text without surrounding
+// quotes.
 func parseINI(text string) (map[string]any, error) {
 	document := map[string]any{}
 	section := ""
@@ -36,7 +37,7 @@ func parseINI(text string) (map[string]any, error) {
 			document[section] = keys
 		}
 		if _, twice := keys[key]; twice {
-			return nil, fmt.Errorf("line %d: `%s` is there twice in its section", number+1, key)
+			return nil, fmt.Errorf("line %d: the section has `%s` twice", number+1, key)
 		}
 		keys[key] = unquoted(strings.TrimSpace(line[at+1:]))
 	}

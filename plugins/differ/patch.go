@@ -8,16 +8,16 @@ import (
 	"toolgate"
 )
 
-// mostValues bounds what a patch may make of a document: `copy` of a part into itself doubles it at each step.
-const mostValues = 1_000_000
+// maxValues bounds the document that a patch produces: `copy` of a part into itself doubles it at each step.
+const maxValues = 1_000_000
 
-// apply carries out a JSON Patch (RFC 6902) and gives the new document. Nothing comes of a patch with a step that fails.
+// apply applies a JSON Patch (RFC 6902) and returns the new document. If one step fails, nothing is applied.
 func apply(document any, patch []operation) (any, error) {
 	values := count(document)
 	for number, operation := range patch {
 		next, more, err := one(document, operation)
-		if err == nil && values+more > mostValues {
-			err = fmt.Errorf("the document would have more than %d values", mostValues)
+		if err == nil && values+more > maxValues {
+			err = fmt.Errorf("the document would have more than %d values", maxValues)
 		}
 		if err != nil {
 			return nil, toolgate.InvalidArguments("/patch/%d: %s %s: %w", number, operation.Op, operation.Path, err)
@@ -28,7 +28,7 @@ func apply(document any, patch []operation) (any, error) {
 	return document, nil
 }
 
-// one carries out one step and says how many values it brought at most.
+// one applies one step and returns an upper bound of the values that it added.
 func one(document any, operation operation) (next any, more int, err error) {
 	path, err := steps(operation.Path)
 	if err != nil {
@@ -70,7 +70,7 @@ func one(document any, operation operation) (next any, more int, err error) {
 	case "test":
 		found, err := find(document, path)
 		if err == nil && !equal(found, value) {
-			err = fmt.Errorf("what is there is another value")
+			err = fmt.Errorf("the document has another value there")
 		}
 		return document, 0, err
 	case "remove":
@@ -110,7 +110,7 @@ func steps(pointer string) ([]string, error) {
 	return parts, nil
 }
 
-// index reads a place in a list of so many items.
+// index reads a position in a list with this many items.
 func index(step string, count int) (int, error) {
 	number, err := strconv.Atoi(step)
 	if err != nil || strconv.Itoa(number) != step || number < 0 {
@@ -144,7 +144,7 @@ func find(value any, path []string) (any, error) {
 	return value, nil
 }
 
-// edit changes the object or list that the last step of a path leads into, and gives what is there instead.
+// edit changes the object or list that contains the last step of a path, and returns its new value.
 type edit func(inside any, step string) (any, error)
 
 func put(document any, path []string, value any, how func(any) edit) (any, error) {
@@ -154,7 +154,7 @@ func put(document any, path []string, value any, how func(any) edit) (any, error
 	return along(document, path, how(value))
 }
 
-// along goes along a path and copies what it changes: a value that was copied elsewhere stays as it was.
+// along follows a path and copies what it changes, so that a value that was copied elsewhere does not change.
 func along(value any, path []string, edit edit) (any, error) {
 	if len(path) == 1 {
 		return edit(value, path[0])
@@ -238,7 +238,7 @@ func remove(inside any, step string) (any, error) {
 	return append(append(make([]any, 0, len(list)), list[:at]...), list[at+1:]...), nil
 }
 
-// count says of how many values a value is made.
+// count returns the number of values inside a value, itself included.
 func count(value any) int {
 	values := 1
 	switch value := value.(type) {

@@ -19,7 +19,7 @@ type textDiff struct {
 	Identical bool `json:"identical"`
 	Added     int  `json:"added" description:"How many lines came in."`
 	Removed   int  `json:"removed" description:"How many lines went."`
-	// Minimal is false where the texts are so different that a middle part was taken as replaced whole.
+	// Minimal is false if the texts are so different that a middle part counts as replaced completely.
 	Minimal bool   `json:"minimal" description:"Whether there is no shorter diff."`
 	Unified string `json:"unified" description:"A unified diff, as patch(1) reads it; empty for identical texts."`
 }
@@ -109,7 +109,7 @@ func patchJSON(_ *toolgate.Call, args patching) (any, error) {
 	return apply(document, args.Patch)
 }
 
-// lines splits a text behind each line's end, so that nothing of it is lost.
+// lines splits a text after each line end, so that nothing is lost.
 func lines(text string) []string {
 	split := strings.SplitAfter(text, "\n")
 	if split[len(split)-1] == "" {

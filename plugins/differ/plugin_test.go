@@ -59,7 +59,7 @@ func TestUnifiedDiffs(t *testing.T) {
 	}
 }
 
-// The diff of any two texts turns one into the other, and no shorter diff does.
+// The diff of any two texts turns one into the other, and no diff is shorter.
 func TestDiffsOfRandomTextsAreRightAndShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -113,7 +113,7 @@ func common(a, b []string) int {
 
 func TestVeryDifferentTextsAreReplaced(t *testing.T) {
 	a, b := &strings.Builder{}, &strings.Builder{}
-	for i := range mostEdits {
+	for i := range maxEdits {
 		fmt.Fprintf(a, "a%d\n", i)
 		fmt.Fprintf(b, "b%d\n", i)
 	}
@@ -121,7 +121,7 @@ func TestVeryDifferentTextsAreReplaced(t *testing.T) {
 	run := call.Run(t)
 	var diff textDiff
 	run.Decode(t, &diff)
-	if diff.Minimal || diff.Added != mostEdits || diff.Removed != mostEdits || len(run.Updates) < 2 {
+	if diff.Minimal || diff.Added != maxEdits || diff.Removed != maxEdits || len(run.Updates) < 2 {
 		t.Errorf("%v %d %d after %d updates", diff.Minimal, diff.Added, diff.Removed, len(run.Updates))
 	}
 	call.StopAt = 2
@@ -176,7 +176,7 @@ func document(random *rand.Rand, deep int) any {
 	}
 }
 
-// The rows are those of RFC 6902, appendix A, and what goes wrong besides.
+// The rows are those of RFC 6902, appendix A, and further mistakes.
 func TestPatches(t *testing.T) {
 	for _, row := range []struct{ document, patch, want string }{
 		{`{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux"}]`, `{"baz":"qux","foo":"bar"}`},
@@ -189,11 +189,11 @@ func TestPatches(t *testing.T) {
 		{`{"foo":["all","grass","cows","eat"]}`, `[{"op":"move","from":"/foo/1","path":"/foo/3"}]`, `{"foo":["all","cows","eat","grass"]}`},
 		{`{"baz":"qux","foo":["a",2,"c"]}`, `[{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2.0}]`,
 			`{"baz":"qux","foo":["a",2,"c"]}`},
-		{`{"baz":"qux"}`, `[{"op":"test","path":"/baz","value":"bar"}]`, `/patch/0: test /baz: what is there is another value`},
+		{`{"baz":"qux"}`, `[{"op":"test","path":"/baz","value":"bar"}]`, `/patch/0: test /baz: the document has another value there`},
 		{`{"foo":"bar"}`, `[{"op":"add","path":"/child","value":{"grandchild":{}}}]`, `{"child":{"grandchild":{}},"foo":"bar"}`},
 		{`{"foo":"bar"}`, `[{"op":"add","path":"/baz/bat","value":"qux"}]`, `/patch/0: add /baz/bat: there is no "baz"`},
 		{`{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":10}]`, `{"/":9,"~1":10}`},
-		{`{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":"10"}]`, `/patch/0: test /~01: what is there is another value`},
+		{`{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":"10"}]`, `/patch/0: test /~01: the document has another value there`},
 		{`{"foo":["bar"]}`, `[{"op":"add","path":"/foo/-","value":["abc","def"]}]`, `{"foo":["bar",["abc","def"]]}`},
 		{`1`, `[{"op":"replace","path":"","value":9007199254740993}]`, `9007199254740993`},
 		{`{"a":{"b":1}}`, `[{"op":"copy","from":"/a","path":"/c"},{"op":"replace","path":"/c/b","value":2}]`, `{"a":{"b":1},"c":{"b":2}}`},
@@ -234,7 +234,7 @@ func TestBrokenINIFilesSayWhere(t *testing.T) {
 		"[a":           "/before: line 1: a section is written [name]",
 		"a\n":          "/before: line 1: neither a section nor `key = value`",
 		"a=1\n\n=2":    "/before: line 3: neither a section nor `key = value`",
-		"[s]\na=1\na:": "/before: line 3: `a` is there twice in its section",
+		"[s]\na=1\na:": "/before: line 3: the section has `a` twice",
 	} {
 		run := toolgatetest.Run(t, "diff_ini", inis{Before: broken})
 		if run.Message != want {

@@ -18,7 +18,7 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty" description:"Any JSON, for add, replace and test."`
 }
 
-// read keeps numbers as they are written, so that none loses a digit.
+// read keeps numbers as they were written, so that no digit is lost.
 func read(text json.RawMessage) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -29,17 +29,17 @@ func read(text json.RawMessage) (any, error) {
 	return value, nil
 }
 
-// text writes a value with the keys of objects in order, so that equal values have equal texts.
+// text writes a value with sorted object keys, so that equal values have equal texts.
 func text(value any) json.RawMessage {
 	out := &bytes.Buffer{}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	// What was read from JSON can be written as JSON.
+	// A value that was read from JSON can be written as JSON.
 	_ = encoder.Encode(value)
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// equal compares as RFC 6902 does for `test`: numbers by their value, objects in any order of their keys.
+// equal compares as `test` of RFC 6902: numbers by value, objects regardless of the order of their keys.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -72,7 +72,7 @@ func equal(a, b any) bool {
 	}
 }
 
-// sameNumber compares digits where both are integers, however large, and doubles otherwise.
+// sameNumber compares digits if both are integers of any size, and doubles otherwise.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -85,7 +85,7 @@ func sameNumber(a, b string) bool {
 	return errx == nil && erry == nil && x == y
 }
 
-// differ collects the operations that make one value of another.
+// differ collects the operations that turn one value into another.
 type differ struct {
 	stop  func() bool
 	steps int
@@ -145,7 +145,7 @@ func (d *differ) objects(path string, a, b map[string]any) error {
 	return nil
 }
 
-// arrays aligns the items that stayed; within what changed, items are compared in pairs, and the rest comes or goes.
+// arrays aligns unchanged items. Changed items are compared in pairs, and surplus ones are added or removed.
 func (d *differ) arrays(path string, a, b []any) error {
 	changed, _, err := changes(written(a), written(b), func(float64) bool { return d.stop() })
 	if err != nil {

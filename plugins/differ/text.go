@@ -7,14 +7,15 @@ import (
 	"toolgate"
 )
 
-// mostEdits bounds the search: it remembers a row for each edit, 8 MB for this many.
-const mostEdits = 2000
+// maxEdits bounds the search, which stores a row for each edit: 8 MB for this many.
+const maxEdits = 2000
 
-// change says that a[a0:a1] became b[b0:b1].
+// change states that a[a0:a1] became b[b0:b1].
 type change struct{ a0, a1, b0, b1 int }
 
-// changes finds the shortest edit script (E. Myers, An O(ND) Difference Algorithm, 1986), as changes in order. Beyond mostEdits
-// what differs is one change, and not minimal. The function is told how much of mostEdits was searched, and says whether to stop.
+// changes finds the shortest edit script (E. Myers, An O(ND) Difference Algorithm, 1986) as ordered changes. Beyond
+// maxEdits, the differing part is one change, and the result is not minimal. The function receives the searched share
+// of maxEdits, and tells whether to stop.
 func changes(a, b []string, stop func(done float64) bool) (found []change, minimal bool, err error) {
 	begin := 0
 	for begin < len(a) && begin < len(b) && a[begin] == b[begin] {
@@ -42,10 +43,10 @@ func changes(a, b []string, stop func(done float64) bool) (found []change, minim
 	return inner, true, nil
 }
 
-// shortest gives nil beyond mostEdits.
+// shortest returns nil beyond maxEdits.
 func shortest(a, b []string, stop func(done float64) bool) ([]change, error) {
-	most := min(len(a)+len(b), mostEdits)
-	// reach[k+most+1] is how far into a diagonal k = x - y got; rows remembers it before each step.
+	most := min(len(a)+len(b), maxEdits)
+	// reach[k+most+1] is the position reached on the diagonal k = x - y; rows contains its state before each step.
 	reach := make([]int32, 2*most+3)
 	rows := make([][]int32, 0, 64)
 	for d := 0; d <= most; d++ {
@@ -69,7 +70,8 @@ func shortest(a, b []string, stop func(done float64) bool) ([]change, error) {
 	return nil, nil
 }
 
-// step goes one edit on: down from the diagonal above, or right from the one below, whichever is further.
+// step advances by one edit: down from the diagonal above, or right from the one below, depending on which reaches
+// further.
 func step(below, above int32, k, d int) int {
 	if k == -d || (k != d && below < above) {
 		return int(above)
@@ -77,7 +79,7 @@ func step(below, above int32, k, d int) int {
 	return int(below) + 1
 }
 
-// trace walks the remembered rows back from the end and joins edits that touch.
+// trace follows the stored rows back from the end and joins adjacent edits.
 func trace(rows [][]int32, x, y int) []change {
 	var reversed []change
 	for d := len(rows) - 1; d > 0; d-- {
@@ -109,12 +111,12 @@ func trace(rows [][]int32, x, y int) []change {
 	return reversed
 }
 
-// unified writes the changes as patch(1) reads them.
+// unified writes the changes in the format of patch(1).
 func unified(name string, a, b []string, changed []change, context int) string {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "--- a/%s\n+++ b/%s\n", name, name)
 	for len(changed) > 0 {
-		// Changes whose context would touch share a hunk.
+		// Changes with touching contexts share a hunk.
 		n := 1
 		for n < len(changed) && changed[n].a0-changed[n-1].a1 <= 2*context {
 			n++
@@ -137,7 +139,8 @@ func unified(name string, a, b []string, changed []change, context int) string {
 	return out.String()
 }
 
-// span writes where a hunk is: lines count from 1, one line needs no number, and none is behind the line before.
+// span writes the range of a hunk. Lines count from 1, a single line has no length, and an empty range names the line
+// before it.
 func span(from, to int) string {
 	switch to - from {
 	case 0:

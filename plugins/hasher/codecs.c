@@ -60,7 +60,8 @@ bool decode(codec codec, const char *text, size_t len, uint8_t *bytes, size_t *c
     }
     *wrong = len;
     if (codec == HEX) return have == 0;
-    /* A last group of one digit says no byte; one of two or three has bits left over, which are zero (RFC 4648, 3.5). */
+    /* A last group of one digit contains no byte. In one of two or three digits, the surplus bits must be zero (RFC
+       4648, 3.5). */
     size_t rest = digits % 4;
     if (rest == 1 || (padding && rest + padding != 4)) return false;
     if (rest && (value & ((1u << have) - 1))) {

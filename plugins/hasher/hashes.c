@@ -1,4 +1,4 @@
-/* CRC-32C, XXH64 and SHA-256, written from their specifications. */
+/* CRC-32C, XXH64 and SHA-256, implemented from their specifications. */
 #include "hashes.h"
 
 #include <string.h>

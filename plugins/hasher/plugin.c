@@ -1,4 +1,4 @@
-/* Hashes of data, and data in other encodings. */
+/* Computes hashes of data, and converts data to other encodings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "hashes.h"
 #include "toolgate.h"
 
-/* The encoding of this name; -1 is UTF-8, which is the data itself. */
+/* The encoding with this name. -1 is UTF-8, which is the data itself. */
 static int codec_of(const char *name) {
     static const char *const names[] = {"hex", "base64", "base64url"};
     for (int i = 0; i < 3; i++)
@@ -16,7 +16,7 @@ static int codec_of(const char *name) {
     return -1;
 }
 
-/* The bytes that an argument holds in the encoding that another names; false, when the call has failed. */
+/* The bytes of an argument, decoded as another argument names. Returns false after it failed the call. */
 static bool data_of(tg_call *call, const char *encoding, tg_bytes *data) {
     tg_text text = tg_arg_text(call, "data");
     int known = codec_of(tg_arg_text_or(call, encoding, "utf8").ptr);
@@ -36,7 +36,7 @@ static bool data_of(tg_call *call, const char *encoding, tg_bytes *data) {
 
 static const char *const algorithms[] = {"crc32c", "xxh64", "sha256"};
 
-/* The hash of a name, as hex. */
+/* The hash with this name, in hexadecimal. */
 static void hash(const char *algorithm, tg_bytes data, char hex[65]) {
     const uint8_t *bytes = (const uint8_t *)data.ptr;
     if (!strcmp(algorithm, "crc32c")) {

@@ -18,7 +18,7 @@ static void standards(void) {
     tg_test_that(crc32c(bytes, 32) == 0x62A8AB43u, "CRC-32C of 32 ones");
     for (int i = 0; i < 32; i++) bytes[i] = (uint8_t)i;
     tg_test_that(crc32c(bytes, 32) == 0x46DD794Eu, "CRC-32C of 0 to 31");
-    /* xxHash's own. */
+    /* The test vector of xxHash. */
     tg_test_that(xxh64(NULL, 0, 0) == 0xEF46DB3751D8E999u, "XXH64 of nothing");
     tg_test_that(xxh64((const uint8_t *)"a", 1, 0) == 0xD24EC4F1A98C6E5Bu, "XXH64 of a");
     tg_test_that(xxh64((const uint8_t *)"abc", 3, 0) == 0x44BC2CF5AD770999u, "XXH64 of abc");

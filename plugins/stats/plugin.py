@@ -1,7 +1,7 @@
-"""Statistics over tables in text: what is in them, summaries, groups, histograms, correlations.
+"""Statistics over tables in text: columns, summaries, groups, histograms, correlations.
 
-The text comes as an argument, and nothing is kept. Large tables report progress, and a call that is asked to stop gives what
-it has read so far, with `complete` false.
+The text is an argument, and nothing is stored. Large tables report progress. A call that is asked to stop returns the rows
+read so far, with `complete` false.
 """
 
 from __future__ import annotations

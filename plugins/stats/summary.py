@@ -1,4 +1,4 @@
-"""Numbers about numbers. Sums are exact to the last bit (`fsum`), deviations are those of a sample."""
+"""Statistics of numbers. Sums are exact to the last bit (`fsum`), deviations are sample deviations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Summary:
-    """What can be said about some numbers; `None` where there are too few for it."""
+    """The statistics of some numbers. `None` if there are too few for one."""
 
     count: int
     missing: int
@@ -24,7 +24,7 @@ class Summary:
 
 @dataclass
 class Bin:
-    """Numbers from `low` up to `high`, which only the last bin includes."""
+    """Numbers from `low` to `high`. Only the last bin includes `high`."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Bin:
 
 
 def summarize(numbers: list[float], missing: int, other: int, quantiles: list[float]) -> Summary:
-    """The summary of some numbers, in any order."""
+    """Summarizes numbers in any order."""
     summary = Summary(len(numbers), missing, other)
     if not numbers:
         return summary
@@ -54,7 +54,7 @@ def quantile(ordered: list[float], q: float) -> float:
 
 
 def histogram(numbers: list[float], bins: int) -> list[Bin]:
-    """Bins of the same width from the least number to the largest; one where all numbers are the same."""
+    """Bins of the same width from the smallest number to the largest. One bin if all numbers are equal."""
     low, high = min(numbers), max(numbers)
     if low == high:
         return [Bin(low, high, len(numbers))]
@@ -67,7 +67,7 @@ def histogram(numbers: list[float], bins: int) -> list[Bin]:
 
 
 def correlation(pairs: list[tuple[float, float]]) -> float | None:
-    """Pearson's coefficient; `None` for fewer than two pairs, and where one side does not vary."""
+    """Pearson's coefficient. `None` for fewer than two pairs, or if one side does not vary."""
     if len(pairs) < 2:
         return None
     try:
@@ -77,7 +77,7 @@ def correlation(pairs: list[tuple[float, float]]) -> float | None:
 
 
 def slope(pairs: list[tuple[float, float]]) -> tuple[float, float] | None:
-    """Slope and intercept of the line of least squares; `None` where it does not exist."""
+    """Slope and intercept of the least-squares line. `None` if it does not exist."""
     if len(pairs) < 2:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Tables from text: comma-separated values as people and programs really write them."""
+"""Tables from text: comma-separated values in the variants that people and programs write."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Delimiter = Literal[",", ";", "\t", "|"]
 Kind = Literal["integer", "number", "date", "boolean", "text", "empty"]
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
-"""Cells that say that there is no value, in any case of letters."""
+"""Cells without a value, in upper or lower case."""
 STEP = 2000
-"""Rows between two looks at whether to go on."""
+"""The rows between two checks whether to continue."""
 _DELIMITERS: tuple[Delimiter, ...] = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$", re.ASCII)
 _GROUPED = {".": re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$", re.ASCII), ",": re.compile(r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$", re.ASCII)}
 _BOOLEANS = frozenset({"true", "false", "yes", "no"})
 
 Going = Callable[[int], bool]
-"""Asked every ``STEP`` rows with the number of the row: whether to go on."""
+"""Called every ``STEP`` rows with the number of the row. Returns whether to continue."""
 
 
 @dataclass
 class Table:
-    """Rows of cells under names. ``complete`` is false where reading was stopped early."""
+    """Rows of cells under names. ``complete`` is false if reading was stopped early."""
 
     columns: list[str]
     rows: list[list[str]] = field(default_factory=list)
     decimal: Literal[".", ","] = "."
     ragged: int = 0
-    """Rows with more or fewer cells than there are columns; they were cut, or filled with empty cells."""
+    """The number of rows with another length. They were cut, or filled with empty cells."""
     complete: bool = True
 
     def cells(self, name: str) -> list[str]:
@@ -44,7 +44,7 @@ class Table:
         return [row[at] for row in self.rows]
 
     def index(self, name: str) -> int:
-        """Where a column is; what is no column is the caller's mistake."""
+        """The position of a column. An unknown one is a mistake in the arguments."""
         if name in self.columns:
             return self.columns.index(name)
         if name.isdecimal() and 1 <= int(name) <= len(self.columns):
@@ -55,7 +55,7 @@ class Table:
         raise InvalidArguments(f"there is no column `{name}`; there are: " + ", ".join(self.columns[:50]))
 
     def number(self, cell: str) -> float | None:
-        """The number of a cell, or ``None`` where it has none."""
+        """The number of a cell, or ``None`` if it contains none."""
         text = cell.strip().replace("\u2212", "-").replace("\u00a0", "").rstrip("%").strip()
         if _GROUPED[self.decimal].match(text):
             text = text.replace("," if self.decimal == "." else ".", "")
@@ -67,7 +67,7 @@ class Table:
         return number if math.isfinite(number) else None
 
     def numbers(self, name: str) -> tuple[list[float], int, int]:
-        """The numbers of a column, how many cells are missing, and how many are something else."""
+        """The numbers of a column, the number of missing cells, and of other cells."""
         found, missing, other = [], 0, 0
         for cell in self.cells(name):
             number = self.number(cell)
@@ -80,7 +80,7 @@ class Table:
         return found, missing, other
 
     def kind(self, cells: Iterable[str]) -> Kind:
-        """What the cells of a column are, those that are missing left aside."""
+        """The type of cells, without the missing ones."""
         kinds = {self._kind_of(cell) for cell in cells if not is_missing(cell)}
         if not kinds:
             return "empty"
@@ -103,7 +103,7 @@ class Table:
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no value."""
+    """Whether a cell has no value."""
     return cell.strip().casefold() in MISSING
 
 
@@ -114,7 +114,7 @@ def read(
     decimal: Literal[".", ","] = ".",
     going: Going = lambda row: True,
 ) -> Table:
-    """Reads a table. Where no delimiter is given, the first lines show which it is."""
+    """Reads a table. Without a delimiter, it is detected from the first lines."""
     text = text.removeprefix("\ufeff")
     lines = text.lstrip("\r\n").splitlines(keepends=True)
     if not lines or not lines[0].strip():
@@ -132,7 +132,7 @@ def read(
 
 
 def _delimiter(lines: list[str]) -> Delimiter:
-    """What each of the first lines has, and the first line has most of."""
+    """The delimiter that occurs in each of the first lines, and most often in the first."""
     looked_at = [line for line in lines[:5] if line.strip()]
     return max(_DELIMITERS, key=lambda one: (min(line.count(one) for line in looked_at), lines[0].count(one)))
 
@@ -152,7 +152,7 @@ def _fill(table: Table, reader: Iterable[list[str]], going: Going) -> None:
 
 
 def _names(head: list[str]) -> list[str]:
-    """Names that are not empty and not the same twice."""
+    """Makes names unique and not empty."""
     names: list[str] = []
     for number, name in enumerate(head, 1):
         name = base = name.strip() or f"column {number}"

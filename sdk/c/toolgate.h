@@ -164,8 +164,8 @@ typedef enum {
 /* Writes a line to the call's log. So does printf. */
 void tg_log(tg_call *call, tg_level level, const char *format, ...) TG_FORMAT(3, 4);
 
-/* Whether the call should end, because nobody waits for its result or its time is nearly up. A long tool asks between its steps,
- * and returns what it has or a failure. */
+/* Whether the call should end, because it was cancelled or its time is nearly up. A tool that runs for long checks this between its
+ * steps. It then returns what it has, or a failure. */
 bool tg_stop_requested(tg_call *call);
 
 /* ---- Capabilities ----
@@ -173,7 +173,7 @@ bool tg_stop_requested(tg_call *call);
  * A component imports the ones that its code calls, and the operator grants them. Each function returns false after a failure, and
  * has called tg_fail: `if (!tg_kv_set(...)) return NULL;`. */
 
-/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if there is none. */
+/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if the key does not exist. */
 bool tg_kv_get(tg_call *call, const char *key, tg_bytes *value);
 
 /* Writes the value of a key. If several calls can write one key, use tg_kv_update. */
@@ -206,7 +206,7 @@ typedef struct {
 typedef struct {
     const char *method;       /* NULL is GET */
     const char *url;          /* the whole URL, including its query */
-    const tg_header *headers; /* ends with one whose name is NULL; NULL is none */
+    const tg_header *headers; /* ends with one whose name is NULL; may be NULL */
     tg_bytes body;
 } tg_request;
 

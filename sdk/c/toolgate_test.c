@@ -42,7 +42,7 @@ bool tg_host_stop_requested(void) { return tg_test_world.stop_at && ++asked >= t
 
 static struct entry {
     tg_text key;
-    tg_bytes value; /* ptr is NULL if there is none */
+    tg_bytes value; /* ptr is NULL if the key does not exist */
     uint64_t version;
 } *entries;
 static size_t entry_count;

@@ -99,8 +99,8 @@ func (c *Call) Logf(level Level, format string, args ...any) {
 	c.Log(level, fmt.Sprintf(format, args...))
 }
 
-// StopRequested reports whether the call should end, because nobody waits for its result or its time is nearly up. A long tool
-// asks between its steps, and returns what it has or an error.
+// StopRequested reports whether the call should end, because it was cancelled or its time is nearly up. A tool that runs for long
+// checks this between its steps. It then returns what it has, or an error.
 func (c *Call) StopRequested() bool { return c.host.StopRequested() }
 
 // Logger returns a structured logger that writes to the call's log.

@@ -33,14 +33,14 @@ func (w *weekday) UnmarshalText(text []byte) error {
 	return json.Unmarshal(text, (*int)(w))
 }
 
-// loose says its own schema, which allows what it does not have.
+// loose declares its own schema, which allows members that the struct does not have.
 type loose struct {
 	Amount int `json:"amount"`
 }
 
 func (loose) JSONSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
 
-// selfsaid says its own schema, and so may have what no schema is derived from.
+// selfsaid declares its own schema, so its fields may have types without a derived schema.
 type selfsaid struct {
 	ID    int64          `json:"id,string"`
 	ByDay map[int]string `json:"by_day"`
@@ -83,7 +83,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What is refused has its place, and is never read as something else.
+// Refused arguments have a position, and are never read as others.
 func TestArgumentsThatAreRefused(t *testing.T) {
 	for _, row := range []struct{ more, want string }{
 		{`"Amount":50000`, "/Amount: there is no such argument; did you mean `amount`?"},

@@ -21,7 +21,7 @@ type member struct {
 // listed caches members: a list of ten thousand structs needs those of one type.
 var listed sync.Map
 
-// members lists the members of a struct in their order. Of several with one name it takes the shallowest, then the one whose tag
+// members lists the members of a struct in their order. If several have one name, it takes the shallowest, then the one whose tag
 // has the name. If several remain, it takes none.
 func members(t reflect.Type) ([]member, error) {
 	if kept, ok := listed.Load(t); ok {

@@ -1,5 +1,5 @@
-//! The demo: one turn of an agent with calls of every kind. The host is killed while two calls wait, and people answer afterwards.
-//! Everything uses the binary's own commands, as a person types them.
+//! The demo: one turn of an agent with calls of every kind. The host is killed while two calls wait, and people answer
+//! afterwards. Everything uses the binary's own commands, as a person types them.
 
 mod folder;
 mod host;
@@ -19,10 +19,10 @@ use toolgate::Toolgate;
 use turn::{Turn, Waiting};
 use watch::{Events, Watchdog};
 
-/// How the demo is shown.
+/// The options of the demo.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Whether it answers suspensions in place of a person.
+    /// Whether the demo answers suspensions instead of a person.
     pub(crate) answer: bool,
     /// The port of the host; 0 takes a free one.
     pub(crate) port: u16,
@@ -102,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     host.restart(&operator, &folder)?;
     let after = agent.turn(&before)?;
     ensure!(before.same_as(&after), "the turn changed with the kill:\n{before}\nand then\n{after}");
-    console::line("Nothing is lost: every result is there, none was computed again, and the same two calls wait.");
+    console::line("Nothing is lost: every result is still recorded, no call ran again, and the same two calls wait.");
 
     console::headline("Suspensions that wait for a person");
     for waiting in after.waiting() {
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
     console::headline("The turn has settled");
     settled.show();
-    console::headline("What goes back to the model");
+    console::headline("The messages for the model");
     agent.messages(TURN)?.iter().for_each(|message| console::line(&format!("  {}", turn::excerpt(message))));
     check(options, &settled, &agent)?;
     if let Some(watchdog) = watchdog {
@@ -144,7 +144,7 @@ fn every_language(agent: &Toolgate) -> Result<()> {
     for ((tool, language), call) in WRITTEN_IN.iter().zip(turn.calls()) {
         ensure!(
             call.tool == *tool && call.outcome.as_deref() == Some("ok"),
-            "{} should be {tool}, in {language}, and end ok, and it ended {:?}",
+            "{} should be {tool}, in {language}, and end ok, but it ended {:?}",
             call.tool,
             call.outcome
         );
@@ -176,12 +176,12 @@ fn answer(waiting: &Waiting) -> Result<Vec<String>> {
     let words = match waiting.tool.as_str() {
         "ledger_transfer" => vec!["approve".into(), suspension, "--comment".into(), "as agreed".into()],
         "ask_user" => vec!["answer".into(), suspension, r#"{"answer":"Friday"}"#.into()],
-        other => bail!("{other} waits, and the demo has no answer to it"),
+        other => bail!("{other} waits, but the demo has no answer for it"),
     };
     Ok(words)
 }
 
-/// With the demo's own answers there is one right end; a person's answers may lead elsewhere.
+/// The expected result with the demo's own answers. A person's answers may lead to another.
 fn check(options: &Options, settled: &Turn, agent: &Toolgate) -> Result<()> {
     if !options.answer {
         return Ok(());
@@ -189,7 +189,7 @@ fn check(options: &Options, settled: &Turn, agent: &Toolgate) -> Result<()> {
     for ((tool, outcome), call) in EXPECTED.iter().zip(settled.calls()) {
         ensure!(
             call.tool == *tool && call.outcome.as_deref() == Some(*outcome),
-            "{} should be {tool} and end {outcome}, and it ended {:?}",
+            "{} should be {tool} and end {outcome}, but it ended {:?}",
             call.tool,
             call.outcome
         );
@@ -197,7 +197,7 @@ fn check(options: &Options, settled: &Turn, agent: &Toolgate) -> Result<()> {
     let balances = agent.submit("balances.openai.json", ACCOUNTS)?;
     let cents = |name: &str| balances.results().find_map(|result| result.balance_of(name));
     let (rent, landlord) = (cents("household"), cents("landlord"));
-    let sums = rent.zip(landlord).context("the ledger tells no balances")?;
+    let sums = rent.zip(landlord).context("the ledger returned no balances")?;
     ensure!(sums == (7_500, 12_500), "25.00 should have moved once; the accounts hold {sums:?} cents");
     console::line("\n25.00 moved once: the accounts hold 75.00 and 125.00.");
     Ok(())

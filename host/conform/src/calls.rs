@@ -1,4 +1,4 @@
-//! Rows that need calls. First whether a tool answers at all; only then what it makes of the unusual.
+//! The requirements that need calls. First a tool must answer at all. Only then is it called with unusual arguments.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::report::{Problem, Report};
 use crate::world::{Asked, Home, Ran, World};
 use crate::{Requirement, loading, samples, variations};
 
-/// A tool that is called.
+/// A tool under test.
 struct Called<'a> {
     tool: &'a Tool,
     checks: Arc<dyn Checks>,
-    /// Arguments of which it answered, with a result before with a failure, and the richest first.
+    /// Arguments to which it answered. Those with a result come first, and then the largest.
     samples: Vec<Value>,
 }
 
@@ -43,20 +43,20 @@ fn json(value: &Value) -> Json {
     Json::new(value.to_string())
 }
 
-/// Judges every server tool.
+/// Checks every server tool.
 pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut Report) {
     let run: Vec<&Tool> = tools.iter().filter(|tool| loading::is_run(tool)).collect();
     let stranger = |example: &&Example| !run.iter().any(|tool| tool.name.as_str() == example.tool);
     for stranger in examples.iter().filter(stranger) {
-        let what = format!("{}: it is no server tool of the component", stranger.title());
-        let remedy = "correct the name in the examples, or take them out".to_owned();
+        let what = format!("{}: the component has no such server tool", stranger.title());
+        let remedy = "correct the name in the examples, or remove the example".to_owned();
         report.problem(Requirement::Examples, Problem { tool: None, what, remedy });
     }
     if run.is_empty() {
-        report.skip_rest("it runs no tool itself");
+        report.skip_rest("the component runs no tool itself");
         return;
     }
-    report.skip_rest("no tool answered, or none takes such arguments");
+    report.skip_rest("no tool answered, or no tool takes such arguments");
     if !run.iter().any(|tool| tool.streaming) {
         report.skip(Requirement::Stop, "no tool streams");
     }
@@ -80,7 +80,7 @@ pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example
     }
 }
 
-/// Whether it answers to its examples, or to the smallest arguments that fit. What it cost at least.
+/// Calls the tool with its examples, or with the smallest arguments that fit. Returns the usage of the smallest call.
 async fn answers(
     world: &World<'_>,
     called: &mut Called<'_>,
@@ -96,7 +96,7 @@ async fn answers(
         report.looked(Requirement::Examples);
         if let Some(violation) = called.checks.arguments(&json(&arguments)).first() {
             if example.expected == Expected::Failure(Failure::InvalidArguments) {
-                // A host says so before the plugin sees them.
+                // A host refuses these arguments before the plugin sees them.
                 continue;
             }
             let what = format!("{}: its arguments do not fit the schema: {violation}", example.title());
@@ -113,12 +113,12 @@ async fn answers(
             samples.push((matches!(ran.outcome, Outcome::Ok { .. }), arguments));
         }
     }
-    // What is made of a sample shows little where the tool fails before it looks at it.
+    // Later tests vary the best sample. A sample on which the tool fails early shows little.
     samples.sort_by_key(|(has_result, sample)| (!has_result, Reverse(variations::size(sample))));
     called.samples.extend(samples.into_iter().map(|(_, sample)| sample));
     if !ran_any {
         let Some(sample) = samples::of(&value(&called.tool.parameters)).filter(|sample| called.fits(sample)) else {
-            let what = "the kit found no arguments for it";
+            let what = "the kit could not generate arguments for it";
             report.problem(Requirement::Answers, called.problem(what, "give an example of a call in examples.json"));
             return None;
         };
@@ -133,7 +133,7 @@ fn value(json: &Json) -> Value {
     serde_json::from_str(json.as_str()).unwrap_or_default()
 }
 
-/// What a run that ought to end well showed of the rows that every run can break. `None` where it did not answer.
+/// Checks the requirements that every run can break. Returns `None` if the tool did not answer.
 fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Report) -> Option<Spent> {
     report.looked(Requirement::Answers);
     if let Some(problem) = trapped(called, ran, arguments) {
@@ -146,7 +146,7 @@ fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Report
     ran.spent
 }
 
-/// An end that is neither a result nor a failure of the tool's own.
+/// The problem of a run that ended with neither a result nor a failure of the tool's own.
 fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem> {
     let Outcome::Failed(failure) = &ran.outcome else { return None };
     let remedy = match failure.code {
@@ -156,12 +156,12 @@ fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem>
         | FailureCode::InvalidResult => {
             return None;
         }
-        FailureCode::Trapped => "catch what went wrong and return a failure, with a sentence for the model",
-        FailureCode::OutOfTime => "end sooner, or say how long it takes with the option `timeout_ms`",
+        FailureCode::Trapped => "catch the error and return a failure, with a sentence for the model",
+        FailureCode::OutOfTime => "end sooner, or declare its time with the option `timeout_ms`",
         FailureCode::OutOfMemory | FailureCode::LimitExceeded => {
-            "bound what it takes by the schema (`maxLength`, `maxItems`, `maximum`)"
+            "limit its arguments in the schema (`maxLength`, `maxItems`, `maximum`)"
         }
-        _ => "this is the host's fault: run the kit again, and report it if it stays",
+        _ => "this is the host's fault: run the kit again, and report it if it happens again",
     };
     let last = ran.lines.last().map(|line| format!("; it last logged {line:?}")).unwrap_or_default();
     let what = format!("with {} it ended {}: {}{last}", excerpt(arguments), failure.code.as_str(), failure.message);
@@ -169,7 +169,7 @@ fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem>
 }
 
 fn results(called: &Called<'_>, ran: &Ran, report: &mut Report) {
-    let remedy = "return what the schema of the option `result` says, or correct that";
+    let remedy = "return a result that fits the schema of the option `result`, or correct the schema";
     match &ran.outcome {
         Outcome::Ok { value, .. } => {
             report.looked(Requirement::Results);
@@ -189,8 +189,8 @@ fn failures(called: &Called<'_>, ran: &Ran, report: &mut Report) {
     if let Outcome::Failed(failure) = &ran.outcome {
         report.looked(Requirement::Failures);
         if failure.message.trim().is_empty() {
-            let remedy = "say what was wrong and what would be right: a model reads it and tries again";
-            report.problem(Requirement::Failures, called.problem("it failed without a word", remedy));
+            let remedy = "state what was wrong and what to do instead: a model reads it and tries again";
+            report.problem(Requirement::Failures, called.problem("it failed without a message", remedy));
         }
     }
 }
@@ -198,17 +198,17 @@ fn failures(called: &Called<'_>, ran: &Ran, report: &mut Report) {
 fn progress(called: &Called<'_>, updates: &[Update], report: &mut Report) {
     let remedy = match called.tool.streaming {
         true => "report fractions that grow from 0 to 1, each with a line for people",
-        false => "declare the tool `streaming`, or report no progress: the host drops it",
+        false => "declare the tool `streaming`, or report no progress, because the host drops it",
     };
     let mut problem = |what: String| report.problem(Requirement::Progress, called.problem(what, remedy));
     if !called.tool.streaming {
         if !updates.is_empty() {
-            problem(format!("it reports progress ({} updates) and is not declared to", updates.len()));
+            problem(format!("it reports progress ({} updates) but is not declared `streaming`", updates.len()));
         }
         return;
     }
     if updates.iter().any(|update| update.message.trim().is_empty()) {
-        problem("an update has no words".into());
+        problem("an update has no message".into());
     }
     let fractions: Vec<f64> = updates.iter().filter_map(|update| update.fraction).collect();
     if let Some(back) = fractions.windows(2).find(|pair| pair[1] < pair[0]) {
@@ -217,7 +217,7 @@ fn progress(called: &Called<'_>, updates: &[Update], report: &mut Report) {
     report.looked(Requirement::Progress);
 }
 
-/// What trapped has its row already.
+/// Compares a run with its example. The caller has already reported a trap.
 fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Report) {
     let (found, error) = match &ran.outcome {
         Outcome::Ok { value, .. } => (Some(self::value(value)), None),
@@ -233,7 +233,7 @@ fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Repor
     }
 }
 
-/// Arguments that fit and that programs get wrong.
+/// Calls the tool with valid arguments that programs often mishandle.
 async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     let mut rows = vec![
         (Requirement::Unicode, varied(called, &|value| variations::text(value, variations::CHARACTERS))),
@@ -270,8 +270,8 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
     sample.flat_map(|sample| variations::changed(sample, change)).filter(|arguments| called.fits(arguments)).collect()
 }
 
-/// Places of texts that are tried with a long one: to find how long takes many looks at it.
-const MOST_LONG: usize = 8;
+/// How many texts are replaced by a long one. Finding the largest length that fits takes many checks.
+const MAX_LONG_TEXTS: usize = 8;
 
 /// Replaces all texts, and then only the first, by the longest text that both the schema and the host accept.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
@@ -283,13 +283,15 @@ fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     };
     let fits = |made: &Value| json(made).size() <= world.limits.arguments && called.fits(made);
     let (all, most) = (variations::places(sample, &|value| variations::text(value, "")), world.limits.arguments);
-    // In the first place of several, all of them are long.
+    // With several texts, index 0 replaces all of them, so they share the limit.
     let most = |place: usize| if place == 0 && all > 1 { most / (all - 1) } else { most };
-    (0..all.min(MOST_LONG)).filter_map(|place| longest(most(place), &|length| with(length, place), &fits)).collect()
+    (0..all.min(MAX_LONG_TEXTS))
+        .filter_map(|place| longest(most(place), &|length| with(length, place), &fits))
+        .collect()
 }
 
-/// What is made of the greatest length, of at most so much, that fits. A schema that takes a length takes the shorter ones,
-/// as a rule; where it does not, some length is found or none.
+/// The largest value of at most this length that fits. It assumes that a schema that accepts a length accepts shorter
+/// ones. Otherwise it may find a smaller length, or none.
 fn longest(most: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> bool) -> Option<Value> {
     let (mut beyond, mut length) = (most, most);
     while !fits(&made(length)) {
@@ -310,8 +312,8 @@ fn longest(most: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> 
     Some(made(length))
 }
 
-/// Arguments that break the schema. A host refuses them before the plugin sees them; a plugin that relies on that is one
-/// mistake away from a trap, or from a result that nobody checked. How many gave one is told, and says nothing against it.
+/// Calls the tool with arguments that break the schema. A host refuses them first, but a plugin that relies on this is
+/// one mistake away from a trap or an unchecked result. The report states how many gave a result; that is no problem.
 async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut Report) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
@@ -325,27 +327,27 @@ async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usiz
         let note = match taken {
             (0, all) => format!("{all} of them, and each failed with a reason"),
             (results, all) => {
-                format!("{results} of {all} gave a result: before this component stands the host's check alone")
+                format!("{results} of {all} gave a result, so this component relies on the host's check")
             }
         };
         report.note(Requirement::InvalidArguments, note);
     }
 }
 
-/// A tool that there is not. What that cost is what every call costs before its tool does anything.
+/// Calls a tool that does not exist. Its usage is what every call costs before its tool does anything.
 async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
     let asked = Asked { name: NAME, time: None };
     let mut ran = world.run(&world.home(), asked, &Json::new("{}"), 1).await;
-    // The fastest of several: a machine that does something else as well is not the component's fault.
+    // The fastest of several runs counts, because other work on the machine is not the component's fault.
     for _ in 1..5 {
         let again = world.run(&world.home(), asked, &Json::new("{}"), 1).await;
         if again.spent.map(|spent| spent.time) < ran.spent.map(|spent| spent.time) {
             ran = again;
         }
     }
-    let remedy = "answer a name that you do not know with the failure `failed`".to_owned();
+    let remedy = "answer an unknown name with the failure `failed`".to_owned();
     let mut problem =
         |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });
     match &ran.outcome {
@@ -355,31 +357,31 @@ async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
                 FailureCode::Trapped | FailureCode::OutOfTime | FailureCode::OutOfMemory | FailureCode::LimitExceeded
             ) =>
         {
-            problem(format!("asked for a tool that it does not have, it ended {}", failure.code.as_str()));
+            problem(format!("a call of an unknown tool ended {}", failure.code.as_str()));
         }
-        Outcome::Ok { .. } => problem("it gave a result for a tool that it does not have".into()),
+        Outcome::Ok { .. } => problem("it gave a result for an unknown tool".into()),
         _ => {}
     }
     ran.spent
 }
 
-/// A tool that reports this often works long enough to be asked to stop.
-const LONG: usize = 16;
+/// A tool with this many updates runs long enough for the stop test.
+const MIN_UPDATES: usize = 16;
 
-/// The same call, of which nobody wants the result any more.
+/// Makes the same calls again and asks them to stop.
 async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     for sample in called.samples.iter().filter(|_| called.tool.streaming) {
         let arguments = json(sample);
         let wanted = world.run(&world.home(), called.asked(), &arguments, 1).await.updates.len();
-        if wanted < LONG {
-            report.skip(Requirement::Stop, "no sample of a streaming tool works long enough");
+        if wanted < MIN_UPDATES {
+            report.skip(Requirement::Stop, "no sample of a streaming tool runs long enough");
             continue;
         }
         report.looked(Requirement::Stop);
         let ran = world.run_unwanted(called.asked(), &arguments).await;
         if ran.updates.len() >= wanted {
-            let what = format!("asked to stop at its first step, it still went through all {wanted} of them");
-            let remedy = "ask `stop-requested` between steps, and end with what there is or with a failure";
+            let what = format!("it was asked to stop at its first step, and still made all {wanted} steps");
+            let remedy = "check `stop-requested` between steps, and end with a partial result or a failure";
             report.problem(Requirement::Stop, called.problem(what, remedy));
         } else if let Some(problem) = trapped(called, &ran, sample) {
             report.problem(Requirement::Stop, problem);
@@ -387,7 +389,7 @@ async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     }
 }
 
-/// The same call again: in a home of its own, and as a second attempt where the first one left something.
+/// Makes the same call again: with separate storage, and as a second attempt with the same storage.
 async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     for sample in &called.samples {
         let arguments = json(sample);
@@ -397,7 +399,7 @@ async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
         report.looked(Requirement::Determinism);
         if one.outcome != two.outcome {
             let what = format!("with {} it ended in two ways: {} and {}", excerpt(sample), end(&one), end(&two));
-            let remedy = "take time and randomness from the host alone, and nothing from the order of a hash table";
+            let remedy = "take time and randomness only from the host, and do not depend on the order of a hash table";
             report.problem(Requirement::Determinism, called.problem(what, remedy));
             continue;
         }
@@ -411,12 +413,12 @@ async fn again(world: &World<'_>, called: &Called<'_>, home: &Home, sample: &Val
     report.looked(Requirement::Idempotency);
     let before = world.kept(home);
     let retried = world.run(home, called.asked(), &json(sample), 2).await;
-    let remedy = "remember the result under the idempotency key, and give it back when the key comes again";
+    let remedy = "store the result under the idempotency key, and return it when the key comes again";
     if retried.outcome != one.outcome {
-        let what = format!("its second attempt ended {} and not {}", end(&retried), end(one));
+        let what = format!("its second attempt ended {} instead of {}", end(&retried), end(one));
         report.problem(Requirement::Idempotency, called.problem(what, remedy));
     } else if world.kept(home) != before {
-        let what = "its second attempt changed what it keeps";
+        let what = "its second attempt changed its stored data";
         report.problem(Requirement::Idempotency, called.problem(what, remedy));
     }
 }
@@ -428,7 +430,7 @@ fn end(ran: &Ran) -> String {
     }
 }
 
-/// A value, short.
+/// A value, shortened.
 fn excerpt(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(120) {

@@ -1,13 +1,13 @@
-//! The conformance kit: whether a component of any toolchain is a plugin as hosts and models expect it.
+//! The conformance kit tests whether a component of any toolchain meets the expectations of hosts and models.
 //!
 //! ```text
-//! bytes ─ Registry::check ─► what it declares ─┬─► samples of arguments: from examples, else from the schemas
-//!            │ findings                        └─► runs: each in a sandbox whose clock, randomness and buckets are the kit's
-//!            └──────────────► rows: one for each requirement, passed, failed (with a remedy), or skipped (with the reason)
+//! bytes ─ Registry::check ─► declarations ─┬─► sample arguments: from examples, otherwise from the schemas
+//!            │ findings                    └─► runs: each in a sandbox with the kit's clock, randomness and buckets
+//!            └──────────────► rows: one per requirement: passed, failed (with a remedy) or skipped (with the reason)
 //! ```
 //!
-//! A component that no host would load is not run. One whose tool does not answer at all is not asked the finer questions, so
-//! that one mistake is one row.
+//! The kit does not run a component that no host would load. It makes no detailed tests of a tool that never answers,
+//! so that one mistake is one row.
 
 mod calls;
 mod loading;
@@ -30,18 +30,17 @@ pub use report::{Problem, Report, Row, Verdict};
 pub use requirement::Requirement;
 pub use world::Surroundings;
 
-/// What is looked at.
+/// The component to test.
 #[derive(Debug)]
 pub struct Subject<'a> {
     /// The name under which it would be loaded.
     pub name: &'a PluginName,
-    /// The component.
     pub bytes: &'a [u8],
-    /// What it is granted, and its limits.
+    /// Its grants and limits.
     pub settings: &'a Settings,
-    /// Calls whose end its author knows.
+    /// Calls whose results the author knows.
     pub examples: &'a [Example],
-    /// How long all calls together may take. What has not been asked by then, is not.
+    /// The time for all calls together. Later tests are skipped.
     pub time: Duration,
 }
 
@@ -49,17 +48,17 @@ pub struct Subject<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The host failed, not the component.
-    #[error("the host failed to look at it")]
+    #[error("the host failed while it checked the component")]
     Host(#[source] std::io::Error),
-    /// It passed every rule and did not load.
-    #[error("it was checked and could not be loaded: {0}")]
+    /// It passed every rule but did not load.
+    #[error("the component passed every rule but could not be loaded: {0}")]
     Load(#[from] LoadError),
 }
 
-/// Holds a component to every requirement. `sandbox` is one that was set up with these [`Surroundings`].
+/// Tests a component against every requirement. The `sandbox` must use these [`Surroundings`].
 ///
 /// # Errors
-/// [`Fault`] where the host fails. The report holds the mistakes of the component.
+/// [`Fault`] if the host fails. Mistakes of the component are in the report.
 pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject<'_>) -> Result<Report, Fault> {
     let checked = Registry::check(sandbox, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
     let toolchain = Toolchain::of(subject.bytes);

@@ -1,4 +1,4 @@
-//! Rows that need no call: what a host finds when it loads the component, and what loading costs.
+//! The requirements that need no call: the rules for loading, and the cost of loading.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use sandbox::Plugin;
 use crate::report::{Problem, Report};
 use crate::{Requirement, Toolchain};
 
-/// The findings of a host, each under its requirement.
+/// Reports a host's findings, each under its requirement.
 pub(crate) fn rules(checked: &CheckReport, report: &mut Report) {
     let first = [Requirement::Loads, Requirement::Interface, Requirement::Imports];
     let declared = [Requirement::Declares, Requirement::Schemas];
     let unreadable = |finding: &Finding| finding.rule == LoadRule::InvalidComponent;
     if checked.built_against.is_none() && checked.findings.iter().any(unreadable) {
-        // It says nothing about itself that could be held to anything.
+        // Without a readable interface, no other requirement can be checked.
         report.looked(Requirement::Loads);
     } else {
         first.iter().for_each(|requirement| report.looked(*requirement));
@@ -26,7 +26,7 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut Report) {
     if checked.is_packed {
         report.looked(Requirement::Packed);
     } else {
-        report.skip(Requirement::Packed, "it carries no declaration; `toolgate pack FILE` writes one");
+        report.skip(Requirement::Packed, "it has no declaration; `toolgate pack FILE` writes one");
     }
     for finding in &checked.findings {
         let problem =
@@ -67,7 +67,7 @@ fn about(rule: LoadRule) -> Requirement {
     }
 }
 
-/// Asks for the declaration twice more, each time in an instance of its own.
+/// Asks for the declaration twice, each time in a new instance.
 pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
     let (one, two) = (plugin.declarations().await, plugin.declarations().await);
     report.looked(Requirement::Constant);
@@ -77,13 +77,14 @@ pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
             Problem {
                 tool: None,
                 what: "`catalog.tools` gave two different answers".into(),
-                remedy: "build the declaration of constants: no clock, no randomness, no order of a hash table".into(),
+                remedy: "build the declaration from constants: no clock, no randomness, no order of a hash table"
+                    .into(),
             },
         );
     }
 }
 
-/// Compares the size with what is usual.
+/// Compares the size with the usual size.
 pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
     let most = toolchain.usual().size;
     report.note(Requirement::Size, format!("{}, of {toolchain}", shown(size)));
@@ -92,48 +93,48 @@ pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
             Requirement::Size,
             Problem {
                 tool: None,
-                what: format!("it has {}; of {toolchain} at most {} are usual", shown(size), shown(most)),
+                what: format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(most)),
                 remedy: "build it for release, strip it, and leave out what no tool needs".into(),
             },
         );
     }
 }
 
-/// What a call took before its tool did anything, and the memory of the smallest call.
+/// Checks the time before a tool starts, and the memory of the smallest call.
 pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, start: Duration, memory: usize, report: &mut Report) {
     let usual = toolchain.usual();
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    report.note(Requirement::Start, format!("{:.1} ms until it answers that it has no such tool", millis(start)));
+    report.note(Requirement::Start, format!("{:.1} ms until it refuses an unknown tool", millis(start)));
     if start > usual.start {
         report.problem(
             Requirement::Start,
             Problem {
                 tool: None,
                 what: format!(
-                    "it took {:.0} ms; of {toolchain} at most {:.0} are usual",
+                    "it took {:.0} ms; {toolchain} usually needs at most {:.0}",
                     millis(start),
                     millis(usual.start)
                 ),
-                remedy: "every call starts a fresh instance: do less before the tool is called".into(),
+                remedy: "every call starts a new instance: do less before the tool is called".into(),
             },
         );
     }
     let most = usual.memory.min(limits.memory / 4 * 3);
-    let figure = format!("{} for its smallest call, of {} that it may have", shown(memory), shown(limits.memory));
+    let figure = format!("{} for its smallest call, of {} allowed", shown(memory), shown(limits.memory));
     report.note(Requirement::Memory, figure);
     if memory > most {
         report.problem(
             Requirement::Memory,
             Problem {
                 tool: None,
-                what: format!("its smallest call took {}; at most {} are usual", shown(memory), shown(most)),
-                remedy: "reserve less at the start; memory grows when it is needed".into(),
+                what: format!("its smallest call took {}; at most {} is usual", shown(memory), shown(most)),
+                remedy: "reserve less at the start, because memory grows when it is needed".into(),
             },
         );
     }
 }
 
-/// Whether the kit came to its end in `most`.
+/// Whether the kit finished within its time, `most`.
 pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Report) {
     if in_time {
         if calls > 0 {
@@ -141,13 +142,13 @@ pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Repor
         }
         return;
     }
-    report.skip_rest("the time of the kit was over");
+    report.skip_rest("the kit ran out of time");
     report.problem(
         Requirement::Time,
         Problem {
             tool: None,
             what: format!(
-                "{} s were over in the {calls}th call: what passed was not asked everything, and the rest nothing",
+                "the kit ran out of time after {} s, in call {calls}; passed requirements were not tested fully, the rest not at all",
                 most.as_secs()
             ),
             remedy: "do less in a call, or give the kit more time (`--seconds`)".into(),
@@ -155,12 +156,12 @@ pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Repor
     );
 }
 
-/// Whether the component itself carries it out.
+/// Whether the component itself runs the tool.
 pub(crate) fn is_run(tool: &domain::Tool) -> bool {
     tool.executor == Executor::Server
 }
 
-/// A size as people read it.
+/// A size for people.
 fn shown(bytes: usize) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),

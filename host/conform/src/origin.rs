@@ -1,18 +1,16 @@
-//! What a component was made with, as the section `producers` of its modules says, and what is usual of that.
+//! The toolchain of a component, as the `producers` sections of its modules state it, and its usual costs.
 
 use std::fmt;
 use std::time::Duration;
 
 use wasmparser::{KnownCustom, Parser, Payload};
 
-/// A toolchain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toolchain {
     /// Rust, to wasm32-wasip2.
     Rust,
     /// C or C++, by clang or zig.
     C,
-    /// Go.
     Go,
     /// Python, by componentize-py.
     Python,
@@ -20,23 +18,23 @@ pub enum Toolchain {
     StarlingMonkey,
     /// JavaScript in the engine QuickJS.
     QuickJs,
-    /// It does not say, or is another one.
+    /// Not stated, or another toolchain.
     Unknown,
 }
 
-/// What a component of a toolchain takes at most, if nothing is the matter with it: some times of what small ones take.
+/// The most that a healthy component of a toolchain needs: several times the needs of a small one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usual {
-    /// In bytes.
+    /// The bytes of the component.
     pub(crate) size: usize,
-    /// From nothing to its declaration.
+    /// The time from the start of a call to its tool.
     pub(crate) start: Duration,
-    /// Linear memory of a small call, in bytes.
+    /// The bytes of linear memory of a small call.
     pub(crate) memory: usize,
 }
 
 impl Toolchain {
-    /// Reads it.
+    /// Reads the toolchain from the component's sections.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let (mut outside, mut inside, mut depth) = (Self::Unknown, Self::Unknown, 0_u32);
@@ -61,14 +59,14 @@ impl Toolchain {
                 }
             }
         }
-        // Inside there may be parts of another origin, such as the adapter for WASI's preview 1, which is Rust.
+        // Modules inside may have another origin, such as the adapter for WASI preview 1, which is Rust.
         if outside == Self::Unknown { inside } else { outside }
     }
 
-    /// A component with an interpreter belongs to the toolchain of the interpreter, not to the compiler that built it.
+    /// Prefers the interpreter's toolchain over the compiler that built the interpreter.
     fn or(self, name: &str) -> Self {
         let named = match name {
-            // What componentize-py begins components with; its own name it does not leave.
+            // componentize-py leaves only this first entry, not its own name.
             "componentize-py" | "component-init-transform" | "Python" => Self::Python,
             "ComponentizeJS" | "JavaScript" => Self::StarlingMonkey,
             "componentize-qjs" => Self::QuickJs,
@@ -92,7 +90,7 @@ impl Toolchain {
         }
     }
 
-    /// Measured on small plugins (docs/performance.md), and then generously more.
+    /// Measured on small plugins (docs/performance.md), with a generous margin.
     pub(crate) const fn usual(self) -> Usual {
         let (size, start, memory) = match self {
             Self::Rust | Self::C | Self::Unknown => (8, 50, 16),
@@ -135,7 +133,7 @@ mod tests {
         [&[u8::try_from(text.len()).unwrap_or(u8::MAX)], text.as_bytes()].concat()
     }
 
-    /// A section `producers` that names these.
+    /// A `producers` section with these names.
     fn producers(names: &[&str]) -> Vec<u8> {
         let values: Vec<u8> = names.iter().flat_map(|name| [text(name), text("1")].concat()).collect();
         let field = [text("processed-by"), vec![u8::try_from(names.len()).unwrap_or(u8::MAX)], values].concat();
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_component_says_of_itself_goes_before_what_its_parts_say() {
+    fn the_components_own_toolchain_wins_over_its_parts() {
         let made = |outside: &[&str], inside: &[&str]| {
             let module = section(1, &[MODULE.to_vec(), producers(inside)].concat());
             Toolchain::of(&[COMPONENT.to_vec(), module, producers(outside)].concat())

@@ -1,20 +1,19 @@
-//! What became of each requirement.
+//! The result of each requirement.
 
 use std::collections::BTreeMap;
 
 use crate::{Requirement, Toolchain};
 
-/// Problems that are told of one requirement; the number of the others is told.
-const MOST: usize = 8;
+/// The most problems that a report shows for one requirement. It counts the others.
+const MAX_PROBLEMS: usize = 8;
 
-/// What became of a requirement.
+/// The result of one requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is kept.
     Passed,
-    /// It is not: the row has problems.
+    /// The row has problems.
     Failed,
-    /// It could not be judged, or asks nothing of this component: the note says why.
+    /// Not tested, or not applicable. The note states why.
     Skipped,
 }
 
@@ -30,38 +29,33 @@ impl Verdict {
     }
 }
 
-/// One thing that breaks a requirement.
+/// One violation of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The tool, where it is about one.
+    /// The tool, if the problem is about one.
     pub tool: Option<String>,
-    /// What happened.
     pub what: String,
-    /// What to do about it.
+    /// How to solve it.
     pub remedy: String,
 }
 
-/// A requirement and what became of it.
+/// A requirement and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Which.
     pub requirement: Requirement,
-    /// What became of it.
     pub verdict: Verdict,
-    /// What breaks it.
     pub problems: Vec<Problem>,
-    /// A figure, or why it was skipped.
+    /// A figure, or the reason for skipping.
     pub note: Option<String>,
 }
 
-/// What became of all of them.
+/// The results of all requirements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// What the component was made with, as it says.
+    /// The component's toolchain, as it states.
     pub toolchain: Toolchain,
-    /// Its size, in bytes.
+    /// Its size in bytes.
     pub size: usize,
-    /// The names of its tools.
     pub tools: Vec<String>,
     problems: BTreeMap<Requirement, Vec<Problem>>,
     passed: BTreeMap<Requirement, Option<String>>,
@@ -78,16 +72,16 @@ impl Report {
             problems: BTreeMap::new(),
             passed: BTreeMap::new(),
             skipped: BTreeMap::new(),
-            rest: "nothing of this component could be held to it".into(),
+            rest: "it does not apply to this component".into(),
         }
     }
 
-    /// Says that a requirement was looked at, and found kept as far as nothing else is said.
+    /// Marks a requirement as tested. It passes unless a problem follows.
     pub(crate) fn looked(&mut self, requirement: Requirement) {
         self.passed.entry(requirement).or_default();
     }
 
-    /// Likewise, with a figure.
+    /// Marks a requirement as tested, with a figure.
     pub(crate) fn note(&mut self, requirement: Requirement, note: String) {
         self.passed.insert(requirement, Some(note));
     }
@@ -100,7 +94,7 @@ impl Report {
         self.skipped.entry(requirement).or_insert_with(|| why.to_owned());
     }
 
-    /// Gives the reason for each case that was skipped.
+    /// Sets the reason for all requirements that stay untested.
     pub(crate) fn skip_rest(&mut self, why: &str) {
         why.clone_into(&mut self.rest);
     }
@@ -111,7 +105,6 @@ impl Report {
         Requirement::ALL.iter().map(|(requirement, ..)| self.row(*requirement)).collect()
     }
 
-    /// Whether nothing failed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.problems.is_empty()
@@ -119,9 +112,9 @@ impl Report {
 
     fn row(&self, requirement: Requirement) -> Row {
         if let Some(problems) = self.problems.get(&requirement) {
-            let more = problems.len().saturating_sub(MOST);
-            let note = (more > 0).then(|| format!("and {more} more of the kind"));
-            let problems = problems.iter().take(MOST).cloned().collect();
+            let more = problems.len().saturating_sub(MAX_PROBLEMS);
+            let note = (more > 0).then(|| format!("and {more} more like these"));
+            let problems = problems.iter().take(MAX_PROBLEMS).cloned().collect();
             return Row { requirement, verdict: Verdict::Failed, problems, note };
         }
         if let Some(note) = self.passed.get(&requirement) {

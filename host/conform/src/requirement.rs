@@ -1,101 +1,100 @@
-//! What is required of a component: one row each.
+//! The requirements for a component, one row each.
 
-/// A requirement. The names are stable: documentation and tests refer to them.
+/// A requirement. The names are stable, because documents and tests refer to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
-    /// The bytes are a component that a host takes.
+    /// A host accepts the bytes as a component.
     Loads,
-    /// It is written against a version of the interface that is known.
+    /// It was built against a known version of the interface.
     Interface,
-    /// It imports what every plugin may, what it is granted, and nothing else.
+    /// It imports only interfaces that every plugin has or that are granted.
     Imports,
-    /// Its tools keep the rules of declarations.
+    /// Its declarations follow the rules.
     Declares,
-    /// Its schemas are valid, bounded, and refer to nothing outside themselves.
+    /// Its schemas are valid, bounded, and refer only to themselves.
     Schemas,
-    /// The declaration in its section is the one that its code gives.
+    /// The declaration in its section equals the one from its code.
     Packed,
-    /// Its code gives the same declaration each time.
+    /// Its code returns the same declaration each time.
     Constant,
     /// It is not much larger than others of its toolchain.
     Size,
     /// It starts about as fast as others of its toolchain.
     Start,
-    /// It leaves room for itself within the memory that a call may have.
+    /// A call needs clearly less than the allowed memory.
     Memory,
-    /// Its calls end soon enough for the kit to ask it everything.
+    /// Its calls are fast enough for all tests.
     Time,
-    /// Every server tool answers with a result or a failure.
+    /// Every server tool returns a result or a failure.
     Answers,
     /// Results are JSON and fit the declared schema.
     Results,
-    /// The author's examples end as they say.
+    /// The author's examples have the expected results.
     Examples,
-    /// A failure says something.
+    /// A failure has a message.
     Failures,
-    /// Arguments that break the schema are a failure, and no trap.
+    /// Arguments that break the schema cause a failure, not a trap.
     InvalidArguments,
-    /// A tool that it does not have is a failure, and no trap.
+    /// A call of an unknown tool causes a failure, not a trap.
     UnknownTool,
-    /// Progress comes from streaming tools alone, has words, and does not go back.
+    /// Only streaming tools report progress. Each update has a message, and fractions do not decrease.
     Progress,
-    /// A call that is asked to stop comes to its end.
+    /// A call stops early when it is asked to.
     Stop,
-    /// Characters of every kind are taken.
+    /// Its tools accept characters of every kind.
     Unicode,
-    /// Empty texts and lists are taken.
+    /// Its tools accept empty texts and lists.
     Empty,
-    /// The largest arguments that the schema allows are taken.
+    /// Its tools accept the largest arguments that the schema allows.
     Largest,
-    /// Numbers at the edges are taken.
+    /// Its tools accept extreme numbers.
     Numbers,
-    /// The same call gives the same answer.
+    /// The same call returns the same result.
     Determinism,
-    /// A tool that says it is idempotent changes nothing more at its second attempt.
+    /// A second attempt of an idempotent tool changes nothing.
     Idempotency,
 }
 
 impl Requirement {
-    /// Every requirement with its name and what it asks, in the order of a report.
+    /// Every requirement with its name and its text, in the order of a report.
     pub const ALL: [(Self, &'static str, &'static str); 25] = [
-        (Self::Loads, "loads", "a host takes the component"),
-        (Self::Interface, "interface", "it is written against a version of the interface that this host knows"),
-        (Self::Imports, "imports", "it imports what it may use and nothing else"),
-        (Self::Declares, "declares", "its tools keep the rules of declarations"),
+        (Self::Loads, "loads", "a host accepts the component"),
+        (Self::Interface, "interface", "it was built against an interface version that this host supports"),
+        (Self::Imports, "imports", "it imports only what it may use"),
+        (Self::Declares, "declares", "its declarations follow the rules"),
         (Self::Schemas, "schemas", "its schemas are valid, bounded and complete in themselves"),
-        (Self::Packed, "packed", "the declaration in its section is the one that its code gives"),
-        (Self::Constant, "constant", "its code gives the same declaration each time"),
+        (Self::Packed, "packed", "the declaration in its section equals the one from its code"),
+        (Self::Constant, "constant", "its code returns the same declaration each time"),
         (Self::Size, "size", "it is not much larger than others of its toolchain"),
         (Self::Start, "start", "it starts about as fast as others of its toolchain"),
-        (Self::Memory, "memory", "it leaves room within the memory that a call may have"),
-        (Self::Time, "time", "its calls end soon enough to ask it everything"),
-        (Self::Answers, "answers", "every server tool answers, with a result or a failure"),
+        (Self::Memory, "memory", "a call needs clearly less than the allowed memory"),
+        (Self::Time, "time", "its calls are fast enough for all tests"),
+        (Self::Answers, "answers", "every server tool returns a result or a failure"),
         (Self::Results, "results", "results are JSON and fit the declared schema"),
-        (Self::Examples, "examples", "the author's examples end as they say"),
-        (Self::Failures, "failures", "a failure says what was wrong"),
+        (Self::Examples, "examples", "the author's examples have the expected results"),
+        (Self::Failures, "failures", "a failure states what was wrong"),
         (
             Self::InvalidArguments,
             "invalid-arguments",
-            "arguments that break the schema are no trap, and a failure says why",
+            "arguments that break the schema cause no trap, and a failure states why",
         ),
-        (Self::UnknownTool, "unknown-tool", "a tool that it does not have is a failure, not a trap"),
-        (Self::Progress, "progress", "progress comes from streaming tools, has words and does not go back"),
-        (Self::Stop, "stop", "a call that is asked to stop comes to its end"),
-        (Self::Unicode, "unicode", "characters of every kind are taken"),
-        (Self::Empty, "empty", "empty texts and lists are taken"),
-        (Self::Largest, "largest", "the largest arguments that the schema allows are taken"),
-        (Self::Numbers, "numbers", "numbers at the edges are taken"),
-        (Self::Determinism, "determinism", "the same call gives the same answer"),
-        (Self::Idempotency, "idempotency", "a second attempt of an idempotent tool changes nothing more"),
+        (Self::UnknownTool, "unknown-tool", "a call of an unknown tool causes a failure, not a trap"),
+        (Self::Progress, "progress", "only streaming tools report progress, with messages and without going back"),
+        (Self::Stop, "stop", "a call stops early when it is asked to"),
+        (Self::Unicode, "unicode", "its tools accept characters of every kind"),
+        (Self::Empty, "empty", "its tools accept empty texts and lists"),
+        (Self::Largest, "largest", "its tools accept the largest arguments that the schema allows"),
+        (Self::Numbers, "numbers", "its tools accept extreme numbers"),
+        (Self::Determinism, "determinism", "the same call returns the same result"),
+        (Self::Idempotency, "idempotency", "a second attempt of an idempotent tool changes nothing"),
     ];
 
-    /// The stable name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
-    /// What it asks, as a clause.
+    /// The requirement as a clause.
     #[must_use]
     pub fn asks(self) -> &'static str {
         self.row().2

@@ -1,31 +1,31 @@
-//! Arguments that fit a schema, as small as they come. Not for every schema: a pattern or a condition may be beyond this, and
-//! then it is for the author's examples to show how the tool is called.
+//! Makes small arguments that fit a schema. It does not support every schema: for patterns and conditions, the author's
+//! examples have to show how to call the tool.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value, json};
 
-/// Schemas nested more deeply are given up.
-const DEPTH: usize = 24;
+/// Schemas nested more deeply get no sample.
+const MAX_DEPTH: usize = 24;
 
-/// So are those in which more schemas would have to be looked at.
-const STEPS: usize = 10_000;
+/// Schemas that need more steps get no sample.
+const MAX_STEPS: usize = 10_000;
 
-/// A value that is meant to fit the schema; the caller holds it against it.
+/// A value that should fit the schema. The caller must validate it.
 pub(crate) fn of(schema: &Value) -> Option<Value> {
     Sampler { root: schema, steps: Cell::new(0) }.value(schema, 0)
 }
 
 struct Sampler<'a> {
     root: &'a Value,
-    /// Schemas that were looked at, each as often as it was. A component's schema may be made to have no end.
+    /// How many schemas were visited, each counted as often as it was. A hostile schema may be endless.
     steps: Cell<usize>,
 }
 
 impl Sampler<'_> {
     fn value(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = match schema {
-            _ if depth > DEPTH || self.steps.replace(self.steps.get() + 1) > STEPS => return None,
+            _ if depth > MAX_DEPTH || self.steps.replace(self.steps.get() + 1) > MAX_STEPS => return None,
             Value::Bool(true) => return Some(json!("text")),
             Value::Object(schema) => schema,
             _ => return None,
@@ -87,7 +87,7 @@ impl Sampler<'_> {
     }
 }
 
-/// A value that the schema itself names.
+/// A value that the schema states itself.
 fn given(schema: &Map<String, Value>) -> Option<Value> {
     let first = |word: &str| schema.get(word)?.as_array()?.first().cloned();
     schema
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits() {
+    fn samples_fit_their_schemas() {
         check(
             json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
             json!({"a": "text"}),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_given_up() {
+    fn endless_schemas_get_no_sample() {
         let endless = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}});
         assert_eq!(of(&endless), None);
         assert_eq!(of(&json!(false)), None);

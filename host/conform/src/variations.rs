@@ -1,12 +1,12 @@
-//! Arguments made of others: what breaks the schema, and what is unusual and fits it.
+//! Makes arguments from others: some break the schema, some are valid but unusual.
 
 use serde_json::{Map, Value, json};
 
-/// Characters that programs get wrong: beyond 16 bits, joined, combining, from right to left, invisible, the last one that
-/// there is, and a zero byte.
+/// Characters that programs often mishandle: beyond 16 bits, joined, combining, right to left, invisible, the last code
+/// point, and a zero byte.
 pub(crate) const CHARACTERS: &str = "Ünïcødé \u{1f469}\u{200d}\u{1f680} e\u{301} \u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{65e5}\u{672c} \u{0} \u{feff} \u{10ffff}";
 
-/// Numbers at the edges of what languages hold.
+/// Numbers at the limits of common number types.
 pub(crate) fn numbers() -> [Value; 8] {
     [
         json!(0),
@@ -20,7 +20,7 @@ pub(crate) fn numbers() -> [Value; 8] {
     ]
 }
 
-/// Leaves out each member, and replaces each by a value of another type.
+/// Omits each member, and replaces each by values of other types.
 pub(crate) fn broken(sample: &Value) -> Vec<Value> {
     let Value::Object(members) = sample else { return Vec::new() };
     let mut broken = vec![json!({})];
@@ -44,12 +44,12 @@ fn with(members: &Map<String, Value>, name: &str, value: Value) -> Value {
     Value::Object(members)
 }
 
-/// The value with `change` made to all of its leaves that it is for, and to each alone. Nothing where it is for none.
+/// The value with all applicable leaves changed, and then with each alone. Empty if `change` applies to none.
 pub(crate) fn changed(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
     (0..places(sample, change)).map(|place| changed_at(sample, change, place)).collect()
 }
 
-/// How many values `changed` gives.
+/// The number of values that `changed` returns.
 pub(crate) fn places(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> usize {
     match leaves(sample, change) {
         several @ 2.. => several + 1,
@@ -57,7 +57,7 @@ pub(crate) fn places(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>) -
     }
 }
 
-/// One of the values that `changed` gives.
+/// One of the values that `changed` returns.
 pub(crate) fn changed_at(sample: &Value, change: &dyn Fn(&Value) -> Option<Value>, place: usize) -> Value {
     let first = usize::from(leaves(sample, change) > 1);
     altered(sample, change, &mut |n| place < first || n + first == place, &mut 0)
@@ -94,7 +94,7 @@ fn altered(
     }
 }
 
-/// How many values there are within a value, itself included.
+/// The number of values inside a value, itself included.
 pub(crate) fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(size).sum(),
@@ -103,12 +103,10 @@ pub(crate) fn size(value: &Value) -> usize {
     }
 }
 
-/// Replaces a text by a text.
 pub(crate) fn text(value: &Value, new: &str) -> Option<Value> {
     value.is_string().then(|| json!(new))
 }
 
-/// Replaces a number by a number.
 pub(crate) fn number(value: &Value, new: &Value) -> Option<Value> {
     value.is_number().then(|| new.clone())
 }

@@ -1,4 +1,4 @@
-//! Where the kit runs guests: clocks, randomness and buckets that are the same each time, and a count of what was kept.
+//! The environment in which the kit runs guests: its clocks, randomness and buckets are the same for each run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use sandbox::{Clock, Job, Level, Plugin, Random, Sink, Spent, Update};
 
 use crate::Subject;
 
-/// What a guest reads of the world outside: all of it is the kit's. Nothing is sent anywhere.
+/// The environment of a guest. All of it comes from the kit, and nothing is sent anywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings(Arc<Inner>);
 
@@ -21,15 +21,15 @@ struct Inner {
     buckets: Arc<MemoryBuckets>,
     /// Reads of the clocks since the call began.
     reads: AtomicU64,
-    /// Where the sequence of random numbers is.
+    /// The position in the sequence of random numbers.
     seed: AtomicU64,
 }
 
-/// What a plugin keeps: by bucket and key.
+/// A plugin's stored data, by bucket and key.
 pub(crate) type Entries = BTreeMap<(String, String), Vec<u8>>;
 
 impl Surroundings {
-    /// The settings of a sandbox, with these surroundings.
+    /// Sandbox settings with these surroundings.
     #[must_use]
     pub fn around(&self, settings: sandbox::SandboxSettings) -> sandbox::SandboxSettings {
         sandbox::SandboxSettings {
@@ -47,10 +47,10 @@ impl Surroundings {
     }
 }
 
-/// 2026-01-01T00:00:00Z.
+/// The wall clock at the start of each call: 2026-01-01T00:00:00Z.
 const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
-/// Each read advances the clock by a microsecond, so that a loop that waits for it ends.
+/// Each read advances the clock by a microsecond, so that a loop that polls the clock ends.
 impl Clock for Surroundings {
     fn wall(&self) -> Duration {
         BEGIN + self.monotonic()
@@ -61,7 +61,7 @@ impl Clock for Surroundings {
     }
 }
 
-/// Numbers that look random and are the same for each call (the sequence of splitmix64).
+/// Pseudo-random numbers that are the same for each call (splitmix64).
 impl Random for Surroundings {
     fn fill(&self, buffer: &mut [u8]) -> std::io::Result<()> {
         for chunk in buffer.chunks_mut(8) {
@@ -74,10 +74,10 @@ impl Random for Surroundings {
     }
 }
 
-/// What a call reported.
+/// The reports of one call.
 #[derive(Default)]
 struct Heard {
-    /// Whether it is asked to stop, from its first step.
+    /// Whether the call is asked to stop from the start.
     stop: bool,
     updates: Mutex<Vec<Update>>,
     lines: Mutex<Vec<String>>,
@@ -98,7 +98,7 @@ impl Sink for Heard {
     }
 }
 
-/// How a call went.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
@@ -107,7 +107,7 @@ pub(crate) struct Ran {
     pub(crate) lines: Vec<String>,
 }
 
-/// One plugin, and runs of it that know nothing of each other.
+/// Runs one plugin, each time independently.
 pub(crate) struct World<'a> {
     plugin: &'a Plugin,
     around: &'a Surroundings,
@@ -117,24 +117,24 @@ pub(crate) struct World<'a> {
     calls: AtomicU64,
 }
 
-/// Where a plugin keeps what it keeps. Calls in the same home find what the others left.
+/// The storage of a plugin. Calls with the same home see each other's data.
 #[derive(Debug, Clone)]
 pub(crate) struct Home(PluginName);
 
-/// A tool that is asked for, and how long it says that it takes.
+/// The tool to call, and its declared time limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) name: &'a str,
     pub(crate) time: Option<Span>,
 }
 
-/// The longest run. The operator's limit does not count here: a report must not take longer.
-const MOST: Span = Span::from_secs(10);
+/// The longest run. It also bounds larger limits of the operator, so that the report does not take too long.
+const MAX_TIME: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {
     pub(crate) fn new(plugin: &'a Plugin, subject: &Subject<'_>, around: &'a Surroundings) -> Self {
         let mut limits = subject.settings.limits(subject.name);
-        limits.time = limits.time.min(MOST);
+        limits.time = limits.time.min(MAX_TIME);
         Self {
             plugin,
             around,
@@ -145,12 +145,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// How many calls it carried out, or began to.
+    /// The number of calls so far, including the current one.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// A home in which nothing was kept yet.
+    /// A new, empty home.
     pub(crate) fn home(&self) -> Home {
         let n = self.homes.fetch_add(1, Ordering::Relaxed);
         let fallback = || PluginName::new("home");
@@ -158,17 +158,17 @@ impl<'a> World<'a> {
         Home(PluginName::new(&format!("home-{n}")).or_else(|_| fallback()).unwrap())
     }
 
-    /// What is kept in a home.
+    /// The data in a home.
     pub(crate) fn kept(&self, home: &Home) -> Entries {
         self.around.0.buckets.entries(&home.0)
     }
 
-    /// Carries out a call. Progress is heard whether the tool is declared to report it or not.
+    /// Runs a call. Collects progress even if the tool does not declare any.
     pub(crate) async fn run(&self, home: &Home, tool: Asked<'_>, arguments: &Json, attempt: u32) -> Ran {
         self.heard(home, tool, arguments, attempt, Heard::default()).await
     }
 
-    /// Likewise, for a call that is asked to stop from its first step.
+    /// Runs a call that is asked to stop from the start.
     pub(crate) async fn run_unwanted(&self, tool: Asked<'_>, arguments: &Json) -> Ran {
         self.heard(&self.home(), tool, arguments, 1, Heard { stop: true, ..Heard::default() }).await
     }

@@ -89,7 +89,7 @@ async fn files_are_cached_and_only_known_types_are_served() {
         ("/assets/index-1a2b.js", "br, gzip;q=0", Some(("script", None))),
         ("/assets/index-1a2b.js.gz", "", None),
         ("/assets/notes.txt", "", None),
-        ("/assets/gone.js", "", None),
+        ("/assets/missing.js", "", None),
         ("/assets/../index.html", "", None),
         ("/assets/%2e%2e/index.html", "", None),
         ("/assets/", "", None),
@@ -111,7 +111,7 @@ async fn files_are_cached_and_only_known_types_are_served() {
 
 #[tokio::test]
 async fn every_response_has_the_security_headers() {
-    for path in ["/", "/assets/index-1a2b.js", "/assets/gone.js"] {
+    for path in ["/", "/assets/index-1a2b.js", "/assets/missing.js"] {
         let (response, _) = ask(router_of::<Four>(), &format!("GET {path}"), &[("accept", BROWSER)]).await;
         let policy = response.headers()["content-security-policy"].to_str().unwrap();
         for directive in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
@@ -136,7 +136,7 @@ async fn a_page_says_that_the_console_is_missing() {
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
 }
 
-/// Scripts and styles that stand in the page itself would be refused by its policy, and the page would stay empty.
+/// The page's policy refuses inline scripts and styles, so a page with them would stay empty.
 #[test]
 fn the_embedded_page_has_nothing_inline() {
     let Some(page) = Dist::get("index.html") else { return };

@@ -1,7 +1,7 @@
 //! Skeletons, toolchains and builds for authors of plugins, in every language.
 //!
 //! ```text
-//! folder ─► Project: language, name, wants ─► recipe (build/LANGUAGE.rs) ─► component
+//! folder ─► Project: language, name, requested ─► recipe (build/LANGUAGE.rs) ─► component
 //!                                               │
 //!               toolchain in the cache, from a pinned list with hashes (toolchain.rs)
 //! ```
@@ -28,7 +28,7 @@ pub use build::Built;
 pub use cache::Cache;
 pub use failed::{Failed, Fault};
 pub use language::Language;
-pub use project::{Project, Wants};
+pub use project::{Project, Requested};
 pub use skeleton::{File, skeleton};
 
 /// Files of the repository that the binary embeds: the SDKs with their templates and lists of tools, and the interface. Each

@@ -9,7 +9,7 @@ use crate::{Failed, Language};
 
 /// The requested capabilities that decide what the component imports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wants {
+pub struct Requested {
     /// wasi:keyvalue.
     pub keyvalue: bool,
     /// wasi:http.
@@ -24,7 +24,7 @@ pub struct Project {
     language: Language,
     folder: PathBuf,
     name: String,
-    wants: Wants,
+    requested: Requested,
 }
 
 impl Project {
@@ -36,8 +36,8 @@ impl Project {
         let language = language.map_or_else(|| Language::of(folder), Ok)?;
         let folder = fs::canonicalize(folder).map_err(Failed::reading(folder))?;
         let name = name(language, &folder)?;
-        let wants = wants(&folder)?;
-        Ok(Self { language, folder, name, wants })
+        let requested = requested(&folder)?;
+        Ok(Self { language, folder, name, requested })
     }
 
     /// The language of the plugin.
@@ -60,8 +60,8 @@ impl Project {
 
     /// The requested capabilities.
     #[must_use]
-    pub fn wants(&self) -> Wants {
-        self.wants
+    pub fn requested(&self) -> Requested {
+        self.requested
     }
 
     /// The manifest, if there is one.
@@ -105,9 +105,11 @@ impl Project {
         self.above(Path::new("wit/v0.1"), Path::new("wit/v0.1/plugin.wit"))
     }
 
-    /// Finds this path, in this folder or one above it, each with and without `toolgate` before it. `file` must exist there.
+    /// Finds this path, in this folder or one above it, each with and without `toolgate` before it. `file` must exist
+    /// there.
     ///
-    /// A folder that another user owns is refused: everybody can write to a folder such as `/tmp`, which may be above a plugin.
+    /// A folder that another user owns is refused: everybody can write to a folder such as `/tmp`, which may be above a
+    /// plugin.
     fn above(&self, path: &Path, file: &Path) -> Result<PathBuf, Failed> {
         let places = self.folder.ancestors().flat_map(|above| [above.join("toolgate"), above.to_owned()]);
         let Some(found) = places.into_iter().find(|place| place.join(file).is_file()) else {
@@ -187,14 +189,18 @@ fn name(language: Language, folder: &Path) -> Result<String, Failed> {
 }
 
 /// Reads the manifest. Packing the component checks it in full.
-fn wants(folder: &Path) -> Result<Wants, Failed> {
+fn requested(folder: &Path) -> Result<Requested, Failed> {
     let file = folder.join(MANIFEST);
     if !file.is_file() {
-        return Ok(Wants::default());
+        return Ok(Requested::default());
     }
     let manifest = toml(&file)?;
-    let wants = |kind: &str| manifest.get("wants").and_then(|wants| wants.get(kind)).is_some();
-    Ok(Wants { keyvalue: wants("keyvalue"), http: wants("http"), config: wants("config") || wants("secrets") })
+    let requested = |kind: &str| manifest.get("wants").and_then(|requested| requested.get(kind)).is_some();
+    Ok(Requested {
+        keyvalue: requested("keyvalue"),
+        http: requested("http"),
+        config: requested("config") || requested("secrets"),
+    })
 }
 
 pub(crate) fn toml(file: &Path) -> Result<toml::Table, Failed> {
@@ -208,7 +214,7 @@ pub(crate) fn toml(file: &Path) -> Result<toml::Table, Failed> {
 pub(crate) fn json(file: &Path) -> Result<Value, Failed> {
     let text = fs::read_to_string(file).map_err(Failed::reading(file))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failed::project(format!("{} is not JSON: {error}", file.display()), "mend it"))
+        .map_err(|error| Failed::project(format!("{} is not JSON: {error}", file.display()), "correct it"))
 }
 
 #[cfg(test)]
@@ -268,15 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn wants_are_read_from_the_manifest() {
+    fn requests_are_read_from_the_manifest() {
         let project = |manifest: &str| {
             let folder = folder(&[("go.mod", "module x"), (MANIFEST, manifest)]);
-            Project::open(folder.path(), None).unwrap().wants()
+            Project::open(folder.path(), None).unwrap().requested()
         };
-        assert_eq!(project(""), Wants::default());
-        assert_eq!(project("[wants.keyvalue]\nwhy = \"\""), Wants { keyvalue: true, ..Wants::default() });
-        assert_eq!(project("[[wants.http]]\nurl = \"\""), Wants { http: true, ..Wants::default() });
-        assert_eq!(project("[[wants.secrets]]\nname = \"\""), Wants { config: true, ..Wants::default() });
+        assert_eq!(project(""), Requested::default());
+        assert_eq!(project("[wants.keyvalue]\nwhy = \"\""), Requested { keyvalue: true, ..Requested::default() });
+        assert_eq!(project("[[wants.http]]\nurl = \"\""), Requested { http: true, ..Requested::default() });
+        assert_eq!(project("[[wants.secrets]]\nname = \"\""), Requested { config: true, ..Requested::default() });
     }
 
     #[test]

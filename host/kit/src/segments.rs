@@ -6,7 +6,7 @@
 use wasm_encoder::{ConstExpr, DataSection, Module, RawSection};
 use wasmparser::{DataKind, DataSectionReader, Encoding, Operator, Parser, Payload};
 
-/// Larger gaps are kept. Smaller ones are filled with zeros, which memory holds there in any case.
+/// Smaller gaps are filled with zeros, which is what memory contains there in any case.
 const GAP: u64 = 32;
 
 /// The same module with fewer data segments. `None` if it has no data, or is not a module, or does not look like Go's: passive

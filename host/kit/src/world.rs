@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use wit_parser::Resolve;
 
-use crate::{Failed, Project, Wants};
+use crate::{Failed, Project, Requested};
 
 /// The name of the generated world. componentize-py creates a Python module of this name, so no author may use it.
 pub(crate) const WORLD: &str = "toolgate-world";
 
 /// Everything that a plugin can request, for toolchains that import only what is used.
-pub(crate) const WHOLE: Wants = Wants { keyvalue: true, http: true, config: true };
+pub(crate) const WHOLE: Requested = Requested { keyvalue: true, http: true, config: true };
 
 /// Writes `build/wit` and returns its path. Its package `toolgate:build` has the world [`WORLD`] with these capabilities.
-pub(crate) fn write(project: &Project, wants: Wants) -> Result<PathBuf, Failed> {
+pub(crate) fn write(project: &Project, requested: Requested) -> Result<PathBuf, Failed> {
     let interface = project.interface()?;
     let folder = project.made_output()?.join("wit");
     if folder.exists() {
@@ -29,17 +29,17 @@ pub(crate) fn write(project: &Project, wants: Wants) -> Result<PathBuf, Failed> 
     let plugin = own.join("plugin.wit");
     fs::copy(interface.join("plugin.wit"), &plugin).map_err(Failed::writing(&plugin))?;
     let world = folder.join("world.wit");
-    fs::write(&world, text(&version(&interface)?, wants)).map_err(Failed::writing(&world))?;
+    fs::write(&world, text(&version(&interface)?, requested)).map_err(Failed::writing(&world))?;
     Ok(folder)
 }
 
-fn text(version: &str, wants: Wants) -> String {
-    let wanted = [(wants.keyvalue, "keyvalue"), (wants.http, "http"), (wants.config, "config")];
+fn text(version: &str, requested: Requested) -> String {
+    let requested_names = [(requested.keyvalue, "keyvalue"), (requested.http, "http"), (requested.config, "config")];
     let mut text = format!(
         "// `toolgate build` wrote this world, which the plugin is built against.\npackage toolgate:build;\n\nworld {WORLD} {{\n  \
          include toolgate:plugin/plugin@{version};\n"
     );
-    for (_, name) in wanted.iter().filter(|(is_wanted, _)| *is_wanted) {
+    for (_, name) in requested_names.iter().filter(|(is_requested, _)| *is_requested) {
         text.push_str(&format!("  include toolgate:plugin/plugin-with-{name}@{version};\n"));
     }
     text.push_str("}\n");
@@ -89,9 +89,9 @@ mod tests {
         (folder, project)
     }
 
-    fn imports(wants: Wants) -> BTreeSet<String> {
+    fn imports(requested: Requested) -> BTreeSet<String> {
         let (_folder, project) = project();
-        let wit = write(&project, wants).unwrap();
+        let wit = write(&project, requested).unwrap();
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(&wit).unwrap();
         let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
@@ -101,13 +101,19 @@ mod tests {
 
     #[test]
     fn world_imports_only_what_is_requested() {
-        let plain = imports(Wants::default());
+        let plain = imports(Requested::default());
         assert_eq!(plain, ["toolgate:plugin/host", "toolgate:plugin/tool-types"].map(str::to_owned).into());
-        let more = |wants| &imports(wants) - &plain;
-        assert!(more(Wants { http: true, ..Wants::default() }).contains("wasi:http/outgoing-handler"));
-        assert!(more(Wants { config: true, ..Wants::default() }).iter().all(|name| name.starts_with("wasi:config/")));
+        let more = |requested| &imports(requested) - &plain;
+        assert!(more(Requested { http: true, ..Requested::default() }).contains("wasi:http/outgoing-handler"));
         assert!(
-            more(Wants { keyvalue: true, ..Wants::default() }).iter().all(|name| name.starts_with("wasi:keyvalue/"))
+            more(Requested { config: true, ..Requested::default() })
+                .iter()
+                .all(|name| name.starts_with("wasi:config/"))
+        );
+        assert!(
+            more(Requested { keyvalue: true, ..Requested::default() })
+                .iter()
+                .all(|name| name.starts_with("wasi:keyvalue/"))
         );
         assert!(imports(WHOLE).len() > plain.len() + 8);
     }
@@ -117,7 +123,7 @@ mod tests {
         let (_folder, project) = project();
         let wit = write(&project, WHOLE).unwrap();
         fs::write(wit.join("old.wit"), "nonsense").unwrap();
-        write(&project, Wants::default()).unwrap();
+        write(&project, Requested::default()).unwrap();
         assert!(!wit.join("old.wit").exists());
         assert!(!fs::read_to_string(wit.join("world.wit")).unwrap().contains("http"));
     }

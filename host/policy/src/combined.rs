@@ -1,5 +1,5 @@
-//! The operator's rules and the dynamic policies as one. A dynamic policy only tightens: its verdict is combined with what
-//! the rules say, and the stricter stands.
+//! Combines the operator's rules with the dynamic policies. The strictest verdict counts, so a dynamic policy can only
+//! tighten.
 
 use std::sync::Arc;
 
@@ -11,52 +11,53 @@ use futures::future::join_all;
 use crate::rule::Subject;
 use crate::rules::{Rules, Step, strictest};
 
-/// A policy that judges each call separately.
+/// A policy that decides each call separately.
 #[async_trait]
 pub trait Dynamic: Send + Sync {
-    /// Its name, as the operator gave it.
+    /// The name that the operator gave it.
     fn name(&self) -> &str;
 
-    /// Whether it is to be asked about this call.
+    /// Whether it decides this call.
     fn concerns(&self, question: &Question) -> bool;
 
-    /// What it says of the call. Never panics and never hangs; one that cannot be asked is an `Ask` with the reason.
+    /// Its verdict on the call. It never panics and never hangs. If the policy fails, the verdict is `Ask` with the
+    /// reason.
     async fn judge(&self, question: &Question) -> Verdict;
 }
 
-/// The rules and every dynamic policy.
+/// The rules and all dynamic policies.
 #[derive(Clone, Default)]
 pub struct Combined {
     rules: Rules,
     dynamic: Vec<Arc<dyn Dynamic>>,
 }
 
-/// What would become of a call, and why.
+/// The result for a call, and its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What all of them together say.
+    /// The combined verdict.
     pub verdict: Verdict,
-    /// What the tool declares.
+    /// The approval that the tool declares.
     pub declared: Approval,
-    /// What follows from both.
+    /// What follows from the verdict and the declaration.
     pub effect: Effect,
-    /// Each rule, then each dynamic policy.
+    /// The result of each rule, then of each dynamic policy.
     pub steps: Vec<Step>,
 }
 
-/// What becomes of a call in the end.
+/// The effect on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It goes on without a person.
+    /// The call runs without a person.
     Run,
-    /// A person is asked: for an approval, or for the answer itself.
+    /// A person is asked: for an approval, or for an answer.
     Ask,
-    /// It ends denied.
+    /// The call is denied.
     Deny,
 }
 
 impl Effect {
-    /// What a verdict means for a call of a tool.
+    /// The effect of a verdict on a call of this tool.
     #[must_use]
     pub fn of(verdict: &Verdict, tool: &Tool) -> Self {
         let declared = tool.approval == Approval::RequiresApproval && !verdict.ungated;
@@ -80,7 +81,7 @@ impl Effect {
 }
 
 impl Explanation {
-    /// What rules alone make of a call of a tool.
+    /// The effect of rules alone on a call of a tool.
     #[must_use]
     pub fn of_rules(rules: &Rules, subject: &Subject<'_>, tool: &Tool) -> Self {
         Self::new(rules.verdict(subject), tool, rules.explain(subject))
@@ -93,13 +94,12 @@ impl Explanation {
 }
 
 impl Combined {
-    /// These rules with these policies.
     #[must_use]
     pub fn new(rules: Rules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
         Self { rules, dynamic }
     }
 
-    /// What would become of a call, with what each rule and policy has to do with it. Changes nothing.
+    /// Explains the effect on a call, with the result of each rule and policy. Changes nothing.
     pub async fn explain(&self, question: &Question) -> Explanation {
         let subject = Subject::of(question);
         let mut steps = self.rules.explain(&subject);
@@ -110,11 +110,11 @@ impl Combined {
         Explanation::new(verdict, &question.live.tool, steps)
     }
 
-    /// The verdict of all, and what each dynamic policy said; `None` where it was not asked.
+    /// The combined verdict, and the verdict of each dynamic policy. `None` for a policy that was not asked.
     async fn ask(&self, question: &Question) -> (Verdict, Vec<Option<Verdict>>) {
         let rules = self.rules.verdict(&Subject::of(question));
         let executor = question.live.tool.executor;
-        // A denied call needs no further opinion, and a provider's call has happened already.
+        // A denied call needs no other verdict, and a provider has already run its call.
         let nobody = rules.rule == Rule::Deny || executor == Executor::Provider;
         let said = join_all(self.dynamic.iter().map(async |policy| {
             if nobody || !policy.concerns(question) {
@@ -135,8 +135,8 @@ impl Policy for Combined {
     }
 }
 
-/// What may be heard of a dynamic policy: never that a gate is lifted, and of a question to a person only that it is denied,
-/// since approving a question is circular.
+/// Reduces a verdict to what a dynamic policy may do. It never lifts a gate. A question to a person can only be denied,
+/// because approving a question would be circular.
 fn tightening(policy: &dyn Dynamic, verdict: Verdict, executor: Executor) -> Verdict {
     let by = verdict.by.or_else(|| Some(policy.name().into()));
     match verdict.rule {

@@ -1,5 +1,5 @@
-//! Conditions over the arguments of a call. A condition holds, does not hold, or cannot be judged; what cannot be judged
-//! goes to the strict side: a rule that asks or denies takes it as fitting, one that allows does not.
+//! Conditions over the arguments of a call. A condition holds, does not hold, or is unclear. An unclear condition
+//! counts strictly: a rule that asks or denies applies, a rule that allows does not.
 
 use std::sync::Arc;
 
@@ -12,45 +12,36 @@ use crate::pointer::{Found, Pointer};
 /// The most characters of a value that an explanation quotes.
 const QUOTED: usize = 80;
 
-/// Something that must be so of one place in the arguments.
+/// A test of one value in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Where.
     pub pointer: Pointer,
-    /// What must be so there.
     pub test: Test,
-    /// Whether it must not be so instead.
+    /// Whether the test is negated.
     pub not: bool,
 }
 
-/// What a condition asks of a value.
+/// A test of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
-    /// It is the same JSON value. Numbers are the same if their values are.
+    /// It equals this JSON value. Numbers are equal if their values are.
     Equals(Exact),
-    /// It is a text that begins so.
+    /// It is a text with this prefix.
     Prefix(Arc<str>),
-    /// It is a text of this form.
+    /// It is a text that matches this pattern.
     Glob(Glob),
-    /// It is a number between these, both included.
-    Range {
-        /// At least this.
-        min: Option<Decimal>,
-        /// At most this.
-        max: Option<Decimal>,
-    },
+    /// It is a number within these bounds, both included.
+    Range { min: Option<Decimal>, max: Option<Decimal> },
     /// The value is absent.
     Absent,
 }
 
-/// What is known of a condition.
+/// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truth {
-    /// It holds.
     Yes,
-    /// It does not.
     No,
-    /// The value is of a kind that the condition cannot judge.
+    /// The condition cannot be evaluated, for example because the value has another type.
     Unclear,
 }
 
@@ -69,7 +60,7 @@ impl Truth {
         }
     }
 
-    /// One `No` is enough for no, and else one doubt for doubt.
+    /// Combines results: a single `No` makes it `No`, otherwise a single `Unclear` makes it `Unclear`.
     pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
         each.into_iter().fold(Self::Yes, |all, one| match (all, one) {
             (Self::No, _) | (_, Self::No) => Self::No,
@@ -80,14 +71,14 @@ impl Truth {
 }
 
 impl Condition {
-    /// Whether it holds for these arguments.
+    /// Evaluates the condition for these arguments.
     #[must_use]
     pub fn judge(&self, arguments: &Exact) -> Truth {
         match (self.pointer.find(arguments), &self.test) {
             (Found::Astray(_), _) => Truth::Unclear,
             (found, Test::Absent) => Truth::from((found == Found::Absent) != self.not),
-            // A tool may have a default for what is left out, and nobody here knows which: leaving a value out must not be a
-            // way around "anything but this".
+            // The tool may have a default for a missing value, and the host does not know it. Otherwise a caller could
+            // avoid a negated condition by leaving the value out.
             (Found::Absent, _) if self.not => Truth::Unclear,
             (Found::Absent, _) => Truth::No,
             (Found::Value(value), test) if self.not => test.judge(value).not(),
@@ -95,7 +86,7 @@ impl Condition {
         }
     }
 
-    /// Why it holds, or not, in words. Values are quoted harmlessly and only their beginning.
+    /// Explains the result. Quoted values are escaped and shortened.
     #[must_use]
     pub fn why(&self, arguments: &Exact) -> String {
         let place = match self.pointer.as_str() {
@@ -107,11 +98,11 @@ impl Condition {
             (Found::Astray(value), _) => {
                 format!("{place}: on the way there is {}, so it cannot be judged whether it is {words}", shown(value))
             }
-            (Found::Absent, Test::Absent) => format!("{place}: there is nothing"),
+            (Found::Absent, Test::Absent) => format!("{place}: there is no value"),
             (Found::Absent, _) if self.not => {
-                format!("{place}: there is nothing, so it cannot be judged whether the tool takes it as {words}")
+                format!("{place}: there is no value, so it cannot be judged whether the tool takes it as {words}")
             }
-            (Found::Absent, _) => format!("{place}: there is nothing that could be {words}"),
+            (Found::Absent, _) => format!("{place}: there is no value that could be {words}"),
             (Found::Value(value), Test::Absent) => format!("{place}: there is {}", shown(value)),
             (Found::Value(value), test) => {
                 let value_words = shown(value);
@@ -147,7 +138,7 @@ impl Test {
         }
     }
 
-    /// What it asks, behind "is".
+    /// The test as text that follows "is".
     fn words(&self) -> String {
         match self {
             Self::Equals(value) => format!("equal to {}", shown(value)),
@@ -162,8 +153,8 @@ impl Test {
     }
 }
 
-/// Whether two values are the same. Values of different kinds are neither the same nor clearly different: a tool may well read
-/// "5000" as 5000, or 1 as true.
+/// Whether two values are equal. Values of different types are unclear, because a tool may read "5000" as 5000, or 1 as
+/// true.
 fn equal(expected: &Exact, value: &Exact) -> Truth {
     match (expected, value) {
         (Exact::Text(one), Exact::Text(other)) => (one == other).into(),

@@ -1,5 +1,5 @@
-//! Decimal numbers as JSON writes them, compared exactly at any length: `1e3` is `1000`, and the twentieth digit
-//! counts. Nothing passes through a floating-point number.
+//! Decimal numbers of JSON, compared exactly at any length: `1e3` equals `1000`, and the twentieth digit counts.
+//! Floating-point numbers are not used.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,18 +8,18 @@ use std::str::FromStr;
 /// A decimal number of any length.
 #[derive(Debug, Clone)]
 pub struct Decimal {
-    /// As it was written, for people.
+    /// The original text, for people.
     written: String,
     negative: bool,
-    /// Without zeros at either end; empty for zero.
+    /// Without zeros at either end. Empty for zero.
     digits: String,
-    /// Where the point stands: the value is `0.DIGITS × 10^point`.
+    /// The position of the point: the value is `0.DIGITS × 10^point`.
     point: i128,
 }
 
-/// A text that is no decimal number as JSON writes them, or one whose exponent does not fit 64 bits.
+/// Not a decimal number of JSON, or its exponent does not fit 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a decimal number as JSON writes them, such as 1000, -0.25 or 1e6")]
+#[error("not a decimal number in JSON's form, such as 1000, -0.25 or 1e6")]
 pub struct InvalidDecimal;
 
 impl Decimal {
@@ -56,12 +56,12 @@ impl FromStr for Decimal {
         let significant = all.trim_start_matches('0');
         let digits = significant.trim_end_matches('0').to_owned();
         let shift = match exponent {
-            // Zero is zero at any exponent.
+            // Zero is equal at any exponent.
             Some(_) if digits.is_empty() => 0,
             Some(exponent) => exponent.parse::<i64>().map_err(|_| InvalidDecimal)?,
             None => 0,
         };
-        // Both are far below the range of 128 bits.
+        // Neither can overflow 128 bits.
         let zeros = (all.len() - significant.len()) as i128;
         let point = whole.len() as i128 - zeros + i128::from(shift);
         Ok(Self { written: text.to_owned(), negative, digits, point })
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_does_not_write_is_no_number() {
+    fn only_json_numbers_are_read() {
         for wrong in ["", "-", "+1", "01", ".5", "5.", "1e", "1e+", "0x10", "1_000", " 1", "NaN", "--1", "1e1.5"] {
             assert_eq!(wrong.parse::<Decimal>(), Err(InvalidDecimal), "{wrong}");
         }

@@ -1,6 +1,6 @@
-//! Who decides that a person is needed: the operator's rules over plugins, tools, callers and arguments, and policies that
-//! are programs of their own. Deny goes over ask, ask over allow; nothing depends on the order of rules; and what cannot be
-//! judged goes to the strict side.
+//! Decides whether a call needs a person: the operator's rules over plugins, tools, callers and arguments, and policies
+//! that are components. Deny wins over ask, and ask over allow. The order of rules does not matter. An unclear
+//! condition counts as the stricter result.
 
 mod combined;
 mod condition;

@@ -1,14 +1,14 @@
-//! Patterns: `*` stands for any characters or none, `?` for exactly one, every other character for itself.
+//! Patterns: `*` matches any number of characters, `?` exactly one, and every other character itself.
 //!
-//! Characters are Unicode code points and are compared as they are: case counts, and two spellings of a letter that look
-//! the same are two texts. There is no escape; a literal `*` is matched by `?`.
+//! Characters are Unicode code points and are compared exactly: case matters, and two encodings of the same visible
+//! letter are different. There is no escape; `?` also matches a literal `*`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The longest pattern over values, in characters.
-const LONGEST: usize = 256;
+/// The most characters of a pattern over values.
+const MAX_PATTERN: usize = 256;
 
 /// A pattern over texts in arguments: 1 to 256 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,51 +22,49 @@ pub struct Pattern(Glob);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerPattern(Glob);
 
-/// A text that is not a pattern of its kind.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
-    /// It could match no name of a tool or plugin by its form alone.
+    /// No tool or plugin name could match it.
     #[error("not a pattern of names: expected 1 to 64 of the characters a-z A-Z 0-9 _ - * ?")]
     Name,
-    /// It could match no caller's name by its form alone.
+    /// No caller's name could match it.
     #[error("not a pattern of callers: expected 1 to 128 of the characters a-z A-Z 0-9 _ . : - @ / * ?")]
     Caller,
-    /// It is empty or too long.
-    #[error("not a pattern of texts: expected 1 to {LONGEST} characters")]
+    /// Empty or too long.
+    #[error("not a pattern of texts: expected 1 to {MAX_PATTERN} characters")]
     Glob,
 }
 
 impl Glob {
-    /// Checks the text and keeps it.
-    ///
     /// # Errors
     /// [`InvalidPattern::Glob`].
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
-        let fits = !text.is_empty() && text.chars().count() <= LONGEST;
+        let fits = !text.is_empty() && text.chars().count() <= MAX_PATTERN;
         if fits { Ok(Self(text.into())) } else { Err(InvalidPattern::Glob) }
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it matches one text only.
+    /// Whether it matches only one text.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.0.contains(['*', '?'])
     }
 
-    /// Whether it matches the whole text. Takes time in proportion to the text; a part between two `*` that has a `?` in it
-    /// may take its own length times that.
+    /// Whether it matches the whole text. Takes time in proportion to the text. A part with `?` between two `*` can
+    /// multiply that by its own length.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
         let Some(mut rest) = strip(text, first) else { return false };
         let Some(last) = parts.next_back() else { return rest.is_empty() };
-        // The leftmost place of each part leaves the most for those behind it, so nothing is ever tried again.
+        // Matching each part at its leftmost position leaves the most text for the later parts, so no backtracking is
+        // needed.
         for part in parts {
             let Some(behind) = after(rest, part) else { return false };
             rest = behind;
@@ -80,13 +78,13 @@ fn fits(expected: char, c: char) -> bool {
     expected == '?' || expected == c
 }
 
-/// What is behind the part at the beginning of a text.
+/// The rest of a text that begins with the part.
 fn strip<'a>(text: &'a str, part: &str) -> Option<&'a str> {
     let mut rest = text.chars();
     part.chars().all(|expected| rest.next().is_some_and(|c| fits(expected, c))).then_some(rest.as_str())
 }
 
-/// What is behind the first place of a part in a text.
+/// The rest of a text after the first occurrence of the part.
 fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
     if !part.contains('?') {
         return text.split_once(part).map(|(_, behind)| behind);
@@ -95,8 +93,6 @@ fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
 }
 
 impl Pattern {
-    /// Checks the text and keeps it.
-    ///
     /// # Errors
     /// [`InvalidPattern::Name`].
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
@@ -113,13 +109,12 @@ impl Pattern {
         Self(Glob("*".into()))
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Whether it matches one name only.
+    /// Whether it matches only one name.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.0.is_exact()
@@ -133,8 +128,6 @@ impl Pattern {
 }
 
 impl CallerPattern {
-    /// Checks the text and keeps it.
-    ///
     /// # Errors
     /// [`InvalidPattern::Caller`].
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
@@ -145,7 +138,6 @@ impl CallerPattern {
         Glob::new(text).map(Self).map_err(|_| InvalidPattern::Caller)
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -215,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_could_match_is_no_pattern() {
+    fn a_pattern_that_no_name_could_match_is_refused() {
         for wrong in ["", "a.b", "[ab]", "a b", &"*".repeat(65)] {
             assert_eq!(Pattern::new(wrong), Err(InvalidPattern::Name), "{wrong}");
         }
@@ -228,7 +220,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The plain definition, tried in every way.
+        /// Compares with the plain recursive definition.
         #[test]
         fn matching_is_what_the_definition_says(pattern in "[ab?*]{1,8}", text in "[ab]{0,10}") {
             fn defined(pattern: &[u8], text: &[u8]) -> bool {

@@ -6,42 +6,41 @@ use std::sync::Arc;
 
 use dispatch::Exact;
 
-/// The longest pointer, in bytes.
-const LONGEST: usize = 512;
+/// The most bytes of a pointer.
+const MAX_POINTER: usize = 512;
 
-/// A place in the arguments.
+/// A pointer to one value in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
     written: Arc<str>,
     steps: Vec<String>,
 }
 
-/// A text that is no JSON Pointer.
+/// Why a text is not a JSON Pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a JSON Pointer (RFC 6901): expected a text such as /amount or /lines/0/sku, with ~1 for / and ~0 for ~ in a name"
 )]
 pub struct InvalidPointer;
 
-/// What a pointer leads to.
+/// The result of following a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// This value.
+    /// The value.
     Value(&'a Exact),
-    /// Nothing: a member is not there, or a list is too short.
+    /// No value: a member is missing, or a list is too short.
     Absent,
-    /// Nothing, because on the way there is a value of another kind than the pointer expects: this one.
+    /// No value, because this value on the way is not of the type that the pointer expects.
     Astray(&'a Exact),
 }
 
 impl Pointer {
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// Follows it.
+    /// Follows the pointer.
     #[must_use]
     pub fn find<'a>(&self, arguments: &'a Exact) -> Found<'a> {
         let mut value = arguments;
@@ -61,7 +60,7 @@ impl Pointer {
     }
 }
 
-/// A position in a list: digits, without a zero in front.
+/// A position in a list: digits without a leading zero.
 fn index(step: &str) -> Option<usize> {
     let is_index = step == "0" || (!step.starts_with('0') && step.bytes().all(|b| b.is_ascii_digit()));
     is_index.then(|| step.parse().ok()).flatten()
@@ -72,7 +71,7 @@ impl FromStr for Pointer {
 
     fn from_str(text: &str) -> Result<Self, InvalidPointer> {
         let escapes = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-        if text.len() > LONGEST || !escapes || !(text.is_empty() || text.starts_with('/')) {
+        if text.len() > MAX_POINTER || !escapes || !(text.is_empty() || text.starts_with('/')) {
             return Err(InvalidPointer);
         }
         let steps = text.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pointer_is_refused() {
+    fn invalid_pointers_are_refused() {
         for wrong in ["a", "#/a", "/~", "/~2", "/a~", &"/".repeat(513)] {
             assert_eq!(wrong.parse::<Pointer>(), Err(InvalidPointer), "{wrong}");
         }

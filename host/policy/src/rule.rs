@@ -1,4 +1,4 @@
-//! One rule of the operator: which calls it is about, and what it says of them.
+//! One rule of the operator: the calls that it applies to, and its decision.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,31 +13,32 @@ use crate::pattern::{CallerPattern, Pattern};
 /// A rule of the operator.
 #[derive(Debug, Clone)]
 pub struct OperatorRule {
-    /// Its name, unique among the rules: shown to approvers and in the audit.
+    /// Unique among the rules. Approvers and the audit see it.
     pub name: Arc<str>,
-    /// Where it is written, as `file:line:column`.
+    /// The position in the configuration, as `file:line:column`.
     pub place: Option<Arc<str>>,
-    /// Which tools it is about.
+    /// The tools that it applies to.
     pub tools: Pattern,
-    /// Of which plugins; of every one if absent.
+    /// The plugins that it applies to. If `None`, all.
     pub plugin: Option<Pattern>,
-    /// Called by whom; by anybody if absent.
+    /// The callers that it applies to. If `None`, all.
     pub caller: Option<CallerPattern>,
-    /// What must hold for the arguments; all of it.
+    /// Conditions on the arguments. All must hold.
     pub conditions: Vec<Condition>,
-    /// What it says of such calls.
+    /// Its decision.
     pub rule: Rule,
-    /// Whether it lifts the approval that the tool itself declares. Only with [`Rule::Allow`] and for one tool of one plugin.
+    /// Whether it lifts the approval that the tool declares. Allowed only with [`Rule::Allow`] and a single tool of a
+    /// single plugin.
     pub ungate: bool,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: Option<Arc<str>>,
-    /// How much is at stake.
+    /// The risk that approvers see.
     pub risk: Option<Risk>,
-    /// Who must approve, or may answer. Empty: any principal with the role approver.
+    /// The required approvals. If empty, any principal with the role approver may approve.
     pub needs: Vec<Need>,
 }
 
-/// The arguments of a call, read only if a rule asks about them.
+/// The arguments of a call, parsed only if a rule needs them.
 #[derive(Debug)]
 pub struct Arguments {
     text: Json,
@@ -45,33 +46,28 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Arguments of this JSON text.
     #[must_use]
     pub fn new(text: Json) -> Self {
         Self { text, read: OnceLock::new() }
     }
 
-    /// The value; `None` if the text names a member twice, is nested too deeply, or is no JSON.
+    /// The value. `None` if the text has duplicate keys, is nested too deeply, or is not JSON.
     fn exact(&self) -> Option<&Exact> {
         self.read.get_or_init(|| Exact::parse(self.text.as_str())).as_ref()
     }
 }
 
-/// A call as rules see it. What is `None` is not looked at, as in the examples of a rule.
+/// A call, as rules see it. In the examples of a rule, fields that are `None` are not compared.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// The tool's name.
     pub tool: Option<&'a str>,
-    /// The plugin's name.
     pub plugin: Option<&'a str>,
-    /// The caller's name.
     pub caller: Option<&'a str>,
-    /// What it is called with.
     pub arguments: Arguments,
 }
 
 impl<'a> Subject<'a> {
-    /// The call that is asked about.
+    /// The call of a question.
     #[must_use]
     pub fn of(question: &'a Question) -> Self {
         Self {
@@ -83,17 +79,16 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether a rule fits a call, and why.
+/// Whether a rule applies to a call, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// Whether it does.
     pub fits: bool,
-    /// Why, or why not, in words for people.
+    /// The reason, for people.
     pub why: String,
 }
 
 impl OperatorRule {
-    /// A rule over tools and nothing else.
+    /// A rule over tools only.
     #[must_use]
     pub fn new(name: &str, tools: Pattern, rule: Rule) -> Self {
         Self {
@@ -111,26 +106,26 @@ impl OperatorRule {
         }
     }
 
-    /// Whether it can apply to a tool, for any caller and any arguments.
+    /// Whether it can apply to a tool, with some caller and arguments.
     #[must_use]
     pub fn concerns(&self, plugin: Option<&str>, tool: &str) -> bool {
         let of_plugin = |pattern: &Pattern| plugin.is_some_and(|plugin| pattern.matches(plugin));
         self.tools.matches(tool) && self.plugin.as_ref().is_none_or(of_plugin)
     }
 
-    /// Whether it says the same of every call of the tools that it is about.
+    /// Whether it applies to all calls of its tools.
     #[must_use]
     pub fn is_unconditional(&self) -> bool {
         self.caller.is_none() && self.conditions.is_empty()
     }
 
-    /// Whether it fits a call.
+    /// Whether it applies to a call.
     #[must_use]
     pub fn fits(&self, subject: &Subject<'_>) -> bool {
         self.misfit(subject).is_none() && self.holds(&subject.arguments)
     }
 
-    /// Whether it fits a call, with the reason in words.
+    /// Whether it applies to a call, with the reason.
     #[must_use]
     pub fn fit(&self, subject: &Subject<'_>) -> Fit {
         if let Some(why) = self.misfit(subject) {
@@ -141,7 +136,8 @@ impl OperatorRule {
         }
         let fits = self.holds(&subject.arguments);
         let Some(arguments) = subject.arguments.exact() else {
-            let why = "the arguments cannot be judged: they are no JSON, nested too deeply, or name a member twice";
+            let why =
+                "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
             return Fit { fits, why: format!("{why}; {}", self.benefit()) };
         };
         let judged: Vec<_> = self.conditions.iter().map(|each| (each, each.judge(arguments))).collect();
@@ -151,7 +147,7 @@ impl OperatorRule {
         let doubtful: Vec<_> = judged.iter().filter(|(_, truth)| *truth == Truth::Unclear).collect();
         let why = |(condition, _): &(&Condition, Truth)| condition.why(arguments);
         let why = match (fits, doubtful.as_slice()) {
-            // What a doubt alone decided is said alone.
+            // If unclear conditions alone decided, only they are shown.
             (false, doubtful) => format!("{}; {}", words(doubtful.iter().map(|each| why(each))), self.benefit()),
             (true, []) => words(judged.iter().map(why)),
             (true, _) => format!("{}; {}", words(judged.iter().map(why)), self.benefit()),
@@ -159,7 +155,7 @@ impl OperatorRule {
         Fit { fits, why }
     }
 
-    /// What it says of a call that it fits.
+    /// Its verdict on a call that it applies to.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict {
@@ -192,7 +188,8 @@ impl OperatorRule {
         None
     }
 
-    /// Whether its conditions hold. In doubt a rule that asks or denies fits, and one that allows does not.
+    /// Whether its conditions hold. If they are unclear, a rule that asks or denies applies, and a rule that allows
+    /// does not.
     fn holds(&self, arguments: &Arguments) -> bool {
         if self.conditions.is_empty() {
             return true;
@@ -215,7 +212,7 @@ impl OperatorRule {
         }
     }
 
-    /// The calls that it fits with any arguments.
+    /// Its scope without conditions, as text.
     fn scope(&self) -> String {
         let mut parts = vec![format!("the tool is `{}`", self.tools)];
         parts.extend(self.plugin.as_ref().map(|pattern| format!("the plugin is `{pattern}`")));
@@ -224,7 +221,7 @@ impl OperatorRule {
     }
 }
 
-/// What a rule says, as it is written.
+/// A rule's decision, as the configuration names it.
 #[must_use]
 pub const fn word(rule: Rule) -> &'static str {
     match rule {
@@ -248,7 +245,7 @@ impl fmt::Display for OperatorRule {
             1 => f.write_str(", on one condition")?,
             several => write!(f, ", on {several} conditions")?,
         }
-        f.write_str(if self.ungate { ", without the approval that it declares" } else { "" })
+        f.write_str(if self.ungate { ", and lifts the declared approval" } else { "" })
     }
 }
 

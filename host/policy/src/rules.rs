@@ -1,4 +1,4 @@
-//! All rules of the operator together. The strictest rule that fits decides; their order does not matter.
+//! All rules of the operator. The strictest rule that applies decides. The order of rules does not matter.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,38 +13,37 @@ use crate::rule::{OperatorRule, Subject};
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Arc<[OperatorRule]>);
 
-/// What one rule or one dynamic policy has to do with a call.
+/// The result of one rule or one dynamic policy for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its name.
     pub name: Arc<str>,
-    /// Whether it fits the call.
+    /// Whether it applies to the call.
     pub matched: bool,
-    /// What it says of calls that it fits.
+    /// Its decision on calls that it applies to.
     pub rule: Rule,
-    /// Why it fits, or why not.
+    /// Why it applies, or why not.
     pub why: String,
 }
 
 impl Rules {
-    /// These rules. Their order means nothing.
+    /// Combines these rules. Their order does not matter.
     #[must_use]
     pub fn new(rules: Vec<OperatorRule>) -> Self {
         Self(rules.into())
     }
 
-    /// Each of them, as they were written.
+    /// The rules in their original order.
     pub fn iter(&self) -> impl Iterator<Item = &OperatorRule> {
         self.0.iter()
     }
 
-    /// What they say of a call.
+    /// The combined verdict on a call.
     #[must_use]
     pub fn verdict(&self, subject: &Subject<'_>) -> Verdict {
         strictest(self.iter().filter(|rule| rule.fits(subject)).map(OperatorRule::verdict).collect())
     }
 
-    /// Each rule with whether and why it fits a call.
+    /// The result of each rule for a call, with the reason.
     #[must_use]
     pub fn explain(&self, subject: &Subject<'_>) -> Vec<Step> {
         let step = |rule: &OperatorRule| {
@@ -54,15 +53,15 @@ impl Rules {
         self.iter().map(step).collect()
     }
 
-    /// The verdict on every call of a tool, for any caller and any arguments: the strictest of the rules that look at
-    /// neither. Without a plugin, rules about plugins do not count.
+    /// The verdict on every call of a tool: the strictest rule that depends on neither caller nor arguments. Without a
+    /// plugin, rules that name a plugin are ignored.
     #[must_use]
     pub fn always(&self, plugin: Option<&str>, tool: &str) -> Rule {
         let fitting = self.iter().filter(|rule| rule.is_unconditional() && rule.concerns(plugin, tool));
         fitting.map(|rule| rule.rule).max().unwrap_or_default()
     }
 
-    /// A rule that would ask for an approval of some calls of a tool, unless all of them are denied.
+    /// A rule that asks for an approval of some calls of a tool. `None` if all its calls are denied.
     #[must_use]
     pub fn asks(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         if self.always(Some(plugin), tool) == Rule::Deny {
@@ -71,10 +70,10 @@ impl Rules {
         self.iter().find(|rule| rule.rule == Rule::Ask && rule.concerns(Some(plugin), tool))
     }
 
-    /// A rule that names this tool in full and wants several people, without asking for an approval of it itself. Of a rule over
-    /// a pattern that is no mistake: it may be about other tools, too.
+    /// A rule that names exactly this tool and requires several people, but does not ask for an approval. A rule over a
+    /// pattern may do this, because it can be meant for other tools.
     #[must_use]
-    pub fn wants_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
+    pub fn requires_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
         let names = |rule: &OperatorRule| rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
         self.iter().find(|rule| rule.rule == Rule::Allow && several(rule) && names(rule))
@@ -88,8 +87,8 @@ impl Policy for Rules {
     }
 }
 
-/// What follows from several verdicts on one call: the strictest stands, with the reasons of all that say the same; the needs
-/// of all that do not deny must be met; the highest risk counts. Their order means nothing.
+/// Combines verdicts on one call. The strictest decision counts, with the reasons of all verdicts that made it. Unless
+/// it is a denial, the needs of all verdicts must be met. The highest risk counts. The order does not matter.
 #[must_use]
 pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
     verdicts.sort_by(|one, other| {
@@ -99,9 +98,9 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
     let Some(first) = verdicts.first() else { return Verdict::default() };
     let (rule, ungated) = (first.rule, first.ungated && first.rule == Rule::Allow);
     let risk = verdicts.iter().filter_map(|verdict| verdict.risk).max();
-    // An allowing rule decides nothing: what happens is what the tool declares, unless the rule lifts that.
+    // An allowing rule changes nothing, unless it lifts the declared approval.
     let deciding = verdicts.iter().filter(|each| each.rule == rule && (rule != Rule::Allow || each.ungated));
-    // All that decide are named: an approval that one of them asked for says nothing of what another asks for.
+    // All deciding verdicts are named, because approval of one need does not satisfy another.
     let mut names: Vec<&str> = deciding.clone().filter_map(|verdict| verdict.by.as_deref()).collect();
     names.sort_unstable();
     names.dedup();
@@ -112,7 +111,7 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
             reasons.push(reason);
         }
     }
-    // Who could not be asked may have had more to say than all the others.
+    // A failed policy could have been stricter than all others.
     let policy_failed = verdicts.iter().any(|verdict| verdict.policy_failed);
     let reason = (!reasons.is_empty()).then(|| reasons.join("; ").into());
     let mut needs: Vec<Need> = Vec::new();

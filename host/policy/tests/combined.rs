@@ -1,6 +1,6 @@
-//! Rules and dynamic policies as one: what each combination makes of a call, and who is asked at all.
+//! Rules and dynamic policies together: the result of each combination, and which policies are asked.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "a failed setup step fails the test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use domain::{
 use futures::FutureExt as _;
 use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, Pattern, Rules};
 
-/// A policy that says what its name says, and counts how often it is asked.
+/// A policy whose name states its verdict. It counts how often it is asked.
 struct Says(&'static str, AtomicUsize);
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl Dynamic for Says {
             "needs" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Ask) },
             "denies" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Deny) },
             "fails" => Verdict { policy_failed: true, ..says(Rule::Ask) },
-            // What no policy may say.
+            // Verdicts that a dynamic policy must not give.
             "lifts" => Verdict { ungated: true, risk: Some(Risk::Low), ..says(Rule::Allow) },
             "asks and lifts" => Verdict { ungated: true, ..says(Rule::Ask) },
             _ => Verdict::default(),
@@ -117,14 +117,14 @@ fn question(executor: Executor, approval: Approval) -> Question {
     }
 }
 
-/// A tool in words: its executor, and `!` where it declares an approval.
+/// A tool from a text: its executor, with a `!` if it declares an approval.
 fn tool(words: &str) -> Question {
     let approval = if words.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
     let executor = Executor::ALL.into_iter().find(|each| each.as_str() == words.trim_end_matches('!'));
     question(executor.unwrap(), approval)
 }
 
-/// What rules and policies make of a call of a tool, and how many of the policies were asked.
+/// The result of rules and policies for a call of a tool, and how many policies were asked.
 fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
     let each = |name: &&'static str| Arc::new(Says(name, AtomicUsize::new(0)));
     let says: Vec<_> = policies.iter().map(each).collect();
@@ -136,7 +136,7 @@ fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (Strin
     let verdict = combined.judge(question.clone()).now_or_never().unwrap();
     let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
     let explained = combined.explain(&question).now_or_never().unwrap();
-    assert_eq!(explained.verdict, verdict, "what is explained is what is done");
+    assert_eq!(explained.verdict, verdict, "the explanation shows the real verdict");
     assert_eq!(explained.steps.len(), rules.split_whitespace().count() + policies.len());
     let mut said = Effect::of(&verdict, &question.live.tool).as_str().to_owned();
     said.extend(verdict.by.map(|by| format!(" by {by}")));
@@ -144,12 +144,12 @@ fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (Strin
     said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));
     said.extend(verdict.needs.iter().map(|need| format!(" needs {}", need.who[0])));
     said.extend(verdict.policy_failed.then_some(" (failed)"));
-    assert!(!verdict.ungated || verdict.rule == Rule::Allow, "a leave lifts nothing that is asked for");
+    assert!(!verdict.ungated || verdict.rule == Rule::Allow, "only an allowing verdict lifts a gate");
     (said, asked)
 }
 
 #[test]
-fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
+fn the_strictest_counts_and_policies_only_tighten() {
     for (words, rules, policies, said, asked) in [
         ("server", "", &[][..], "run", 0),
         ("server!", "", &[], "ask", 0),
@@ -167,15 +167,15 @@ fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
             "ask by asks, needs because asks said so; needs said so at high needs group:board",
             2,
         ),
-        // A denial decides alone: the required approvers do not matter then.
+        // A denial decides alone, so required approvers do not matter.
         ("server", "ask", &["asks", "denies"], "deny by denies because denies said so at high", 2),
         ("server!", "ungate", &["denies"], "deny by denies because denies said so", 1),
         ("server", "deny", &["asks", "proceeds", "denies"], "deny by deny", 0),
-        // A policy that says more than it may is heard as far as it may.
+        // A verdict that exceeds a policy's rights counts as far as they go.
         ("server!", "", &["lifts"], "ask", 1),
         ("server!", "", &["asks and lifts"], "ask by asks and lifts because asks and lifts said so", 1),
         ("server!", "ungate", &["lifts"], "run by ungate", 1),
-        // One that does not concern the call is not asked.
+        // A policy that does not concern the call is not asked.
         ("server", "", &["elsewhere", "asks"], "ask by asks because asks said so at high", 1),
         // The failed policy is reported although another one asks.
         ("server", "", &["fails"], "ask by fails because fails said so (failed)", 1),
@@ -187,7 +187,7 @@ fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
             2,
         ),
         ("client", "", &["asks"], "ask by asks because asks said so at high", 1),
-        // Of a question only a denial counts, and of what a provider did, nothing.
+        // For a question only a denial counts. For a provider's call, nothing counts.
         ("human", "", &["asks", "fails", "needs"], "ask", 3),
         ("human", "", &["denies"], "deny by denies because denies said so", 1),
         ("provider", "", &["asks", "denies"], "run", 0),
@@ -196,7 +196,7 @@ fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
     }
 }
 
-/// Says when it begins, and waits until all have.
+/// A policy that waits until all policies have started.
 struct Meets(Arc<AtomicUsize>);
 
 #[async_trait]

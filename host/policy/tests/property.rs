@@ -1,6 +1,7 @@
-//! For any set of rules: their order does not matter, one more never loosens, and no edit gets past a rule that denies.
+//! Properties of any set of rules: their order does not matter, a further rule never loosens, and no edit escapes a
+//! rule that denies.
 
-#![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
+#![expect(clippy::expect_used, reason = "a failed setup step fails the test")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ fn rule() -> impl Strategy<Value = OperatorRule> {
     })
 }
 
-/// Rules with names of their own, as a configuration has them.
+/// Rules with unique names, as a configuration has them.
 fn rules() -> impl Strategy<Value = Vec<OperatorRule>> {
     vec(rule(), 0..7).prop_map(|mut rules| {
         for (n, rule) in rules.iter_mut().enumerate() {
@@ -93,7 +94,7 @@ fn subject(arguments: &str) -> Subject<'static> {
     Subject { tool: Some("pay"), plugin: Some("pay"), caller: Some("ann"), arguments }
 }
 
-/// How strictly a call ends up gated, for a tool that declares an approval and for one that does not.
+/// How strictly a call is gated: for a tool without a declared approval, and for one with it.
 fn gates(verdict: &Verdict) -> [u8; 2] {
     [Approval::Auto, Approval::RequiresApproval].map(|declared| match verdict.rule {
         Rule::Deny => 2,
@@ -119,7 +120,7 @@ proptest! {
         let before = judged(&rules, &arguments);
         let after = judged(&[rules, vec![more.clone()]].concat(), &arguments);
         prop_assert!(after.rule >= before.rule && after.risk >= before.risk);
-        // The operator's explicit leave lifts what the tool declares, and nothing that a rule says.
+        // `ungate` lifts only the declared approval, never the decision of another rule.
         if !more.ungate || before.rule != Rule::Allow {
             let stricter = gates(&before).iter().zip(gates(&after)).all(|(before, after)| *before <= after);
             prop_assert!(stricter, "{before:?} {after:?}");
@@ -140,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_of_each_rule_is_what_it_does(rules in rules(), arguments in arguments()) {
+    fn explanations_match_verdicts(rules in rules(), arguments in arguments()) {
         let all = Rules::new(rules.clone());
         let steps = all.explain(&subject(&arguments));
         let verdict = all.verdict(&subject(&arguments));

@@ -1,5 +1,5 @@
-//! What is live: an immutable snapshot that is replaced as a whole, so that a reader sees one state and waits for
-//! nobody.
+//! The live plugins: an immutable snapshot that is replaced as a whole. A reader sees one consistent state and takes no
+//! lock.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Catalog {
     plugins: BTreeMap<PluginName, Arc<Component>>,
     tools: HashMap<String, Arc<LiveTool>>,
     sorted: Vec<Arc<LiveTool>>,
-    /// By plugin as well: the same bytes under another name have other grants, limits and data.
+    /// The plugin is part of the key: the same bytes under another name have other grants, limits and data.
     components: HashMap<(PluginName, Digest), Arc<Component>>,
 }
 
@@ -25,12 +25,10 @@ impl Catalog {
         self.plugins.values()
     }
 
-    /// A live plugin.
     pub(crate) fn plugin(&self, name: &PluginName) -> Option<&Arc<Component>> {
         self.plugins.get(name)
     }
 
-    /// A live tool.
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
         self.tools.get(name)
     }
@@ -40,7 +38,7 @@ impl Catalog {
         &self.sorted
     }
 
-    /// A component as this plugin, live or not.
+    /// The component with this digest under this plugin's name, live or not.
     pub(crate) fn component(&self, plugin: &PluginName, digest: Digest) -> Option<&Arc<Component>> {
         self.components.get(&(plugin.clone(), digest))
     }
@@ -54,7 +52,7 @@ impl Catalog {
         Self::index(plugins, components)
     }
 
-    /// With this component known and not live. A known one stays: it may have its guest already.
+    /// Adds a component that is not live. An existing entry stays, because it may already have its guest.
     pub(crate) fn knowing(&self, component: &Arc<Component>) -> Self {
         let mut catalog = self.clone();
         let key = (component.plugin.clone(), component.digest);
@@ -69,7 +67,6 @@ impl Catalog {
         Self::index(plugins, self.components.clone())
     }
 
-    /// Without the components that are not in the set.
     pub(crate) fn retaining(&self, kept: &HashSet<Digest>) -> Self {
         let mut catalog = self.clone();
         catalog.components.retain(|(_, digest), _| kept.contains(digest));
@@ -87,13 +84,14 @@ impl Catalog {
     }
 }
 
-/// The name that is nearest to what was written, if one is so near that it may have been meant: at most a third of it is
-/// wrong.
+/// The name closest to `written`. `None` if more than a third of the characters differ, because then no name was likely
+/// meant.
 pub(crate) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Beyond the longest possible name and a third of it nothing is near, and comparing takes the product of the lengths.
-    const LONGEST: usize = 96;
+    // No name is longer than 64 characters. Comparing takes the product of the lengths, so a longer text is not
+    // compared.
+    const MAX_LENGTH: usize = 96;
     let length = written.chars().count();
-    if length > LONGEST {
+    if length > MAX_LENGTH {
         return None;
     }
     let written = written.to_lowercase();

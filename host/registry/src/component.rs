@@ -1,4 +1,4 @@
-//! One loaded component: its tools, and its guest once somebody needs it.
+//! One loaded component: its tools, and its guest after the first call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,39 +10,37 @@ use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
 use tokio::sync::OnceCell;
 
 use crate::guests::Guest;
-use crate::places::Places;
+use crate::permits::Permits;
 use crate::schema::Schemas;
 use crate::{Access, Settings};
 
-/// A component with the tools that it offers.
 pub(crate) struct Component {
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
-    /// The version of our interface that it was built against; `None` for a component that is not live and only runs the
-    /// calls that wait for it.
+    /// The version of the interface that it was built against. `None` for a component that is not live and only runs
+    /// the calls pinned to it.
     pub(crate) built_against: Option<String>,
     /// In the order of their declaration.
     pub(crate) tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, Arc<LiveTool>>,
-    /// What it may use, and why not more.
+    /// What it may use, what it requested, and what the operator granted.
     pub(crate) access: Access,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
-    /// The places to run in. Every component that was ever loaded under the plugin's name shares them.
-    pub(crate) places: Arc<Places>,
-    /// Compiled when it is first called: after a restart most plugins are not called for a long time.
+    /// The permits of the plugin's running calls. All components ever loaded under the plugin's name share them.
+    pub(crate) permits: Arc<Permits>,
+    /// Compiled at the first call, because most plugins are not called soon after a restart.
     pub(crate) guest: OnceCell<Arc<dyn Guest>>,
 }
 
 impl Component {
-    /// A component with these tools under the operator's settings.
     pub(crate) fn new(
         plugin: &PluginName,
         access: Access,
         digest: Digest,
         tools: Vec<Tool>,
         settings: &Settings,
-        places: Arc<Places>,
+        permits: Arc<Permits>,
         guest: Option<Arc<dyn Guest>>,
     ) -> Self {
         let limits = settings.limits(plugin);
@@ -57,21 +55,21 @@ impl Component {
             grants: Arc::new(access.effective.clone()),
             access,
             limits,
-            places,
+            permits,
             guest: OnceCell::new_with(guest),
         }
     }
 
-    /// The tool of this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
         self.by_name.get(name)
     }
 }
 
-/// A tool as calls are made of it: its declaration under the operator's policy and defaults.
+/// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
 fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
     let rule = settings.rule(&tool.plugin, tool.name.as_str());
-    // A denied call ends before anything could gate it; tightening it would put a question into a cell that does not exist.
+    // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
+    // have.
     let approval = if rule == Rule::Ask { rule.tighten(tool.approval) } else { tool.approval };
     let phases = gate::phases(tool.executor, approval).unwrap_or_default();
     let options = &tool.options;

@@ -1,9 +1,9 @@
-//! The exact bytes of components, kept under their digest in the host's own folder for as long as a call needs them, and
-//! beside each what it said of its tools, so that it is asked once.
+//! The bytes of components, stored under their digest in the data folder for as long as a call needs them. Beside each
+//! is a record of its tools, so that the host asks a component for them only once.
 //!
 //! ```text
-//! components/<hex>.wasm    the bytes; held against the digest at every read
-//! components/<hex>.json    what it declared; can be lost, and is then asked for again
+//! components/<hex>.wasm    the bytes; the digest is checked at every read
+//! components/<hex>.json    the record; if it is lost, the host asks the component again
 //! ```
 
 use std::collections::HashSet;
@@ -19,26 +19,23 @@ use crate::manifest::Manifest;
 
 mod record;
 
-/// The largest component that is read. A Python plugin has 18 MB.
+/// The largest component that the host reads. A Python plugin has 18 MB.
 pub(crate) const MAX_COMPONENT: u64 = 64 << 20;
 
-/// The largest record: as many tools as one plugin may have, and their texts as long as they may be, are far below.
+/// The largest record that the host reads. The limits on tools and their texts keep real records far below it.
 const MAX_RECORD: u64 = 128 << 20;
 
-/// What is known of a component without looking at its bytes.
+/// What the host knows of a component without reading its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// The plugin as which it was loaded last.
+    /// The plugin name under which it was last loaded.
     pub(crate) plugin: PluginName,
-    /// What it could be linked against.
+    /// The capabilities that it was linked with.
     pub(crate) capabilities: Capabilities,
-    /// Whether it exports `server`.
     pub(crate) has_server: bool,
-    /// What it said of its tools.
     pub(crate) declared: Vec<Declared>,
-    /// What it wants, if it says so.
-    pub(crate) wants: Option<Manifest>,
-    /// Whether this very version of the host wrote it down. Another one may have linked what this one does not.
+    pub(crate) manifest: Option<Manifest>,
+    /// Whether this version of the host wrote the record. Another version may link other imports.
     pub(crate) current: bool,
 }
 
@@ -48,7 +45,7 @@ pub(crate) struct Components {
 }
 
 impl Components {
-    /// Opens the folder in the host's data folder, and makes it if it is missing.
+    /// Opens the folder inside the data folder, and creates it if it is missing.
     pub(crate) fn open(data: &Path) -> io::Result<Self> {
         let folder = data.join("components");
         std::fs::create_dir_all(&folder)?;
@@ -64,46 +61,46 @@ impl Components {
         self.folder.join(format!("{}.json", digest.hex()))
     }
 
-    /// Whether the bytes are here, as far as that can be seen without reading them.
+    /// Whether the bytes are stored. Does not read them.
     pub(crate) fn has(&self, digest: Digest) -> bool {
         self.bytes_path(digest).is_file()
     }
 
-    /// Keeps the bytes, durably.
+    /// Stores the bytes and syncs them to disk.
     pub(crate) fn keep(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
         let size = self.bytes_path(digest).metadata().map(|metadata| metadata.len());
         if size.is_ok_and(|size| size == bytes.len() as u64) {
-            // Should they not be the bytes after all, the next read finds out and removes them.
+            // If these are other bytes, the next read detects it and removes them.
             return Ok(());
         }
         files::write(&self.folder, &format!("{}.wasm", digest.hex()), bytes)
     }
 
-    /// The bytes. `None` where the digest is unknown; bytes with another digest are removed.
+    /// The bytes. `None` if the digest is unknown. Bytes that do not match the digest are removed.
     pub(crate) fn bytes(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
         let path = self.bytes_path(digest);
         let bytes = files::read(&path, MAX_COMPONENT)?;
         if bytes.as_ref().is_none_or(|bytes| Digest::of(bytes) == digest) {
             return Ok(bytes);
         }
-        tracing::error!(component = %digest, "the bytes of a component were changed on disk and are removed");
+        tracing::error!(component = %digest, "the bytes of a component changed on disk; they are removed");
         files::remove(&path)?;
         Ok(None)
     }
 
-    /// Keeps what is known of a component.
+    /// Stores the record of a component.
     pub(crate) fn describe(&self, digest: Digest, known: &Known) -> io::Result<()> {
         files::write(&self.folder, &format!("{}.json", digest.hex()), record::write(digest, known).as_bytes())
     }
 
-    /// What is known of a component. A record that cannot be read or is about other bytes counts as none: what it holds can
-    /// be found out again.
+    /// The record of a component. `None` also if it is unreadable or about other bytes, because the host can ask the
+    /// component again.
     pub(crate) fn known(&self, digest: Digest) -> Option<Known> {
         let bytes = files::read(&self.record_path(digest), MAX_RECORD).ok()??;
         record::read(digest, &bytes)
     }
 
-    /// Removes every component that is not in the set, and says how many.
+    /// Removes every component that is not in the set, and returns how many.
     pub(crate) fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
         let mut removed = 0;
         for entry in std::fs::read_dir(&self.folder)? {
@@ -122,7 +119,7 @@ mod tests {
     use capabilities::Capability;
 
     use super::*;
-    use crate::manifest::WantedKeyValue;
+    use crate::manifest::RequestedKeyValue;
 
     fn known() -> Known {
         let declared = Declared {
@@ -140,8 +137,8 @@ mod tests {
             capabilities: Capabilities::of([Capability::KeyValue]),
             has_server: true,
             declared: vec![declared],
-            wants: Some(Manifest {
-                keyvalue: Some(WantedKeyValue { bytes: Some(1), keys: None, why: "to remember".into() }),
+            manifest: Some(Manifest {
+                keyvalue: Some(RequestedKeyValue { bytes: Some(1), keys: None, why: "to remember".into() }),
                 ..Manifest::default()
             }),
             current: true,
@@ -149,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept_under_their_digest_and_never_given_out_changed() {
+    fn changed_bytes_are_never_returned() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let digest = Digest::of("abc");
@@ -165,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_reads_back_and_a_strange_record_is_none() {
+    fn records_read_back_and_strange_ones_are_ignored() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let digest = Digest::of("abc");
@@ -184,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_is_removed_and_so_is_what_a_kill_left() {
+    fn unused_components_and_partial_files_are_removed() {
         let data = tempfile::tempdir().expect("a folder");
         let components = Components::open(data.path()).expect("opens");
         let (old, live) = (Digest::of("old"), Digest::of("live"));

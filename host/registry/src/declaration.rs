@@ -1,5 +1,5 @@
-//! What a component carries of itself in its section: the declarations of its tools, and its manifest. Read and judged before
-//! anything of the component is compiled or run, and held against what `tools()` says once it may run.
+//! The section of a component with its declaration and its manifest. The host checks both before it compiles or runs
+//! anything, and later compares the declaration with the result of `tools()`.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,14 @@ use crate::finding::Findings;
 use crate::json::quoted;
 use crate::manifest::Manifest;
 
-/// Counted up with every change of the form that an older host could misread.
+/// Increased with every change of the form that an older host could misread.
 const FORM: u64 = 1;
 
-/// What is in the section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Declaration {
-    /// The tools, in their order.
     pub(crate) tools: Vec<Declared>,
-    /// What the plugin wants; `None` where it does not say.
-    pub(crate) wants: Option<Manifest>,
+    /// The manifest; `None` if the component has none.
+    pub(crate) manifest: Option<Manifest>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,13 +31,13 @@ struct Section {
     wants: Option<Manifest>,
 }
 
-/// The part of a section that names its form.
+/// The part of a section that is read first, because it decides how to read the rest.
 #[derive(Deserialize)]
 struct Form {
     form: u64,
 }
 
-/// A declaration as it is written down: in sections, and in the host's own records.
+/// The stored form of one tool's declaration, in sections and in the host's records.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredTool {
@@ -67,7 +65,7 @@ impl From<&Declared> for StoredTool {
 }
 
 impl StoredTool {
-    /// The declaration; `None` where it names no executor or no approval that there is.
+    /// The declaration. `None` if the executor or the approval is unknown.
     pub(crate) fn declared(self) -> Option<Declared> {
         Some(Declared {
             executor: Executor::ALL.into_iter().find(|executor| executor.as_str() == self.executor)?,
@@ -82,15 +80,15 @@ impl StoredTool {
 }
 
 impl Declaration {
-    /// The content of a section.
+    /// Writes the content of a section.
     pub(crate) fn write(&self) -> Vec<u8> {
         let tools = self.tools.iter().map(StoredTool::from).collect();
-        let section = Section { form: FORM, tools, wants: self.wants.clone() };
-        // Texts, numbers and lists of them always have a text; an empty one would read as no declaration.
+        let section = Section { form: FORM, tools, wants: self.manifest.clone() };
+        // Texts, numbers and lists always serialize. An empty text would read as a missing declaration.
         serde_json::to_vec(&section).unwrap_or_default()
     }
 
-    /// Reads the content of a section. What is wrong with it is a finding, and there is then no declaration.
+    /// Reads the content of a section. Adds a finding and returns `None` if it is invalid.
     pub(crate) fn read(content: &[u8], findings: &mut Findings) -> Option<Self> {
         let read = Self::parse(content);
         read.map_err(|wrong| findings.add(LoadRule::DeclarationForm, wrong.0, wrong.1)).ok()
@@ -103,7 +101,7 @@ impl Declaration {
         };
         let Form { form } = serde_json::from_slice(content).map_err(malformed)?;
         if form != FORM {
-            let message = format!("the component's declaration is of form {form}, this host reads form {FORM}");
+            let message = format!("the component's declaration has form {form}, but this host reads form {FORM}");
             return Err((message, "pack it with this host's `toolgate pack`, or use a newer host"));
         }
         let section: Section = serde_json::from_slice(content).map_err(malformed)?;
@@ -111,16 +109,16 @@ impl Declaration {
         let tools = tools.ok_or_else(|| {
             ("the component's declaration names an executor or an approval that does not exist".to_owned(), AGAIN)
         })?;
-        if let Some(wants) = &section.wants {
-            wants.check().map_err(|error| {
+        if let Some(manifest) = &section.wants {
+            manifest.check().map_err(|error| {
                 (format!("the component's manifest: {error}"), "correct the manifest, and pack the component again")
             })?;
         }
-        Ok(Self { tools, wants: section.wants })
+        Ok(Self { tools, manifest: section.wants })
     }
 
-    /// Whether `tools()` says what the section says. Each difference is a finding: an approver who was shown the one would
-    /// get the other.
+    /// Compares the section with the result of `tools()`. Each difference is a finding, because an approver sees the
+    /// section and the host runs the other.
     pub(crate) fn compare(&self, said: &[Declared], findings: &mut Findings) {
         if self.tools == said {
             return;

@@ -1,13 +1,13 @@
-//! Everything that is found about a component before it may be live.
+//! Examines a component before it may become live.
 //!
 //! ```text
-//! bytes ─ look ─► imports against grants ─ the section's declarations against the rules ─► a finding ends it here
-//!                                                                     │ none
-//!                                             compile, ask `tools()` ─┴─► compare with the section; judge what has none
+//! bytes ─ look ─► check imports and the section's declaration ─► any finding: stop
+//!                                      │ no finding
+//!                                      └─► compile, ask `tools()` ─► compare with the section; without one, check the tools
 //! ```
 //!
-//! Of a component with a section nothing is compiled before its declarations and its imports were judged, and what is shown
-//! of it comes from the section.
+//! A component with a section is not compiled before its imports and declaration passed. Approvers see the declaration
+//! of the section.
 
 use std::io;
 use std::sync::Arc;
@@ -24,39 +24,36 @@ use crate::guests::{Guest, Guests, Looked};
 use crate::rules::{self, Subject};
 use crate::{Finding, LoadRule, Settings};
 
-/// What is examined.
+/// A component, and the settings under which it is examined.
 pub(crate) struct Question<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) plugin: &'a PluginName,
-    /// The digest of the bytes.
     pub(crate) component: Digest,
     pub(crate) bytes: &'a [u8],
-    /// Names the other live plugin that has a tool of this name.
+    /// Returns the other live plugin that has a tool of this name.
     pub(crate) owner: &'a dyn Fn(&str) -> Option<PluginName>,
 }
 
-/// What was found about a component.
+/// The result of an examination.
 pub(crate) struct Examined {
-    /// The version of our interface that it was built against, if so much of it could be read.
+    /// The version of the interface that it was built against. `None` if it could not be read.
     pub(crate) built_against: Option<String>,
     /// Its tools, as far as they could be read.
     pub(crate) tools: Vec<Tool>,
-    /// What is wrong with it.
     pub(crate) findings: Vec<Finding>,
-    /// What it may use.
     pub(crate) access: Access,
-    /// Whether it carries its declaration.
+    /// Whether it has a section with its declaration.
     pub(crate) is_packed: bool,
-    /// Its guest, if it had to be compiled to find out.
+    /// Its guest, if the examination compiled it.
     pub(crate) guest: Option<Arc<dyn Guest>>,
-    /// What to write down, if that was not known before.
+    /// A record to store, if there was none before.
     pub(crate) news: Option<Known>,
 }
 
-/// Applies every rule to a component. `known` spares compiling and asking it.
+/// Checks a component against every rule. With a `known` record it need not be compiled and asked.
 ///
 /// # Errors
-/// When the host failed and not the component.
+/// If the host failed, not the component.
 pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Option<Known>) -> io::Result<Examined> {
     let mut findings = Findings::default();
     let ended = |built_against, findings: Findings, tools, access, is_packed| {
@@ -72,19 +69,19 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     };
     let built_against = Some(looked.built_against.clone());
     let declaration = read(&looked, question.settings, &mut findings);
-    // Without its declaration such a component is not gone into any further: what it wants is not known.
+    // An unreadable declaration ends the examination, because the manifest in it is unknown too.
     let is_readable = findings.len() == 0;
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
-    let may_load = question.judge_imports(&looked, &access, &mut findings);
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
+    let may_load = question.check_imports(&looked, &access, &mut findings);
     let tools = declaration.as_ref().map(|declaration| {
-        rules::judge(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
+        rules::check(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
     });
     let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
     if stop {
         return ended(built_against, findings, tools.unwrap_or_default(), access, declaration.is_some());
     }
-    // Declarations are read without any capability, so a component that lacks only grants can still be
-    // asked, and its author sees every finding at once.
+    // Reading declarations needs no capability. So a component that only lacks grants is still asked, and its author
+    // sees every finding at once.
     let capabilities = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
     let usable = known.filter(|known| known.current && known.capabilities == capabilities);
     let is_known = usable.as_ref().is_some_and(|known| known.plugin == *question.plugin);
@@ -98,39 +95,39 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     }
     let tools = tools.unwrap_or_else(|| {
         let declared = known.as_ref().map_or(&[][..], |known| &known.declared);
-        rules::judge(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
+        rules::check(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
     });
     let news = known.filter(|_| !is_known);
     Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
 }
 
-/// What a component may use, and what keeps it from it: found without a sandbox.
+/// What a component may use, and the findings about its imports and section. Needs no sandbox.
 pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
     let mut findings = Findings::default();
     let looked = match Sandbox::inspect(question.bytes).and_then(|interface| Looked::of(&interface, question.bytes)) {
         Ok(looked) => looked,
         Err(error) => {
-            // It is the file's fault: the host only read it.
+            // The error is never the host's here: it only read the bytes.
             let _ = refuse(error, &mut findings);
             return (question.access(None), findings.into_vec());
         }
     };
     let declaration = read(&looked, question.settings, &mut findings);
-    let access = question.access(declaration.and_then(|declaration| declaration.wants));
+    let access = question.access(declaration.and_then(|declaration| declaration.manifest));
     if findings.len() == 0 {
-        question.judge_imports(&looked, &access, &mut findings);
+        question.check_imports(&looked, &access, &mut findings);
     }
     (access, findings.into_vec())
 }
 
-/// What a component said that was asked again, its guest, and what it may use.
+/// The record of a component that was asked again, its guest, and what it may use.
 type Again = (Option<Known>, Option<Arc<dyn Guest>>, Access);
 
-/// Asks a component again of which everything but its bytes was lost. It was judged when it was loaded, so what is found now
-/// is only written to the log.
+/// Asks a component again whose record was lost. The component passed when it was loaded, so findings only go to the
+/// log.
 ///
 /// # Errors
-/// When the host failed and not the component.
+/// If the host failed, not the component.
 pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<Again> {
     let mut findings = Findings::default();
     let declaration = match guests.look(question.bytes) {
@@ -140,16 +137,17 @@ pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<
             None
         }
     };
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.wants.clone()));
+    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
     let capabilities = access.effective.capabilities();
     let (known, guest) = question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?;
     if known.is_none() {
-        tracing::warn!(component = %question.component, findings = ?findings.into_vec(), "a component could not be asked again");
+        let findings = findings.into_vec();
+        tracing::warn!(component = %question.component, ?findings, "a component did not list its tools again");
     }
     Ok((known, guest, access))
 }
 
-/// The declaration in a component's section.
+/// Reads the declaration in a component's section.
 fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option<Declaration> {
     match &looked.section {
         Ok(Some(content)) => Declaration::read(content, findings),
@@ -157,7 +155,7 @@ fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option
             if settings.require_declaration {
                 findings.add(
                     LoadRule::DeclarationMissing,
-                    "the component carries no declaration, and this host loads none without one",
+                    "the component has no declaration, and this host requires one",
                     "pack it with `toolgate pack FILE`",
                 );
             }
@@ -174,16 +172,16 @@ fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option
 type Asked = (Option<Known>, Option<Arc<dyn Guest>>);
 
 impl Question<'_> {
-    fn access(&self, wants: Option<crate::Manifest>) -> Access {
-        Access::of(self.settings, self.plugin, self.component, wants)
+    fn access(&self, manifest: Option<crate::Manifest>) -> Access {
+        Access::of(self.settings, self.plugin, self.component, manifest)
     }
 
     fn subject<'a>(&'a self, looked: &Looked, declared: &'a [sandbox::Declared]) -> Subject<'a> {
         Subject { plugin: self.plugin, component: self.component, has_server: looked.has_server, declared }
     }
 
-    /// Holds the imports against what the component may use. Says whether every one of them could be granted.
-    fn judge_imports(&self, looked: &Looked, access: &Access, findings: &mut Findings) -> bool {
+    /// Checks the imports against what the component may use. Returns false if an import can never be granted.
+    fn check_imports(&self, looked: &Looked, access: &Access, findings: &mut Findings) -> bool {
         let (held, withheld) = (access.effective.capabilities(), access.withheld().capabilities());
         let (mut may_load, mut needs_review) =
             (true, looked.asks_for_folders && withheld.holds(Capability::Filesystem));
@@ -207,11 +205,11 @@ impl Question<'_> {
             findings.add(
                 LoadRule::NeedsReview,
                 format!(
-                    "what is granted to the plugin {plugin} is granted to {}, and this is {component}",
+                    "the grants of the plugin {plugin} are for {}, and this component is {component}",
                     holders(access)
                 ),
                 format!(
-                    "look at it with `toolgate grants {plugin}`, then write `component = \"{component}\"` under \
+                    "review it with `toolgate grants {plugin}`, then write `component = \"{component}\"` under \
                      `[plugin.{plugin}]`, or `component = \"any\"` to grant it to any component of that name"
                 ),
             );
@@ -219,12 +217,10 @@ impl Question<'_> {
         may_load
     }
 
-    /// How an import comes to be granted: the exact lines.
+    /// The lines of configuration that grant an import.
     fn remedy(&self, access: &Access, capability: Capability) -> String {
-        if access.manifest.as_ref().is_some_and(|manifest| !manifest.wants_any(capability)) {
-            return format!(
-                "say in the plugin's manifest what it wants of `{capability}` and pack it again, or do without it"
-            );
+        if access.manifest.as_ref().is_some_and(|manifest| !manifest.requests_any(capability)) {
+            return format!("request `{capability}` in the plugin's manifest and pack it again, or do without it");
         }
         let lines: Vec<_> =
             grants::lines(access, self.component, capability).iter().map(|line| format!("`{line}`")).collect();
@@ -249,7 +245,7 @@ impl Question<'_> {
         let declared = match declarations(guest.as_ref())? {
             Ok(declared) => declared,
             Err(failure) => {
-                let message = format!("the plugin could not say what its tools are: {}", failure.message);
+                let message = format!("the plugin did not list its tools: {}", failure.message);
                 findings.add(LoadRule::Catalog, message, "let `catalog.tools` return a constant, within the limits");
                 return Ok((None, None));
             }
@@ -259,14 +255,14 @@ impl Question<'_> {
             capabilities,
             has_server: guest.has_server(),
             declared,
-            wants: declaration.and_then(|declaration| declaration.wants.clone()),
+            manifest: declaration.and_then(|declaration| declaration.manifest.clone()),
             current: true,
         };
         Ok((Some(known), Some(guest)))
     }
 }
 
-/// Whom a plugin's grants are for, in words.
+/// The components that a plugin's grants are for, as text.
 fn holders(access: &Access) -> String {
     const SHOWN: usize = 4;
     let Holder::Components(components) = &access.holder else { return "any component".to_owned() };
@@ -277,8 +273,8 @@ fn holders(access: &Access) -> String {
     list.join(", ")
 }
 
-/// Runs the guest on a thread and a runtime of its own: it may compute for as long as it is allowed to, and nobody else shall
-/// wait for that.
+/// Runs the guest on its own thread and runtime, because it may compute for as long as its limits allow and must not
+/// delay others.
 pub(crate) fn declarations(guest: &dyn Guest) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
     let ask = || -> io::Result<_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
@@ -296,7 +292,7 @@ pub(crate) fn declarations(guest: &dyn Guest) -> io::Result<Result<Vec<sandbox::
     }
 }
 
-/// Makes findings of what the sandbox says of a component.
+/// Turns an error of the sandbox into findings.
 fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
     let message = error.to_string();
     let (rule, remedy) = match error {

@@ -1,25 +1,25 @@
-//! Writing a file whole or not at all.
+//! Writes a file completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the name of a file begins that is being written.
+/// The prefix of the name of a file while it is written.
 const PARTIAL: &str = ".partial-";
 
-/// Writes a file in a folder atomically: a reader sees the old content or the new one, also after a loss of power.
+/// Writes a file atomically: a reader sees the old or the new content, even after a power failure.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let unique = COUNT.fetch_add(1, Ordering::Relaxed);
     let partial = folder.join(format!("{PARTIAL}{}-{unique}-{name}", std::process::id()));
     let written = write_synced(&partial, bytes).and_then(|()| fs::rename(&partial, folder.join(name)));
     if let Err(error) = written {
-        // It may not even exist; what matters is the error that is reported.
+        // The file may not exist. Only the first error matters.
         let _ = fs::remove_file(&partial);
         return Err(error);
     }
-    // The new name is on disk only once the folder is.
+    // Syncing the folder makes the new name durable.
     File::open(folder)?.sync_all()
 }
 
@@ -29,7 +29,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Removes what writes that were killed have left in a folder.
+/// Removes the partial files that killed writes left in a folder.
 pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -40,7 +40,7 @@ pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a regular file of at most so many bytes. `None` where there is no such file.
+/// Reads a regular file of at most this many bytes. `None` if it does not exist.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -53,14 +53,14 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     }
     let size = metadata.len();
     if size > most {
-        return Err(io::Error::other(format!("{size} bytes, at most {most} are taken")));
+        return Err(io::Error::other(format!("{size} bytes, at most {most} are allowed")));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     file.take(most).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 
-/// Removes a file, and says whether it was there.
+/// Removes a file. Returns whether it existed.
 pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

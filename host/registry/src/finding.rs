@@ -1,90 +1,90 @@
-//! What is wrong with a plugin: which tool, which rule, and what to change.
+//! The reasons why a plugin is not loaded: which tool, which rule, and what to change.
 
 use std::fmt;
 
 use crate::json::quoted;
 
-/// The rules that a plugin must keep to be loaded. The names are stable: documentation and tests refer to them.
+/// The rules for loading a plugin. The names are stable, because documents and tests refer to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoadRule {
-    /// The plugin has a name that it may have.
+    /// The plugin's name is valid.
     PluginName,
-    /// The file can be read, and is not larger than a component may be.
+    /// The file is readable and not too large.
     ComponentFile,
-    /// The bytes are a component that the engine takes.
+    /// The bytes are a component that the engine accepts.
     InvalidComponent,
-    /// The component has the shape of something that a toolchain made.
+    /// The component's structure is within bounds that real toolchains never exceed.
     ComponentStructure,
     /// The component compiles within the operator's bounds.
     CompileCost,
-    /// The component is written against a version of the interface that this host knows.
+    /// The component was built against an interface version that this host supports.
     UnknownInterface,
-    /// Everything that the component imports exists and was granted to it.
+    /// Every import exists and is granted.
     ImportNotGranted,
-    /// The operator's grants are for this component and not for another one of its name.
+    /// The operator's grants are for this component, not for another one under the same name.
     NeedsReview,
-    /// The component carries its declaration, where the operator requires that.
+    /// The component has a declaration, if the operator requires one.
     DeclarationMissing,
-    /// The section with its declaration can be read.
+    /// The section with the declaration is readable.
     DeclarationForm,
-    /// The section says what `tools()` says.
+    /// The section equals the result of `tools()`.
     DeclarationDiffers,
-    /// The component says what tools it has, within its limits.
+    /// The component lists its tools within its limits.
     Catalog,
-    /// A plugin has no more tools than a host takes from one.
+    /// A plugin does not have too many tools.
     TooManyTools,
-    /// A question is not gated: approving it would be circular.
+    /// A human tool is not gated: approving a question would be circular.
     GatedHuman,
-    /// A provider's call is not gated: there is no moment before it.
+    /// A provider tool is not gated: the host cannot stop it before it runs.
     GatedProvider,
     /// A component with a server tool exports `server`.
     NoServer,
-    /// A tool's name is of the form that models accept.
+    /// A tool's name has the form that models accept.
     ToolName,
-    /// A name is used once in a plugin.
+    /// A plugin uses a tool name once.
     ToolNameTwice,
-    /// No other live plugin uses the name.
+    /// No other live plugin uses the tool name.
     ToolNameTaken,
-    /// There is a description, of bounded size.
+    /// The description is not empty and not too long.
     Description,
-    /// Only a tool that somebody runs for the host reports progress.
+    /// Only a server or client tool reports progress.
     Streaming,
     /// A schema is valid JSON Schema of draft 2020-12.
     SchemaInvalid,
-    /// The arguments are an object.
+    /// The schema of the arguments is an object's.
     SchemaNotObject,
-    /// A schema refers to nothing outside itself.
+    /// A schema refers only to itself.
     SchemaRemote,
-    /// A schema's references lead somewhere at a bounded cost.
+    /// A schema's references end, at a bounded cost.
     SchemaCycle,
     /// A schema is not too large.
     SchemaSize,
     /// A schema is not nested too deeply.
     SchemaDepth,
-    /// The options are a JSON object, each key once, of bounded size.
+    /// The options are a JSON object of bounded size with distinct keys.
     OptionsForm,
-    /// There is an option of this name.
+    /// The option exists.
     OptionUnknown,
-    /// An option's value has its form.
+    /// An option's value has the form of that option.
     OptionForm,
-    /// An option says something about this kind of tool.
+    /// An option applies to this kind of tool.
     OptionScope,
-    /// Options do not contradict each other or the declaration.
+    /// The options do not contradict each other or the declaration.
     OptionContradiction,
     /// A prompt is a template over the arguments.
     Prompt,
-    /// Silence approves only where the operator allows it.
+    /// A timeout approves only where the operator allows it.
     ApproveOnExpiry,
-    /// The operator's policy does not gate a question.
+    /// The operator's rules do not gate a human tool.
     PolicyHuman,
-    /// The operator's policy does not gate a provider's call.
+    /// The operator's rules do not gate a provider tool.
     PolicyProvider,
-    /// The operator's settings mean something.
+    /// The operator's settings are consistent.
     Settings,
 }
 
 impl LoadRule {
-    /// Every rule with its name.
+    /// Every rule with its stable name.
     pub const ALL: [(Self, &'static str); 37] = [
         (Self::PluginName, "plugin-name"),
         (Self::ComponentFile, "component-file"),
@@ -125,26 +125,22 @@ impl LoadRule {
         (Self::Settings, "settings"),
     ];
 
-    /// The stable name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
     }
 }
 
-/// One thing that keeps a plugin from being loaded.
+/// One reason why a plugin is not loaded.
 ///
-/// Its text form is a sentence for the plugin's author or the operator, safe to print: what it quotes of a plugin is
-/// escaped and cut.
+/// Its text is a sentence for the plugin's author or the operator. It is safe to print: quotes from the plugin are
+/// escaped and shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The tool, where it is about one: its name, or its position and an escaped form of what it has for a name.
+    /// The tool that it is about: its name, or its position and its escaped invalid name.
     pub tool: Option<String>,
-    /// The rule that is broken.
     pub rule: LoadRule,
-    /// What is wrong.
     pub message: String,
-    /// What to change.
     pub remedy: String,
 }
 
@@ -157,7 +153,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings so far, and the tool that is being looked at.
+/// The findings so far, and the tool that is being checked.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
@@ -165,28 +161,25 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// What follows is about the tool at this position.
+    /// Later findings are about the tool at this position.
     pub(crate) fn about(&mut self, position: usize, name: &str) {
         let valid = domain::ToolName::new(name).is_ok();
         self.tool = Some(if valid { name.to_owned() } else { format!("number {} {}", position + 1, quoted(name)) });
     }
 
-    /// What follows is about the plugin as a whole.
+    /// Later findings are about the plugin as a whole.
     pub(crate) fn about_plugin(&mut self) {
         self.tool = None;
     }
 
-    /// Adds one.
     pub(crate) fn add(&mut self, rule: LoadRule, message: impl Into<String>, remedy: impl Into<String>) {
         self.list.push(Finding { tool: self.tool.clone(), rule, message: message.into(), remedy: remedy.into() });
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// All of them, in the order in which they were found.
     pub(crate) fn into_vec(self) -> Vec<Finding> {
         self.list
     }
@@ -204,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_says_where_what_and_what_to_do_and_cannot_forge_a_line() {
+    fn a_finding_names_tool_and_remedy_and_is_escaped() {
         let mut findings = Findings::default();
         findings.about(1, "a\u{202e}b\n");
         findings.add(LoadRule::ToolName, "wrong", "rename it");

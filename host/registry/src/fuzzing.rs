@@ -1,4 +1,4 @@
-//! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
+//! Entry points for the fuzz targets. They exist only with the feature `fuzzing` and are not part of the crate's API.
 
 use domain::{Digest, PluginName, Tool};
 use sandbox::Declared;
@@ -8,24 +8,24 @@ use crate::finding::Findings;
 use crate::rules::{self, Subject};
 use crate::{Finding, Settings};
 
-/// Applies every rule about declarations, as a load does with a component that exports `server`.
+/// Checks declarations against every rule, as a load of a component that exports `server` does.
 ///
 /// # Panics
-/// Never: the name is one.
+/// Never: the name is valid.
 #[must_use]
 pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     #[expect(clippy::expect_used, reason = "the name is a constant")]
     let plugin = PluginName::new("fuzzed").expect("a name");
     let subject = Subject { plugin: &plugin, component: Digest::of("bytes"), has_server: true, declared };
     let mut findings = Findings::default();
-    let tools = rules::judge(&subject, &Settings::new("unused"), &|_| None, &mut findings);
+    let tools = rules::check(&subject, &Settings::new("unused"), &|_| None, &mut findings);
     (findings.into_vec(), tools)
 }
 
-/// Reads the content of a component's section, and writes it as the host would.
+/// Reads the content of a section, and writes it again.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The findings about it.
 pub fn declaration(content: &[u8]) -> Result<Vec<u8>, Vec<Finding>> {
     let mut findings = Findings::default();
     let read = Declaration::read(content, &mut findings);

@@ -1,4 +1,5 @@
-//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's requests.
+//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's
+//! requests.
 //!
 //! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
 
@@ -12,7 +13,7 @@ use capabilities::{Capability, Grants, HostPattern};
 use domain::{Digest, PluginName};
 
 use crate::Settings;
-use crate::manifest::{self, Manifest, WantedHttp, WantedSecret};
+use crate::manifest::{self, Manifest, RequestedHttp, RequestedSecret};
 use crate::words::{Place, Target};
 
 /// The components that a plugin's grants are for.
@@ -20,7 +21,7 @@ use crate::words::{Place, Target};
 pub enum Holder {
     /// Every component under the plugin's name.
     AnyComponent,
-    /// These alone; another one has to be looked at first.
+    /// Only these. The operator must review any other component first.
     Components(BTreeSet<Digest>),
 }
 
@@ -41,32 +42,32 @@ impl Holder {
     }
 }
 
-/// Everything that a component wants, or what most plugins are granted where it does not say: for trying it where nothing that
-/// it does leaves the process. Values and secrets are made up, and no folder is opened.
+/// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
+/// a manifest. Values and secrets are invented, and no folder is opened.
 #[must_use]
 pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     const VALUE: &str = "made-up-value";
-    let Some(wanted) = manifest else {
+    let Some(requested) = manifest else {
         let url = Target::try_from("https://example.invalid/".to_owned());
         let http = url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
         let config = Some(std::collections::BTreeMap::new());
         return Grants { keyvalue: Some(KeyValueQuota::default()), http, config, ..Grants::default() };
     };
-    let secret = |wanted: &WantedSecret| {
+    let secret = |requested: &RequestedSecret| {
         Some(Secret {
-            name: wanted.name.as_str().to_owned(),
+            name: requested.name.as_str().to_owned(),
             value: SecretValue::new(VALUE).ok()?,
-            hosts: wanted.hosts.iter().map(|host| host.pattern().clone()).collect(),
-            places: wanted.places.iter().map(|place| place.place().clone()).collect(),
+            hosts: requested.hosts.iter().map(|host| host.pattern().clone()).collect(),
+            places: requested.places.iter().map(|place| place.place().clone()).collect(),
         })
     };
-    let values = wanted.config.iter().map(|wanted| (wanted.name.as_str().to_owned(), VALUE.to_owned()));
+    let values = requested.config.iter().map(|requested| (requested.name.as_str().to_owned(), VALUE.to_owned()));
     let granted = Grants {
         keyvalue: Some(KeyValueQuota::default()),
-        http: wanted.http.iter().map(|wanted| wanted.url.rule(&wanted.methods, Reach::Public)).collect(),
-        config: (!wanted.config.is_empty()).then(|| values.collect()),
+        http: requested.http.iter().map(|requested| requested.url.rule(&requested.methods, Reach::Public)).collect(),
+        config: (!requested.config.is_empty()).then(|| values.collect()),
         folders: Vec::new(),
-        secrets: wanted.secrets.iter().filter_map(secret).collect(),
+        secrets: requested.secrets.iter().filter_map(secret).collect(),
     };
     effective(&granted, manifest)
 }
@@ -76,29 +77,25 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
 pub struct Access {
     /// The components that the operator's grants are for.
     pub holder: Holder,
-    /// What the component wants, if it says so. If not, it gets what is granted.
+    /// The component's manifest. Without one, the component gets all that is granted.
     pub manifest: Option<Manifest>,
-    /// What is granted under the plugin's name, to whichever component.
+    /// What the operator granted under the plugin's name.
     pub granted: Grants,
-    /// Whether that is granted to this component.
+    /// Whether those grants are for this component.
     pub is_holder: bool,
-    /// What it may use: granted to it, and wanted.
+    /// What it may use: granted to it, and requested.
     pub effective: Grants,
 }
 
-/// How much of what is wanted is there.
+/// How much of a request is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it.
     Granted,
-    /// Some of it.
     InPart,
-    /// Nothing.
     Missing,
 }
 
 impl Standing {
-    /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -109,21 +106,21 @@ impl Standing {
     }
 }
 
-/// One thing that a component wants.
+/// One request of a component's manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What, in our words.
+    /// The request, in the host's words.
     pub what: String,
-    /// Why, in the plugin's words: to be escaped where it is shown.
+    /// The reason, in the plugin's words. Escape it before you show it.
     pub why: String,
-    /// Whether it has it.
+    /// How much of it is granted.
     pub standing: Standing,
-    /// A manifest that wants this alone.
+    /// A manifest with this request only.
     pub alone: Manifest,
 }
 
 impl Access {
-    /// What a component may use under a name.
+    /// Compares the operator's grants with a component's manifest.
     #[must_use]
     pub fn of(settings: &Settings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
         let granted = settings.grants(plugin);
@@ -133,26 +130,26 @@ impl Access {
         Self { holder, manifest, granted: (*granted).clone(), is_holder, effective }
     }
 
-    /// What it would get if the operator's grants were for it and are not: the reason to look at it.
+    /// What the component would get if the operator's grants were for it. A reason to review it.
     #[must_use]
     pub fn withheld(&self) -> Grants {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
     }
 
-    /// What it wants, one by one; nothing without a manifest.
+    /// The requests of the manifest, one by one. Empty without a manifest.
     #[must_use]
     pub fn wanted(&self) -> Vec<Wanted> {
-        let wants = self.manifest.iter().flat_map(Manifest::wants);
-        let standing = |want: manifest::Want<'_>| Wanted {
-            standing: if self.is_holder { standing(&self.granted, &want.alone) } else { Standing::Missing },
-            what: want.words,
-            why: want.why.to_owned(),
-            alone: want.alone,
+        let requests = self.manifest.iter().flat_map(Manifest::requests);
+        let standing = |request: manifest::Request<'_>| Wanted {
+            standing: if self.is_holder { standing(&self.granted, &request.alone) } else { Standing::Missing },
+            what: request.words,
+            why: request.why.to_owned(),
+            alone: request.alone,
         };
-        wants.map(standing).collect()
+        requests.map(standing).collect()
     }
 
-    /// What is granted and nobody wants, in words. Without a manifest that cannot be known.
+    /// Grants that the manifest does not request, as text. Empty without a manifest.
     #[must_use]
     pub fn surplus(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else { return Vec::new() };
@@ -161,33 +158,34 @@ impl Access {
     }
 }
 
-/// What is granted and wanted. Without a manifest a plugin wants what it is granted.
+/// What is both granted and requested. Without a manifest, all that is granted.
 #[must_use]
-pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
-    let Some(wanted) = wanted else { return granted.clone() };
-    let keyvalue = granted.keyvalue.zip(wanted.keyvalue.as_ref()).map(|(granted, wanted)| KeyValueQuota {
-        bytes: wanted.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
-        keys: wanted.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),
+pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
+    let Some(requested) = requested else { return granted.clone() };
+    let keyvalue = granted.keyvalue.zip(requested.keyvalue.as_ref()).map(|(granted, requested)| KeyValueQuota {
+        bytes: requested.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
+        keys: requested.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),
     });
-    let rule = |want: &WantedHttp| want.url.rule(&want.methods, Reach::Public);
+    let rule = |request: &RequestedHttp| request.url.rule(&request.methods, Reach::Public);
     let mut http = Vec::new();
-    for wanted in wanted.http.iter().map(rule) {
-        for both in granted.http.iter().filter_map(|granted| meet(granted, &wanted)) {
+    for requested in requested.http.iter().map(rule) {
+        for both in granted.http.iter().filter_map(|granted| meet(granted, &requested)) {
             if !http.contains(&both) {
                 http.push(both);
             }
         }
     }
-    let names: BTreeSet<&str> = wanted.config.iter().map(|value| value.name.as_str()).collect();
+    let names: BTreeSet<&str> = requested.config.iter().map(|value| value.name.as_str()).collect();
     let config = granted.config.as_ref().filter(|_| !names.is_empty()).map(|values| {
         values.iter().filter(|(name, _)| names.contains(name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
     });
     let folder = |granted: &Folder| {
-        let wanted = wanted.folders.iter().find(|wanted| wanted.at.as_str() == granted.at)?;
-        Some(Folder { write: granted.write && wanted.write, ..granted.clone() })
+        let requested = requested.folders.iter().find(|requested| requested.at.as_str() == granted.at)?;
+        Some(Folder { write: granted.write && requested.write, ..granted.clone() })
     };
-    let secrets = manifest::secrets(wanted);
-    let secret = |granted: &Secret| secrets.get(granted.name.as_str()).and_then(|wanted| meet_secrets(granted, wanted));
+    let secrets = manifest::secrets(requested);
+    let secret =
+        |granted: &Secret| secrets.get(granted.name.as_str()).and_then(|requested| meet_secrets(granted, requested));
     Grants {
         keyvalue,
         http,
@@ -197,61 +195,61 @@ pub fn effective(granted: &Grants, wanted: Option<&Manifest>) -> Grants {
     }
 }
 
-/// What both rules allow. Which addresses a name may lead to is the operator's affair alone.
-fn meet(granted: &HttpRule, wanted: &HttpRule) -> Option<HttpRule> {
-    if (granted.scheme, granted.port) != (wanted.scheme, wanted.port) {
+/// The requests that both rules allow. Only the operator decides which addresses a name may resolve to.
+fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
+    if (granted.scheme, granted.port) != (requested.scheme, requested.port) {
         return None;
     }
-    let methods: BTreeSet<String> = granted.methods.intersection(&wanted.methods).cloned().collect();
+    let methods: BTreeSet<String> = granted.methods.intersection(&requested.methods).cloned().collect();
     if methods.is_empty() {
         return None;
     }
-    let path = narrower(&granted.path, &wanted.path, is_below)?;
-    let host = narrower(&granted.host, &wanted.host, is_within)?;
+    let path = narrower(&granted.path, &requested.path, is_below)?;
+    let host = narrower(&granted.host, &requested.host, is_within)?;
     Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
 }
 
-/// The one of two that is within the other.
+/// The narrower of two, if one contains the other.
 fn narrower<T: Clone>(one: &T, other: &T, within: fn(&T, &T) -> bool) -> Option<T> {
     if within(one, other) { Some(one.clone()) } else { within(other, one).then(|| other.clone()) }
 }
 
-/// Whether every host that fits the first pattern fits the second.
+/// Whether the second pattern matches every host that the first matches.
 fn is_within(inner: &HostPattern, outer: &HostPattern) -> bool {
     if inner == outer {
         return true;
     }
     match inner.as_str().strip_prefix("*.") {
-        // What is below a domain is within what is below a domain above it; `x` stands for any of its names.
+        // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
         Some(domain) => outer.as_str().starts_with("*.") && outer.matches(&format!("x.{domain}")),
         None => outer.matches(inner.as_str()),
     }
 }
 
-/// Whether every path below the first is below the second: a segment fits as a whole only.
-#[expect(clippy::ptr_arg, reason = "one shape with the other comparison")]
+/// Whether every path below the first is below the second. Segments match only as a whole.
+#[expect(clippy::ptr_arg, reason = "both comparisons need the same signature")]
 fn is_below(inner: &String, outer: &String) -> bool {
     let rest = inner.strip_prefix(outer.as_str());
     rest.is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with('/'))
 }
 
-/// A secret for the hosts and places that are both granted and requested; `None` without any.
-fn meet_secrets(granted: &Secret, wanted: &WantedSecret) -> Option<Secret> {
+/// A secret for the hosts and positions that are both granted and requested. `None` if either set is empty.
+fn meet_secrets(granted: &Secret, requested: &RequestedSecret) -> Option<Secret> {
     let mut hosts = Vec::new();
     for one in &granted.hosts {
-        for host in wanted.hosts.iter().filter_map(|other| narrower(one, other.pattern(), is_within)) {
+        for host in requested.hosts.iter().filter_map(|other| narrower(one, other.pattern(), is_within)) {
             if !hosts.contains(&host) {
                 hosts.push(host);
             }
         }
     }
-    let wants = |place: &&_| wanted.places.iter().any(|wanted| wanted.place() == *place);
-    let places: Vec<_> = granted.places.iter().filter(wants).cloned().collect();
+    let requests = |place: &&_| requested.places.iter().any(|requested| requested.place() == *place);
+    let places: Vec<_> = granted.places.iter().filter(requests).cloned().collect();
     let some = !hosts.is_empty() && !places.is_empty();
     some.then(|| Secret { name: granted.name.clone(), value: granted.value.clone(), hosts, places })
 }
 
-/// How much of what is wanted is granted. The manifest wants one thing.
+/// How much of the manifest's only request is granted.
 fn standing(granted: &Grants, alone: &Manifest) -> Standing {
     let both = effective(granted, Some(alone));
     let is_there = match &both.config {
@@ -264,14 +262,16 @@ fn standing(granted: &Grants, alone: &Manifest) -> Standing {
     if covers(granted, alone) { Standing::Granted } else { Standing::InPart }
 }
 
-/// Whether everything that is wanted is granted.
-fn covers(granted: &Grants, wanted: &Manifest) -> bool {
-    let keyvalue = wanted.keyvalue.as_ref().is_none_or(|wanted| {
-        let fits = |wanted: Option<u64>, granted| wanted.is_none_or(|wanted| wanted <= granted);
-        granted.keyvalue.is_some_and(|granted| fits(wanted.bytes, granted.bytes) && fits(wanted.keys, granted.keys))
+/// Whether everything that is requested is granted.
+fn covers(granted: &Grants, requested: &Manifest) -> bool {
+    let keyvalue = requested.keyvalue.as_ref().is_none_or(|requested| {
+        let fits = |requested: Option<u64>, granted| requested.is_none_or(|requested| requested <= granted);
+        granted
+            .keyvalue
+            .is_some_and(|granted| fits(requested.bytes, granted.bytes) && fits(requested.keys, granted.keys))
     });
-    let http = wanted.http.iter().all(|wanted| {
-        let rule = wanted.url.rule(&wanted.methods, Reach::Public);
+    let http = requested.http.iter().all(|requested| {
+        let rule = requested.url.rule(&requested.methods, Reach::Public);
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
             granted
@@ -281,23 +281,23 @@ fn covers(granted: &Grants, wanted: &Manifest) -> bool {
         })
     });
     let has = |name: &str| granted.config.as_ref().is_some_and(|values| values.contains_key(name));
-    let config = wanted.config.iter().all(|wanted| has(wanted.name.as_str()));
-    let folders = wanted.folders.iter().all(|wanted| {
-        let fits = |granted: &Folder| granted.at == wanted.at.as_str() && (granted.write || !wanted.write);
+    let config = requested.config.iter().all(|requested| has(requested.name.as_str()));
+    let folders = requested.folders.iter().all(|requested| {
+        let fits = |granted: &Folder| granted.at == requested.at.as_str() && (granted.write || !requested.write);
         granted.folders.iter().any(fits)
     });
-    let secrets = wanted.secrets.iter().all(|wanted| {
-        let granted = granted.secrets.iter().find(|granted| granted.name == wanted.name.as_str());
+    let secrets = requested.secrets.iter().all(|requested| {
+        let granted = granted.secrets.iter().find(|granted| granted.name == requested.name.as_str());
         granted.is_some_and(|granted| {
             let sent = |host: &HostPattern| granted.hosts.iter().any(|outer| is_within(host, outer));
-            wanted.hosts.iter().all(|host| sent(host.pattern()))
-                && wanted.places.iter().all(|place| granted.places.contains(place.place()))
+            requested.hosts.iter().all(|host| sent(host.pattern()))
+                && requested.places.iter().all(|place| granted.places.contains(place.place()))
         })
     });
     keyvalue && http && config && folders && secrets
 }
 
-/// Each grant by itself.
+/// Splits grants into single ones.
 fn apart(granted: &Grants) -> Vec<Grants> {
     let nothing = Grants::default;
     let keyvalue = granted.keyvalue.iter().map(|quota| Grants { keyvalue: Some(*quota), ..nothing() });
@@ -309,19 +309,19 @@ fn apart(granted: &Grants) -> Vec<Grants> {
     keyvalue.chain(http).chain(config).chain(folders).chain(secrets).collect()
 }
 
-/// Grants in words for people, one each: no value of the configuration, and of a secret its name alone.
+/// Grants as text for people, one line each. Shows no configuration value, and only the name of a secret.
 #[must_use]
 pub fn words(grants: &Grants) -> Vec<String> {
     in_words(grants, |_| String::new())
 }
 
-/// The same for the audit: values of the configuration are told apart there, by their digests.
+/// The same for the audit. It distinguishes configuration values by their digests.
 #[must_use]
 pub fn recorded(grants: &Grants) -> Vec<String> {
     in_words(grants, |value| format!(" = {}", Digest::of(value)))
 }
 
-fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
+fn in_words(grants: &Grants, suffix: fn(&str) -> String) -> Vec<String> {
     let keyvalue = grants
         .keyvalue
         .iter()
@@ -330,7 +330,7 @@ fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
         Reach::Public => format!("http: {rule}"),
         Reach::Private => format!("http: {rule}, private addresses too"),
     });
-    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", told(value)));
+    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", suffix(value)));
     let folders = grants.folders.iter().map(|Folder { path, at, write, .. }| {
         let access = if *write { "read and write" } else { "read only" };
         format!("folder: {at}, {access}, which is {}", path.display())
@@ -343,7 +343,7 @@ fn in_words(grants: &Grants, told: fn(&str) -> String) -> Vec<String> {
     keyvalue.chain(http).chain(config).chain(folders).chain(secrets).collect()
 }
 
-/// The lines that give a kind of access to a component, for `[plugin.NAME]` in `toolgate.toml`.
+/// The lines of `[plugin.NAME]` in `toolgate.toml` that grant a capability to a component.
 pub(crate) fn lines(access: &Access, component: Digest, capability: Capability) -> Vec<String> {
     let mut lines = Vec::new();
     if !access.is_holder {

@@ -1,4 +1,5 @@
-//! What the registry needs of a sandbox: a seam, so that its own tests need neither an engine nor components.
+//! The registry's interface to the sandbox. The registry's own tests implement it without an engine and without
+//! components.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,20 +12,19 @@ use domain::{Digest, Failure, Limits};
 use sandbox::section::{self, SectionError};
 use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 
-/// Makes guests of components.
+/// Makes guests from components.
 pub(crate) trait Guests: Send + Sync + 'static {
-    /// What a component says of itself, found without compiling or running anything of it.
+    /// Reads a component's interface and section, without compiling or running it.
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError>;
-    /// Compiles and links a component, or takes its compiled code from a cache. Keeps its thread meanwhile.
+    /// Compiles and links a component, or takes its compiled code from a cache. Blocks its thread.
     fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
-    /// Forgets the compiled code of every component that is not in the set, and says how many files that were.
+    /// Removes the compiled code of every component that is not in the set, and returns the number of files.
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
 }
 
 impl dyn Guests {
-    /// What [`Guests::load`] does. What stands between a stranger's bytes and the thread that watches the folder are parsers,
-    /// and a compiler where it is not a process of its own. Should one panic, that is a finding about the component; nothing
-    /// of a load that did not end is kept.
+    /// Calls [`Guests::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
+    /// this thread, and so does the compiler if it has no process of its own. A failed load leaves nothing behind.
     pub(crate) fn make(
         &self,
         digest: Digest,
@@ -36,22 +36,20 @@ impl dyn Guests {
     }
 }
 
-/// What a component says of itself.
+/// The interface and section of a component.
 pub(crate) struct Looked {
-    /// The version of our interface that it was built against.
+    /// The version of the interface that it was built against.
     pub(crate) built_against: String,
     /// Its imports beyond what every guest has, with the capability that each needs.
     pub(crate) beyond: Vec<ForeignImport>,
-    /// Whether it asks which folders there are.
+    /// Whether it asks for the list of its folders.
     pub(crate) asks_for_folders: bool,
-    /// Whether it exports `server`.
     pub(crate) has_server: bool,
-    /// The content of its section, if it has one.
     pub(crate) section: Result<Option<Vec<u8>>, SectionError>,
 }
 
 impl Looked {
-    /// What is known of a component with this interface.
+    /// Reads the section of a component with this interface.
     pub(crate) fn of(interface: &Interface, bytes: &[u8]) -> Result<Self, LoadError> {
         Ok(Self {
             built_against: interface.built_against(),
@@ -66,11 +64,10 @@ impl Looked {
 /// A component that is ready to run.
 #[async_trait]
 pub(crate) trait Guest: Send + Sync {
-    /// Whether it exports `server`.
     fn has_server(&self) -> bool;
-    /// What it says of its tools.
+    /// Calls the component's `tools()`.
     async fn declarations(&self) -> Result<Vec<Declared>, Failure>;
-    /// Carries out one job.
+    /// Runs one call.
     async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End;
 }
 

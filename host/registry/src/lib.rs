@@ -1,14 +1,14 @@
-//! Loads plugins and offers their tools to the loop: bytes, rules, metadata, the live catalog, the watched folder.
+//! Loads plugins and offers their tools to the loop: checks, the live catalog, and the watched folder.
 //!
 //! ```text
 //! NAME.wasm ─ watch ─┐
-//! PUT, library ──────┴─► load ─ examine ─ rules ─► keep the bytes ─► a new catalog, swapped whole ─► event
+//! PUT, library ──────┴─► load ─ examine ─ rules ─► store the bytes ─► replace the catalog ─► event
 //!                          │ any finding                                   │
-//!                          └─► event; what was live stays live             └─► find, pinned, list, run
+//!                          └─► event; the live plugin stays live           └─► find, pinned, list, run
 //! ```
 //!
-//! Read `load.rs` and `run.rs` first: how a plugin comes to be live, and how a call of it runs. `rules.rs` has everything
-//! that keeps a plugin from being loaded, `settings.rs` what the operator decides, `components.rs` what is kept on disk.
+//! Read `load.rs` first: how a plugin becomes live. Then `run.rs`: how its calls run. `rules.rs` has the rules for
+//! declarations, `settings.rs` the operator's decisions, and `components.rs` the files on disk.
 
 mod catalog;
 mod component;
@@ -26,7 +26,7 @@ mod json;
 mod load;
 pub mod manifest;
 mod pack;
-mod places;
+mod permits;
 mod registry;
 mod rules;
 mod run;

@@ -1,4 +1,5 @@
-//! From bytes to a live plugin: examine, keep, make live, publish. A failure before the last step changes nothing.
+//! Makes a component live: examine, store, replace the catalog, publish. A failure before the last step changes
+//! nothing.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,26 +17,24 @@ use crate::registry::{Refused, Shared};
 use crate::rules::{self, Subject};
 use crate::{Access, Finding, files};
 
-/// A plugin that is live.
+/// The result of a successful load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// The digest of its component.
     pub component: Digest,
-    /// Its tools.
     pub tools: Vec<ToolName>,
-    /// Whether anything changed: loading what is already live does nothing.
+    /// False if this component was already live.
     pub changed: bool,
 }
 
 /// Why a plugin is not live.
 #[derive(Debug, thiserror::Error)]
 pub enum NotLoaded {
-    /// It breaks rules.
+    /// The component breaks rules.
     #[error("the plugin was refused: {}", .findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Rejected {
-        /// The digest of its component.
         component: Digest,
-        /// Which, all of them.
+        /// Every rule that it breaks.
         findings: Vec<Finding>,
     },
     /// The host failed, not the plugin.
@@ -43,12 +42,12 @@ pub enum NotLoaded {
     Fault(#[source] io::Error),
 }
 
-/// Who brings a component.
+/// Where a component comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// Somebody hands it over, and it is written into this folder if there is one.
+    /// An API caller or the embedding program. If there is a folder, the component is also written there.
     Given(Option<&'a Path>),
-    /// It was found in the watched folder.
+    /// The watched folder.
     Found,
 }
 
@@ -71,13 +70,13 @@ fn file_name(plugin: &PluginName) -> String {
 }
 
 impl Shared {
-    /// Makes a component live, and writes it into a folder if one is given. Keeps its thread for as long as compiling takes.
+    /// Makes a component live, and writes it into a folder if one is given. Blocks its thread while it compiles.
     pub(crate) fn load(&self, plugin: &PluginName, bytes: &[u8], folder: Option<&Path>) -> Result<Loaded, NotLoaded> {
         self.load_holding(&mut self.loading(), plugin, bytes, Origin::Given(folder))
     }
 
-    /// Loads while the caller holds the lock: the bytes of the watched folder are read under it, or they could
-    /// be those of a plugin that was replaced or removed meanwhile.
+    /// Loads while the caller holds the lock. The watcher reads a file under the same lock, so that it cannot load
+    /// bytes that were replaced or removed meanwhile.
     pub(crate) fn load_holding(
         &self,
         loading: &mut HashSet<Digest>,
@@ -123,12 +122,12 @@ impl Shared {
             origin.write(plugin, bytes)
         };
         keep().map_err(NotLoaded::Fault)?;
-        // A component that was live before and is again may have its guest still.
+        // If the component was live before, it may still have its guest.
         let guest =
             examined.guest.or_else(|| catalog.component(plugin, digest).and_then(|known| known.guest.get().cloned()));
-        let places = self.places(plugin);
+        let permits = self.permits(plugin);
         let mut component =
-            Component::new(plugin, examined.access, digest, examined.tools, &self.settings, places, guest);
+            Component::new(plugin, examined.access, digest, examined.tools, &self.settings, permits, guest);
         component.built_against = examined.built_against;
         let component = Arc::new(component);
         loading.insert(digest);
@@ -141,7 +140,7 @@ impl Shared {
         Ok(Loaded { component: digest, tools, changed: true })
     }
 
-    /// Remembers and tells that a component was refused.
+    /// Records a refusal and publishes it.
     pub(crate) fn reject(&self, plugin: &PluginName, refused: Refused) {
         let sentences = refused.findings.iter().map(ToString::to_string).collect();
         let (component, access) = (refused.component, refused.access.clone());
@@ -149,8 +148,8 @@ impl Shared {
         self.tell(plugin, component, PluginChange::Rejected { findings: sentences }, access.as_ref());
     }
 
-    /// What is live was brought again. That the folder still has it says nothing of a component that was handed over and
-    /// refused since: its findings stay.
+    /// Drops the recorded refusal when the live component is loaded again. If the folder brings it, a refusal of an
+    /// uploaded component stays, because the unchanged file says nothing about that upload.
     fn forget_refusal(&self, plugin: &PluginName, origin: Origin<'_>) {
         let mut rejected = self.rejected();
         if rejected.get(plugin).is_some_and(|refused| refused.found || !origin.is_found()) {
@@ -158,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Unloads a plugin whose file is gone, unless it is there again.
+    /// Unloads a plugin whose file is missing, unless the file exists again.
     pub(crate) fn unload_missing(&self, plugin: &PluginName, file: &Path) {
         let _loading = self.loading();
         if !file.is_file() {
@@ -166,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// Takes a plugin out of the catalog. Says whether it was live.
+    /// Removes a plugin from the catalog. Returns whether it was live.
     fn unload(&self, plugin: &PluginName) -> bool {
         self.rejected().remove(plugin);
         let _publishing = self.publishing();
@@ -180,9 +179,9 @@ impl Shared {
         true
     }
 
-    /// Unloads a plugin and removes its file from a folder if one is given. At once, though another one may be compiled for
-    /// minutes under the lock; and then once more under it, should a load have been going on that made it live since. What was
-    /// loaded after that is somebody's later wish, and stays.
+    /// Unloads a plugin, and removes its file from a folder if one is given. It does so at once, without the lock,
+    /// because another load may hold the lock for minutes. Then it repeats it under the lock, in case a load that was
+    /// already running made the plugin live. A load that began after the removal stays.
     pub(crate) fn remove(&self, plugin: &PluginName, folder: Option<&Path>) -> io::Result<bool> {
         let remove = || -> io::Result<bool> {
             let was_there = folder.map_or(Ok(false), |folder| files::remove(&folder.join(file_name(plugin))))?;
@@ -195,7 +194,7 @@ impl Shared {
         Ok((!is_later && remove()?) || was)
     }
 
-    /// Removes what neither the catalog nor a call needs.
+    /// Removes the components that neither the catalog nor a call needs.
     pub(crate) fn collect(&self, mut kept: HashSet<Digest>) -> io::Result<usize> {
         let mut recent = self.loading();
         let live: HashSet<Digest> = self.catalog.load().plugins().map(|component| component.digest).collect();
@@ -207,9 +206,9 @@ impl Shared {
         self.components.retain(&kept)
     }
 
-    /// A plugin's component by its digest, from the catalog or from the kept description. A call runs with the grants of the
-    /// plugin that it is pinned to, even if the same bytes were since loaded as another plugin. Reads one small file the first
-    /// time, and takes no lock: a running load delays no caller.
+    /// A plugin's component by its digest, from the catalog or from its record. A call runs with the grants of the
+    /// plugin that it is pinned to, even if the same bytes were later loaded as another plugin. The first call reads
+    /// one small file. It takes no lock, so a running load delays no caller.
     pub(crate) fn component(&self, plugin: &PluginName, digest: Digest) -> Option<Arc<Component>> {
         if let Some(component) = self.catalog.load().component(plugin, digest) {
             return Some(component.clone());
@@ -220,24 +219,24 @@ impl Shared {
         Some(self.knowing(plugin, digest, self.components.known(digest)?, None))
     }
 
-    /// A component whose bytes are kept and of which nothing is known any more: a record can be lost, or be of another host's
-    /// form. Its guest is asked again, which keeps the thread. `None` where there are no bytes of this digest.
+    /// A component whose bytes are stored and whose record is lost or of an unknown form. Asks its guest again, which
+    /// blocks the thread. `None` if no bytes have this digest.
     pub(crate) fn recall(&self, plugin: &PluginName, digest: Digest) -> io::Result<Option<Arc<Component>>> {
         let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
         let question =
             Question { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
         let (known, guest, access) = examine::again(&*self.guests, &question)?;
         let Some(known) = known else {
-            // Its result schemas are lost. It may still run; if not, the step that makes its guest reports why.
-            let places = self.places(plugin);
-            let component = Component::new(plugin, access, digest, Vec::new(), &self.settings, places, None);
+            // Without its result schemas it may still run. If not, the step that makes its guest reports why.
+            let permits = self.permits(plugin);
+            let component = Component::new(plugin, access, digest, Vec::new(), &self.settings, permits, None);
             return Ok(Some(Arc::new(component)));
         };
         self.components.describe(digest, &known)?;
         Ok(Some(self.knowing(plugin, digest, known, guest)))
     }
 
-    /// Puts a component that is not live into the catalog.
+    /// Adds a component that is not live to the catalog.
     fn knowing(
         &self,
         plugin: &PluginName,
@@ -245,14 +244,14 @@ impl Shared {
         known: Known,
         guest: Option<Arc<dyn Guest>>,
     ) -> Arc<Component> {
-        let Known { has_server, declared, wants, .. } = known;
+        let Known { has_server, declared, manifest, .. } = known;
         let subject = Subject { plugin, component: digest, has_server, declared: &declared };
-        // The rules were checked when it was loaded. Stricter rules since then do not stop its waiting calls; its grants are the
-        // current ones.
-        let tools = rules::judge(&subject, &self.settings, &|_| None, &mut Findings::default());
-        let access = Access::of(&self.settings, plugin, digest, wants);
-        let places = self.places(plugin);
-        let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, places, guest));
+        // The rules were checked when the component was loaded. Rules that are stricter today do not stop its waiting
+        // calls. Its grants are today's.
+        let tools = rules::check(&subject, &self.settings, &|_| None, &mut Findings::default());
+        let access = Access::of(&self.settings, plugin, digest, manifest);
+        let permits = self.permits(plugin);
+        let component = Arc::new(Component::new(plugin, access, digest, tools, &self.settings, permits, guest));
         self.catalog.rcu(|catalog| catalog.knowing(&component));
         self.catalog.load().component(plugin, digest).cloned().unwrap_or(component)
     }

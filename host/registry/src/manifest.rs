@@ -1,7 +1,7 @@
-//! What a plugin wants, and why: its author's words, which grant nothing.
+//! The manifest: what a plugin requests, and why. It grants nothing.
 //!
-//! A manifest is written beside a plugin's source as `toolgate-plugin.toml` and travels in the component's section. With one,
-//! a plugin gets what the operator granted and it wants, and nothing else; without one, what the operator granted.
+//! An author writes it beside the source as `toolgate-plugin.toml`, and packing stores it in the component's section. A
+//! plugin with a manifest gets what is both granted and requested. A plugin without one gets all that is granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,132 +12,123 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::{HostName, Method, Mount, Place, Target, ValueName};
 
-/// What of one kind a plugin may want.
-pub const MAX_WANTS: usize = 64;
+/// The most requests of one kind.
+pub const MAX_REQUESTS: usize = 64;
 
-/// Characters of a reason.
+/// The most characters of a reason.
 pub const MAX_WHY: usize = 500;
 
-/// What a plugin wants.
+/// What a plugin requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Manifest {
-    /// To keep something in wasi:keyvalue.
+    /// To store data in wasi:keyvalue.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keyvalue: Option<WantedKeyValue>,
+    pub keyvalue: Option<RequestedKeyValue>,
     /// To send requests over wasi:http.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub http: Vec<WantedHttp>,
-    /// To be given values by wasi:config.
+    pub http: Vec<RequestedHttp>,
+    /// To read values from wasi:config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub config: Vec<WantedValue>,
+    pub config: Vec<RequestedValue>,
     /// To use folders over wasi:filesystem.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<WantedFolder>,
+    pub folders: Vec<RequestedFolder>,
     /// To send secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub secrets: Vec<WantedSecret>,
+    pub secrets: Vec<RequestedSecret>,
 }
 
-/// How much it wants to keep.
+/// A request for key-value storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedKeyValue {
-    /// All its keys and values together; as much as is granted if it does not say.
+pub struct RequestedKeyValue {
+    /// Bytes of all keys and values together. Without it, as many as are granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its keys; as many as are granted if it does not say.
+    /// The number of keys. Without it, as many as are granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<u64>,
-    /// What for.
     pub why: String,
 }
 
-/// Requests that it wants to send.
+/// A request to send HTTP requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedHttp {
-    /// Where to.
+pub struct RequestedHttp {
     pub url: Target,
-    /// With which methods; GET and HEAD if it does not say.
+    /// The methods. Without any, GET and HEAD.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub methods: BTreeSet<Method>,
-    /// What for.
     pub why: String,
 }
 
-/// A value that it wants to be given.
+/// A request for a configuration value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedValue {
-    /// Its name.
+pub struct RequestedValue {
     pub name: ValueName,
-    /// What for.
     pub why: String,
 }
 
-/// A folder that it wants to use.
+/// A request for a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedFolder {
-    /// Where it looks for it.
+pub struct RequestedFolder {
+    /// The path at which the plugin sees the folder.
     pub at: Mount,
-    /// Whether it wants to change what is in it.
+    /// Whether it also writes.
     #[serde(default)]
     pub write: bool,
-    /// What for.
     pub why: String,
 }
 
-/// A secret that it wants to send.
+/// A request for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WantedSecret {
-    /// The name under which it asks for it.
+pub struct RequestedSecret {
+    /// The name under which the plugin reads its placeholder.
     pub name: ValueName,
-    /// To which hosts.
+    /// The hosts to which the secret may be sent.
     pub hosts: Vec<HostName>,
-    /// Where in a request.
+    /// The parts of a request that may contain the secret.
     pub places: Vec<Place>,
-    /// What for.
     pub why: String,
 }
 
-/// What a manifest says that no manifest may say.
+/// Why a manifest is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidManifest {
-    /// A reason is missing.
     #[error("{0} has no `why`: the operator who is asked to grant it will read the reason")]
     NoWhy(String),
-    /// A reason is too long.
     #[error("the `why` of {0} has more than {MAX_WHY} characters")]
     LongWhy(String),
-    /// It wants too much of one kind.
-    #[error("it wants more than {MAX_WANTS} of one kind: {0}")]
+    /// Too many requests of one kind.
+    #[error("it requests more than {MAX_REQUESTS} of one kind: {0}")]
     TooMany(&'static str),
-    /// It wants one thing twice.
-    #[error("it wants {0} twice")]
+    /// The same request twice.
+    #[error("it requests {0} twice")]
     Twice(String),
-    /// A secret that could be sent nowhere.
-    #[error("the secret `{0}` names no host or no place that it is wanted for")]
+    /// A secret that could never be sent.
+    #[error("the request for the secret `{0}` names no host or no place in a request")]
     Nowhere(ValueName),
 }
 
-/// One thing that a plugin wants.
-pub(crate) struct Want<'a> {
-    /// What it is, in our words.
+/// One request of a manifest.
+pub(crate) struct Request<'a> {
+    /// The request, in the host's words.
     pub(crate) words: String,
-    /// What for, in the plugin's words.
+    /// The reason, in the plugin's words.
     pub(crate) why: &'a str,
-    /// A manifest that wants this and nothing else.
+    /// A manifest with this request only.
     pub(crate) alone: Manifest,
 }
 
 impl Manifest {
-    /// Whether it may be what it is.
+    /// Checks the manifest.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn check(&self) -> Result<(), InvalidManifest> {
         let counts = [
             ("http", self.http.len()),
@@ -145,20 +136,20 @@ impl Manifest {
             ("folders", self.folders.len()),
             ("secrets", self.secrets.len()),
         ];
-        if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_WANTS) {
+        if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_REQUESTS) {
             return Err(InvalidManifest::TooMany(kind));
         }
         let mut names = BTreeSet::new();
-        for want in self.wants() {
-            if want.why.trim().is_empty() {
-                return Err(InvalidManifest::NoWhy(want.words));
+        for request in self.requests() {
+            if request.why.trim().is_empty() {
+                return Err(InvalidManifest::NoWhy(request.words));
             }
-            if want.why.chars().count() > MAX_WHY {
-                return Err(InvalidManifest::LongWhy(want.words));
+            if request.why.chars().count() > MAX_WHY {
+                return Err(InvalidManifest::LongWhy(request.words));
             }
         }
         for name in self.config.iter().map(|value| &value.name).chain(self.secrets.iter().map(|secret| &secret.name)) {
-            // Both are asked for by name in wasi:config, so a name belongs to one of them.
+            // A plugin reads both by name from wasi:config, so a name belongs to one of them.
             if !names.insert(name.to_string()) {
                 return Err(InvalidManifest::Twice(format!("`{name}`")));
             }
@@ -168,7 +159,7 @@ impl Manifest {
                 return Err(InvalidManifest::Twice(format!("the folder {}", folder.at)));
             }
         }
-        let many = |secret: &&WantedSecret| secret.hosts.len().max(secret.places.len()) > MAX_WANTS;
+        let many = |secret: &&RequestedSecret| secret.hosts.len().max(secret.places.len()) > MAX_REQUESTS;
         if self.secrets.iter().any(|secret| many(&secret)) {
             return Err(InvalidManifest::TooMany("hosts or places of a secret"));
         }
@@ -176,9 +167,9 @@ impl Manifest {
         nowhere.map_or(Ok(()), |secret| Err(InvalidManifest::Nowhere(secret.name.clone())))
     }
 
-    /// Whether it wants anything of a kind of access.
+    /// Whether it requests anything of this capability.
     #[must_use]
-    pub fn wants_any(&self, capability: Capability) -> bool {
+    pub fn requests_any(&self, capability: Capability) -> bool {
         match capability {
             Capability::KeyValue => self.keyvalue.is_some(),
             Capability::Http => !self.http.is_empty(),
@@ -187,61 +178,63 @@ impl Manifest {
         }
     }
 
-    /// Everything that it wants, one by one.
-    pub(crate) fn wants(&self) -> impl Iterator<Item = Want<'_>> {
-        let keyvalue = self.keyvalue.iter().map(|want| {
-            let words = match (want.bytes, want.keys) {
+    /// Every request, one by one.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Request<'_>> {
+        let keyvalue = self.keyvalue.iter().map(|request| {
+            let words = match (request.bytes, request.keys) {
                 (None, None) => "keyvalue".to_owned(),
                 (Some(bytes), None) => format!("keyvalue: up to {bytes} bytes"),
                 (None, Some(keys)) => format!("keyvalue: up to {keys} keys"),
                 (Some(bytes), Some(keys)) => format!("keyvalue: up to {bytes} bytes in {keys} keys"),
             };
-            Want { words, why: &want.why, alone: Self { keyvalue: Some(want.clone()), ..Self::default() } }
+            Request { words, why: &request.why, alone: Self { keyvalue: Some(request.clone()), ..Self::default() } }
         });
-        let http = self.http.iter().map(|want| {
-            let words = format!("http: {}", want.url.rule(&want.methods, Reach::Public));
-            Want { words, why: &want.why, alone: Self { http: vec![want.clone()], ..Self::default() } }
+        let http = self.http.iter().map(|request| {
+            let words = format!("http: {}", request.url.rule(&request.methods, Reach::Public));
+            Request { words, why: &request.why, alone: Self { http: vec![request.clone()], ..Self::default() } }
         });
-        let config = self.config.iter().map(|want| {
-            let words = format!("config: {}", want.name);
-            Want { words, why: &want.why, alone: Self { config: vec![want.clone()], ..Self::default() } }
+        let config = self.config.iter().map(|request| {
+            let words = format!("config: {}", request.name);
+            Request { words, why: &request.why, alone: Self { config: vec![request.clone()], ..Self::default() } }
         });
-        let folders = self.folders.iter().map(|want| {
-            let words = format!("folder: {}, {}", want.at, if want.write { "read and write" } else { "read only" });
-            Want { words, why: &want.why, alone: Self { folders: vec![want.clone()], ..Self::default() } }
+        let folders = self.folders.iter().map(|request| {
+            let words =
+                format!("folder: {}, {}", request.at, if request.write { "read and write" } else { "read only" });
+            Request { words, why: &request.why, alone: Self { folders: vec![request.clone()], ..Self::default() } }
         });
-        let secrets = self.secrets.iter().map(|want| {
-            let words = format!("secret: {}, to {}, in {}", want.name, list(&want.hosts), list(&want.places));
-            Want { words, why: &want.why, alone: Self { secrets: vec![want.clone()], ..Self::default() } }
+        let secrets = self.secrets.iter().map(|request| {
+            let words = format!("secret: {}, to {}, in {}", request.name, list(&request.hosts), list(&request.places));
+            Request { words, why: &request.why, alone: Self { secrets: vec![request.clone()], ..Self::default() } }
         });
         keyvalue.chain(http).chain(config).chain(folders).chain(secrets)
     }
 
-    /// The lines of `[plugin.NAME]` in `toolgate.toml` that grant what it wants of a kind of access. What only the operator
-    /// knows is left to be filled in.
+    /// The lines of `[plugin.NAME]` in `toolgate.toml` that grant its requests for a capability. Values that only the
+    /// operator knows are placeholders.
     pub(crate) fn lines(&self, capability: Capability) -> Vec<String> {
         match capability {
-            Capability::KeyValue => self.keyvalue.iter().map(WantedKeyValue::line).collect(),
+            Capability::KeyValue => self.keyvalue.iter().map(RequestedKeyValue::line).collect(),
             Capability::Http => {
-                let rules: Vec<_> = self.http.iter().map(WantedHttp::inline).collect();
+                let rules: Vec<_> = self.http.iter().map(RequestedHttp::inline).collect();
                 if rules.is_empty() { Vec::new() } else { vec![format!("grants.http = [{}]", rules.join(", "))] }
             }
             Capability::Config => {
-                let values = self.config.iter().map(|want| format!("grants.config.{} = \"\"", key(want.name.as_str())));
-                values.chain(self.secrets.iter().map(WantedSecret::line)).collect()
+                let values =
+                    self.config.iter().map(|request| format!("grants.config.{} = \"\"", key(request.name.as_str())));
+                values.chain(self.secrets.iter().map(RequestedSecret::line)).collect()
             }
             Capability::Filesystem => {
-                let folders: Vec<_> = self.folders.iter().map(WantedFolder::inline).collect();
+                let folders: Vec<_> = self.folders.iter().map(RequestedFolder::inline).collect();
                 if folders.is_empty() { Vec::new() } else { vec![format!("grants.folders = [{}]", folders.join(", "))] }
             }
         }
     }
 }
 
-/// Where the operator has to say which folder it is.
+/// The placeholder for a folder that the operator has to name.
 pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
 
-impl WantedKeyValue {
+impl RequestedKeyValue {
     /// The quota that grants it in full.
     #[must_use]
     pub fn quota(&self) -> KeyValueQuota {
@@ -258,7 +251,7 @@ impl WantedKeyValue {
     }
 }
 
-impl WantedHttp {
+impl RequestedHttp {
     fn inline(&self) -> String {
         if self.methods.is_empty() {
             return format!("{{ url = {} }}", string(&self.url));
@@ -267,14 +260,14 @@ impl WantedHttp {
     }
 }
 
-impl WantedFolder {
+impl RequestedFolder {
     fn inline(&self) -> String {
         format!("{{ path = \"{SOME_FOLDER}\", at = {}, write = {} }}", string(&self.at), self.write)
     }
 }
 
-impl WantedSecret {
-    /// The variable of the environment that an operator might keep it in.
+impl RequestedSecret {
+    /// A suggested environment variable for the secret.
     #[must_use]
     pub fn variable(&self) -> String {
         self.name.as_str().to_ascii_uppercase().replace(['.', '-'], "_")
@@ -292,7 +285,7 @@ impl WantedSecret {
     }
 }
 
-/// A string of TOML. What is written so is of visible ASCII characters.
+/// A TOML string. The texts that come here consist of visible ASCII characters.
 fn string(text: &impl ToString) -> String {
     format!("\"{}\"", text.to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -301,7 +294,7 @@ fn strings<'a, T: ToString + 'a>(texts: impl IntoIterator<Item = &'a T>) -> Stri
     texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
 }
 
-/// A key of TOML: bare where it may be.
+/// A TOML key, quoted if necessary.
 fn key(name: &str) -> String {
     if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
 }
@@ -310,7 +303,7 @@ pub(crate) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Secrets and values by name.
-pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &WantedSecret> {
+/// The requested secrets by name.
+pub(crate) fn secrets(manifest: &Manifest) -> BTreeMap<&str, &RequestedSecret> {
     manifest.secrets.iter().map(|secret| (secret.name.as_str(), secret)).collect()
 }

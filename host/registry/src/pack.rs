@@ -1,4 +1,4 @@
-//! Writes what a component declares, and what it wants, into its section.
+//! Writes a component's declaration and manifest into its section.
 
 use std::io;
 
@@ -13,29 +13,27 @@ use crate::guests::Guests;
 use crate::manifest::InvalidManifest;
 use crate::{Access, CheckReport, Manifest, Registry, Settings};
 
-/// A component that carries its declaration.
+/// A component with its declaration in a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Its tools' names, as they are declared.
     pub tools: Vec<String>,
 }
 
 /// Why a component cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// It is no component that a host could load, whatever it grants.
+    /// No host could load the component, with any grants.
     #[error("the component cannot be loaded")]
     Component(#[source] LoadError),
-    /// It does not say what its tools are.
-    #[error("the component could not say what its tools are: {0}")]
+    /// The component does not list its tools.
+    #[error("the component did not list its tools: {0}")]
     Catalog(String),
-    /// The manifest says what no manifest may say.
+    /// The manifest is invalid.
     #[error("the manifest: {0}")]
     Manifest(#[from] InvalidManifest),
-    /// There is too much to say.
-    #[error("the declaration would have {0} bytes, at most {most} are taken", most = section::MAX_SECTION)]
+    /// The declaration is too large.
+    #[error("the declaration would have {0} bytes, at most {most} are allowed", most = section::MAX_SECTION)]
     TooLarge(usize),
     /// The host failed, not the component.
     #[error("the host could not run it")]
@@ -43,8 +41,8 @@ pub enum PackError {
 }
 
 impl Registry {
-    /// Asks a component for its tools, in a sandbox without any grant, and writes what it says into its section, in the place
-    /// of what may be there. Keeps its thread while it compiles.
+    /// Asks a component for its tools, in a sandbox without grants, and writes the answer into its section. An existing
+    /// section is replaced. Blocks its thread while it compiles.
     ///
     /// # Errors
     /// [`PackError`].
@@ -52,8 +50,8 @@ impl Registry {
         Self::packed(sandbox, bytes, manifest).map(|(packed, _)| packed)
     }
 
-    /// Packs a component as [`Registry::pack`] does, and judges what comes of it as [`Registry::check`] does, with one compilation
-    /// for both.
+    /// Packs a component as [`Registry::pack`] does and checks the result as [`Registry::check`] does, with one
+    /// compilation for both.
     ///
     /// # Errors
     /// [`PackError`].
@@ -64,17 +62,17 @@ impl Registry {
         bytes: &[u8],
         manifest: Option<Manifest>,
     ) -> Result<(Packed, CheckReport), PackError> {
-        let wants = manifest.clone();
+        let requested = manifest.clone();
         let (packed, guest) = Self::packed(sandbox, bytes, manifest)?;
         let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
-        let access = Access::of(settings, name, component, wants.clone());
-        // What was asked a moment ago and written down: the same code, whichever name its bytes have now.
+        let access = Access::of(settings, name, component, requested.clone());
+        // Packing has just asked the same code, so it need not be asked again, although its digest changed.
         let known = Known {
             plugin: name.clone(),
             capabilities: access.effective.capabilities(),
             has_server: guest.has_server,
             declared: guest.declared,
-            wants,
+            manifest: requested,
             current: true,
         };
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
@@ -102,7 +100,7 @@ impl Registry {
         let tools = declarations(guest.as_ref())?.map_err(|failure| PackError::Catalog(failure.message))?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
         let asked = Asked { has_server: guest.has_server(), declared: tools.clone() };
-        let content = Declaration { tools, wants: manifest }.write();
+        let content = Declaration { tools, manifest }.write();
         if content.len() > section::MAX_SECTION {
             return Err(PackError::TooLarge(content.len()));
         }
@@ -111,7 +109,7 @@ impl Registry {
     }
 }
 
-/// What a component was asked while it was packed.
+/// The answers that packing got from a component.
 struct Asked {
     has_server: bool,
     declared: Vec<Declared>,

@@ -16,12 +16,11 @@ use crate::examine::{self, Question};
 use crate::grants;
 use crate::guests::Guests;
 use crate::load::{Loaded, NotLoaded};
-use crate::places::Places;
+use crate::permits::Permits;
 use crate::watch;
 use crate::{Access, Finding, Settings};
 
-/// Receives every load, refusal and unload, in the order in which they happened. Called while a load is going on: hand it
-/// on, do not wait.
+/// Receives every load, refusal and unload in order. It is called during a load, so it must not block.
 pub type Events = Arc<dyn Fn(PluginEvent) + Send + Sync>;
 
 /// The live plugins. Cheap to clone.
@@ -33,68 +32,60 @@ pub struct Registry {
 /// A plugin as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginStatus {
-    /// Its name.
     pub name: PluginName,
-    /// What is live of it.
+    /// The live component and its tools.
     pub live: Option<(Digest, Vec<ToolName>)>,
-    /// What was found last under its name, if that was refused.
+    /// The last component under this name and its findings, if it was refused.
     pub rejected: Option<(Digest, Vec<Finding>)>,
-    /// What the live component may use, or would that was refused. `None` where nothing could be read.
+    /// What the live component may use. Without a live one, what the refused component could use. `None` if nothing was
+    /// readable.
     pub access: Option<Access>,
-    /// The version of our interface that the live component was built against, or that was refused, such as
-    /// `toolgate:plugin@0.1.1`. `None` where it could not be read.
+    /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. `None` if
+    /// it was not readable.
     pub built_against: Option<String>,
 }
 
-/// What was refused last under a name.
+/// The last refusal under a name.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
     pub(crate) component: Digest,
     pub(crate) findings: Vec<Finding>,
     pub(crate) access: Option<Access>,
     pub(crate) built_against: Option<String>,
-    /// Whether it was found in the watched folder.
+    /// Whether the component came from the watched folder.
     pub(crate) found: bool,
 }
 
-/// What was found about a component without making anything of it live.
+/// The result of a check that makes nothing live.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckReport {
-    /// The digest of its bytes.
     pub component: Digest,
     /// Its tools, as far as they could be read.
     pub tools: Vec<Tool>,
-    /// The version of our interface that it was built against, such as `toolgate:plugin@0.1.1`. `None` where it could not be
-    /// read.
+    /// The version of the interface that it was built against, such as `toolgate:plugin@0.1.1`. `None` if it was not
+    /// readable.
     pub built_against: Option<String>,
-    /// Everything that is wrong. Empty: it would be loaded.
+    /// Every broken rule. If empty, the component would load.
     pub findings: Vec<Finding>,
-    /// What it may use.
     pub access: Access,
-    /// Whether it carries its declaration, so that what is said here was found without running anything of it.
+    /// Whether the component has a section with its declaration. If so, this report needed no run of the component.
     pub is_packed: bool,
 }
 
-/// Why there is no registry.
+/// Why a registry cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The settings make no sense.
     #[error("the settings contradict themselves: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Settings(Vec<Finding>),
     /// A folder cannot be used.
     #[error("the folder {} cannot be used", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
     /// The host failed.
     #[error("the registry could not be started")]
     Host(#[source] io::Error),
 }
 
-/// What all clones share.
+/// The state that all clones share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) guests: Arc<dyn Guests>,
@@ -102,27 +93,28 @@ pub(crate) struct Shared {
     pub(crate) catalog: ArcSwap<Catalog>,
     clock: Arc<dyn Clock>,
     events: Events,
-    places: Mutex<HashMap<PluginName, Arc<Places>>>,
+    permits: Mutex<HashMap<PluginName, Arc<Permits>>>,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
-    /// Held over each load, and over the end of each unload, with the reading and writing of the plugin's file, so that two
-    /// loads never judge their tools' names against the same catalog and the folder's content never outlives its file. Holds
-    /// the components that were live since the last [`Registry::collect`].
+    /// Held during each load and at the end of each unload, including the access to the plugin's file. So two loads
+    /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
+    /// that were live since the last [`Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
-    /// Held over each change of what is live and its event, so that events come in the order of the changes.
+    /// Held during each change of the catalog and its event, so that events have the order of the changes.
     publishing: Mutex<()>,
-    /// How many loads have begun, and which of them made each plugin live: what was put after it was removed stays.
+    /// The number of loads so far, and the load that made each plugin live. A removal spares plugins that a later load
+    /// made live.
     begun: Mutex<(u64, HashMap<PluginName, u64>)>,
-    /// What happens right before the lock is taken next.
+    /// Runs right before the lock is next taken.
     #[cfg(test)]
     pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Registry {
-    /// Opens the data folder, loads what is in the watched folder and goes on watching it. A mistake in a plugin
-    /// is an event and no error.
+    /// Opens the data folder, loads the watched folder, and watches it from then on. A faulty plugin is an event, not
+    /// an error.
     ///
     /// # Errors
-    /// [`OpenError`] when the settings or a folder cannot be used.
+    /// [`OpenError`] if the settings or a folder cannot be used.
     pub async fn open(
         settings: Settings,
         sandbox: Sandbox,
@@ -132,7 +124,7 @@ impl Registry {
         blocking(move || Self::start(settings, Arc::new(sandbox), clock, events)).await.map_err(OpenError::Host)?
     }
 
-    /// What [`Registry::open`] does, on any guests. Keeps its thread meanwhile.
+    /// The same as [`Registry::open`] with any guests. Blocks its thread.
     pub(crate) fn start(
         settings: Settings,
         guests: Arc<dyn Guests>,
@@ -153,7 +145,7 @@ impl Registry {
             clock,
             events,
             catalog: ArcSwap::default(),
-            places: Mutex::default(),
+            permits: Mutex::default(),
             rejected: Mutex::default(),
             loading: Mutex::default(),
             publishing: Mutex::default(),
@@ -167,19 +159,20 @@ impl Registry {
         Ok(Self { shared })
     }
 
-    /// Loads a plugin that is in no folder. It is gone after a restart; calls that wait for it are not.
+    /// Loads a plugin without storing it in a folder. After a restart it is no longer live, but its waiting calls still
+    /// run.
     ///
     /// # Errors
-    /// [`NotLoaded`] with every finding; what was live under the name still is.
+    /// [`NotLoaded`] with every finding. The plugin that was live under the name stays live.
     pub async fn load(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
         let shared = self.shared.clone();
         blocking(move || shared.load(&name, &bytes, None)).await.map_err(NotLoaded::Fault)?
     }
 
-    /// Loads a plugin and writes it into the watched folder, once it passed every rule.
+    /// Loads a plugin that passes every rule, and writes it into the watched folder.
     ///
     /// # Errors
-    /// [`NotLoaded`] with every finding; the folder and what was live under the name are as before.
+    /// [`NotLoaded`] with every finding. The folder and the live plugin do not change.
     pub async fn put(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
         let shared = self.shared.clone();
         blocking(move || shared.load(&name, &bytes, shared.settings.folder.as_deref()))
@@ -187,20 +180,20 @@ impl Registry {
             .map_err(NotLoaded::Fault)?
     }
 
-    /// Unloads a plugin and removes it from the watched folder. Says whether there was one.
+    /// Unloads a plugin and removes it from the watched folder. Returns whether it existed.
     ///
     /// # Errors
-    /// When its file cannot be removed; it is then still live.
+    /// If its file cannot be removed. The plugin is then still live.
     pub async fn remove(&self, name: PluginName) -> io::Result<bool> {
         let shared = self.shared.clone();
         blocking(move || shared.remove(&name, shared.settings.folder.as_deref())).await?
     }
 
-    /// Removes the components that are neither live nor in use, and says how many. One that was live since the last time is
-    /// left as well: a call that was just pinned to it may not be in the set yet.
+    /// Removes the components that are neither live nor in use, and returns how many. It spares components that were
+    /// live since the last collection, because `in_use` may not contain the newest calls.
     ///
     /// # Errors
-    /// When the data folder cannot be read or changed.
+    /// If the data folder cannot be read or changed.
     pub async fn collect(&self, in_use: HashSet<Digest>) -> io::Result<usize> {
         let shared = self.shared.clone();
         blocking(move || shared.collect(in_use)).await?
@@ -232,8 +225,8 @@ impl Registry {
         all.into_values().collect()
     }
 
-    /// What a component may use under a name, and what is wrong with its imports and its section. Nothing of it is compiled
-    /// or run.
+    /// What a component may use under a name, and the findings about its imports and section. Does not compile or run
+    /// it.
     #[must_use]
     pub fn access(settings: &Settings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {
         let component = Digest::of(bytes);
@@ -241,10 +234,10 @@ impl Registry {
         examine::access(&question)
     }
 
-    /// Everything that is wrong with a component, without a running host. Compiles it, so it keeps its thread for a while.
+    /// Checks a component against every rule, without a running host. Blocks its thread while it compiles.
     ///
     /// # Errors
-    /// When the host failed and not the component.
+    /// If the host failed, not the component.
     pub fn check(sandbox: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
         let component = Digest::of(bytes);
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
@@ -261,7 +254,7 @@ impl Registry {
 }
 
 impl Shared {
-    /// Begins a load; the next one begins when this is dropped.
+    /// Locks out other loads until the guard is dropped.
     pub(crate) fn loading(&self) -> MutexGuard<'_, HashSet<Digest>> {
         #[cfg(test)]
         if let Some(meanwhile) = { lock(&self.meanwhile).take() } {
@@ -270,28 +263,27 @@ impl Shared {
         lock(&self.loading)
     }
 
-    /// Which loads have begun.
     pub(crate) fn begun(&self) -> MutexGuard<'_, (u64, HashMap<PluginName, u64>)> {
         lock(&self.begun)
     }
 
-    /// Begins a change of what is live.
+    /// Locks the catalog and its events for a change.
     pub(crate) fn publishing(&self) -> MutexGuard<'_, ()> {
         lock(&self.publishing)
     }
 
-    /// What was refused last, by plugin.
+    /// The last refusal of each plugin.
     pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, Refused>> {
         lock(&self.rejected)
     }
 
-    /// The permits of a plugin's running calls, shared by its versions.
-    pub(crate) fn places(&self, plugin: &PluginName) -> Arc<Places> {
-        let places = || Arc::new(Places::new(&self.settings.limits(plugin)));
-        lock(&self.places).entry(plugin.clone()).or_insert_with(places).clone()
+    /// The permits for a plugin's running calls. All its components share them.
+    pub(crate) fn permits(&self, plugin: &PluginName) -> Arc<Permits> {
+        let permits = || Arc::new(Permits::new(&self.settings.limits(plugin)));
+        lock(&self.permits).entry(plugin.clone()).or_insert_with(permits).clone()
     }
 
-    /// Tells what became of a plugin, and what it may use, or might have if it was refused.
+    /// Publishes a change of a plugin, with the access of its component.
     pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange, access: Option<&Access>) {
         match &change {
             PluginChange::Rejected { findings } => tracing::warn!(%plugin, %component, ?findings, "plugin rejected"),
@@ -300,17 +292,17 @@ impl Shared {
         }
         let at = self.clock.now();
         let grants = access.map_or_else(Vec::new, |access| grants::recorded(&access.effective));
-        // Who did it is known where the doors are, not here.
+        // The server adds who did it.
         (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at, by: None, grants });
     }
 }
 
-/// Runs what keeps its thread on one that is there for that. It runs to its end even if nobody waits for it any longer.
+/// Runs blocking work on a thread for it. The work completes even if its caller is dropped.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
 }
 
-/// A panic under one of these locks leaves values that are each whole, so the lock goes on.
+/// Takes a lock even after a panic, because each value under these locks is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,4 @@
-//! Every rule that a plugin's declarations must keep. All of them are applied before any of them counts, so that an author
-//! sees everything that is wrong at once.
+//! The rules for declarations. All of them are checked, so that an author sees every fault at once.
 
 use std::collections::HashSet;
 
@@ -16,31 +15,27 @@ mod options;
 mod references;
 mod schema;
 
-/// Tools of one plugin.
+/// The most tools of one plugin.
 pub const MAX_TOOLS: usize = 256;
 
-/// Bytes of a tool's description.
+/// The most bytes of a tool's description.
 pub const MAX_DESCRIPTION: usize = 8 << 10;
 
 pub use options::{MAX_OPTIONS, MAX_PROMPT, MAX_TITLE};
 pub use schema::{MAX_SCHEMA, MAX_SCHEMA_DEPTH};
 
-/// What is judged.
+/// The declarations to check.
 pub(crate) struct Subject<'a> {
-    /// The plugin's name.
     pub(crate) plugin: &'a PluginName,
-    /// The digest of its component.
     pub(crate) component: Digest,
-    /// Whether the component exports `server`.
     pub(crate) has_server: bool,
-    /// What it says of its tools.
     pub(crate) declared: &'a [Declared],
 }
 
-/// Applies every rule, and returns the tools as far as they can be read. They may be used only if nothing was found.
+/// Checks every rule, and returns the tools as far as they are readable. They may be used only without findings.
 ///
-/// `owner` names the other live plugin that has a tool of this name.
-pub(crate) fn judge(
+/// `owner` returns the other live plugin that has a tool of this name.
+pub(crate) fn check(
     subject: &Subject<'_>,
     settings: &Settings,
     owner: &dyn Fn(&str) -> Option<PluginName>,
@@ -70,14 +65,14 @@ pub(crate) fn judge(
                 "rename the tool, or unload that plugin first",
             );
         }
-        tools.extend(judge_tool(subject, declared, settings, findings));
+        tools.extend(check_tool(subject, declared, settings, findings));
     }
     findings.about_plugin();
     tools
 }
 
-/// Applies the rules about one tool. Without a valid name there is nothing to make a tool of.
-fn judge_tool(
+/// Checks the rules for one tool. Returns `None` without a valid name.
+fn check_tool(
     subject: &Subject<'_>,
     declared: &Declared,
     settings: &Settings,
@@ -91,8 +86,8 @@ fn judge_tool(
             "rename the tool",
         );
     }
-    judge_cell(subject, declared, findings);
-    judge_description(&declared.description, findings);
+    check_cell(subject, declared, findings);
+    check_description(&declared.description, findings);
     if declared.streaming && !matches!(declared.executor, Executor::Server | Executor::Client) {
         findings.add(
             LoadRule::Streaming,
@@ -117,7 +112,7 @@ fn judge_tool(
     })
 }
 
-fn judge_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Findings) {
+fn check_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Findings) {
     if let Err(cell) = gate::phases(declared.executor, declared.approval) {
         let (rule, remedy) = match declared.executor {
             Executor::Provider => (
@@ -140,7 +135,7 @@ fn judge_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Finding
     }
 }
 
-fn judge_description(description: &str, findings: &mut Findings) {
+fn check_description(description: &str, findings: &mut Findings) {
     if description.trim().is_empty() {
         findings.add(LoadRule::Description, "the description is empty", "say what the tool does and when to use it");
     }
@@ -154,7 +149,7 @@ fn judge_description(description: &str, findings: &mut Findings) {
     }
 }
 
-/// The schema of the arguments as a value, as far as it is JSON.
+/// The schema of the arguments, if it is JSON.
 fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
     const WHAT: &str = "`parameters`";
     if !schema::is_of_size(WHAT, text, findings) {
@@ -180,11 +175,11 @@ fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
             "make the arguments an object, one member for each",
         );
     }
-    schema::judge(WHAT, &value, findings);
+    schema::check(WHAT, &value, findings);
     Some(value)
 }
 
-/// The digest of a declaration: everything that an approver may have been told.
+/// The digest of a declaration. It covers everything that an approver may see.
 fn digest(declared: &Declared) -> Digest {
     Digest::of_parts(&[
         declared.name.as_bytes(),

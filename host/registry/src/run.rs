@@ -1,4 +1,4 @@
-//! The registry as the loop's port: finding tools, and running the guests of server tools.
+//! Implements the loop's port for tools: finds tools, and runs the guests of server tools.
 
 use std::sync::Arc;
 
@@ -38,10 +38,10 @@ impl Tools for Registry {
         }
         let component = recalled(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
-            // The step that makes its guest reports why nothing more is known of it.
+            // If the guest cannot be made either, that failure is the better explanation.
             guest(&self.shared, &component).await?;
             let message =
-                "what the tool's component declared is lost, so nobody can say what the policy makes of the call";
+                "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
         }
         Ok(())
@@ -55,15 +55,15 @@ impl Tools for Registry {
     }
 }
 
-/// Runs a guest. The error is the outcome of a call whose guest never ran.
+/// Runs a guest. The error is the outcome of a call whose guest did not run.
 async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
         Some(component) => component,
         None => recalled(shared, &run.pinned).await?,
     };
     let (plugin, limits) = (&component.plugin, &component.limits);
-    let place = component.places.take(plugin, limits, shared.settings.queue).await;
-    let _place = place.map_err(Outcome::Failed)?;
+    let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
+    let _permit = permit.map_err(Outcome::Failed)?;
     let guest = guest(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
@@ -97,7 +97,7 @@ fn receipt(spent: Spent) -> Receipt {
     }
 }
 
-/// The component of a call whose record is lost, on a thread that may wait for a guest.
+/// Asks the component of a call again if its record is lost. Runs on a thread that may wait for a guest.
 async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
     let (shared, plugin, digest) = (shared.clone(), pinned.plugin.clone(), pinned.component);
     let recall = move || shared.recall(&plugin, digest);
@@ -105,20 +105,20 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's guest, made on the first call: its bytes are read and held against the digest, and compiled unless the
-/// sandbox has their code already.
+/// The component's guest, made at the first call. Reads the bytes, checks their digest, and compiles them unless the
+/// sandbox has cached code.
 async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn Guest>, Outcome> {
     if let Some(guest) = component.guest.get() {
         return Ok(guest);
     }
     let make = || async {
         let (shared, digest, capabilities) = (shared.clone(), component.digest, component.grants.capabilities());
-        blocking(move || awaken(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
+        blocking(move || make_guest(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
     };
     component.guest.get_or_try_init(make).await
 }
 
-fn awaken(
+fn make_guest(
     shared: &Shared,
     digest: Digest,
     capabilities: capabilities::Capabilities,
@@ -126,7 +126,8 @@ fn awaken(
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
     shared.guests.make(digest, &bytes, capabilities).map_err(|error| {
-        // It could be loaded when the call was submitted, so an operator took a grant back, or the host is another one.
+        // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
+        // changed.
         let message = format!("the tool's component can no longer be loaded: {error}");
         Outcome::Failed(Failure::new(FailureCode::HostFault, message))
     })
@@ -137,7 +138,8 @@ fn fault(error: &std::io::Error) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }
 
-/// The outcome, unless it is a result that breaks the schema that its tool promised. That it is JSON the sandbox has seen.
+/// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it
+/// is JSON.
 fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
     let Outcome::Ok { value, .. } = &outcome else { return outcome };
     if tool.tool.options.result.is_none() {
@@ -152,7 +154,7 @@ fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
 }
 
-/// Hands what a guest reports on to the loop.
+/// Passes a guest's reports on to the loop.
 struct Reporter(Arc<dyn Report>);
 
 impl Sink for Reporter {

@@ -1,4 +1,4 @@
-//! What the operator decided about plugins and their tools.
+//! The operator's decisions about plugins and their tools.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -11,42 +11,42 @@ use policy::{OperatorRule, Rules};
 use crate::finding::Findings;
 use crate::{Finding, Holder, LoadRule};
 
-/// The operator's decisions. Nothing is granted to a plugin that is not named here.
+/// The operator's decisions. A plugin that is not named here has no grants.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The watched folder. `None`: plugins come only from [`crate::Registry::load`].
+    /// The watched folder. If `None`, plugins come only from [`crate::Registry::load`].
     pub folder: Option<PathBuf>,
-    /// The host's own folder, in which the components are kept.
+    /// The data folder, which contains the components.
     pub data: PathBuf,
-    /// What a call may spend.
+    /// The limits of each call.
     pub limits: Limits,
-    /// What differs for single plugins.
+    /// Decisions about single plugins.
     pub plugins: HashMap<PluginName, PluginSettings>,
-    /// What gates calls beyond the declarations of their tools.
+    /// The rules that gate or deny calls.
     pub rules: Rules,
-    /// The tools whose approval may be taken as given when nobody answers.
+    /// The tools whose calls a timeout may approve.
     pub approve_on_expiry: BTreeSet<ToolName>,
-    /// The longest that a wait may take where the tool does not say.
+    /// The longest wait of a tool that declares none.
     pub default_expires: Span,
-    /// The longest that a call may wait for a free place to run in.
+    /// The longest that a call waits for a permit.
     pub queue: Span,
-    /// Whether a component has to carry its declaration in a section, so that nothing of it runs before it is judged.
+    /// Whether a component must have its declaration in a section, so that it does not run before the declaration is
+    /// checked.
     pub require_declaration: bool,
 }
 
-/// What the operator decided about one plugin.
+/// The operator's decisions about one plugin.
 #[derive(Debug, Clone, Default)]
 pub struct PluginSettings {
-    /// What it may use.
     pub grants: Arc<Grants>,
-    /// The components that this is granted to. Limits are not bound to a component.
+    /// The components that the grants are for. Limits apply to every component of the plugin.
     pub holder: Holder,
-    /// What a call of it may spend, where that differs from the others.
+    /// The limits of its calls, if they differ from the others.
     pub limits: Option<Limits>,
 }
 
 impl Settings {
-    /// The settings of a host that grants nothing and gates only what is declared so.
+    /// Settings without grants and without rules.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// What is granted under a plugin's name: to the components that [`Settings::holder`] names.
+    /// The grants under a plugin's name. They are for the components that [`Settings::holder`] returns.
     #[must_use]
     pub fn grants(&self, plugin: &PluginName) -> Arc<Grants> {
         self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
@@ -74,19 +74,19 @@ impl Settings {
         self.plugins.get(plugin).map(|settings| settings.holder.clone()).unwrap_or_default()
     }
 
-    /// What a call of a plugin may spend.
+    /// The limits of a plugin's calls.
     #[must_use]
     pub fn limits(&self, plugin: &PluginName) -> Limits {
         self.plugins.get(plugin).and_then(|settings| settings.limits).unwrap_or(self.limits)
     }
 
-    /// The verdict of the rules on every call of a tool, for any caller and any arguments.
+    /// The rules' verdict on every call of a tool, for any caller and any arguments.
     #[must_use]
     pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
         self.rules.always(Some(plugin.as_str()), tool)
     }
 
-    /// What is wrong with the settings themselves, found when a configuration is read.
+    /// Finds contradictions in the settings.
     #[must_use]
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Findings::default();
@@ -94,19 +94,20 @@ impl Settings {
             if self.rules.always(None, name.as_str()) == Rule::Deny {
                 findings.add(
                     LoadRule::Settings,
-                    format!("silence approves calls of {name}, and a rule denies them all"),
+                    format!("`approve_on_expiry` names {name}, but a rule denies all its calls"),
                     "remove one of the two from the configuration",
                 );
             }
         }
         if self.default_expires == Span::ZERO {
-            findings.add(LoadRule::Settings, "waits would end as they begin", "let them take a millisecond or more");
+            let message = "`default_expires` is 0, so every wait would expire at once";
+            findings.add(LoadRule::Settings, message, "set it to a millisecond or more");
         }
         findings.into_vec()
     }
 
-    /// Whether a rule would gate a tool that cannot be gated. What the rule asks of callers and arguments is no excuse: the
-    /// first call that it fits could neither be asked about nor made.
+    /// Finds rules that gate a tool that cannot be gated. A rule that fits only some callers or arguments counts too,
+    /// because the first call that it fits could never run.
     pub(crate) fn check_policy(&self, plugin: &PluginName, name: &str, executor: Executor, findings: &mut Findings) {
         let Err(cell) = Rule::Ask.check(executor) else { return };
         let kind = if executor == Executor::Provider { LoadRule::PolicyProvider } else { LoadRule::PolicyHuman };
@@ -117,7 +118,7 @@ impl Settings {
                 "narrow the rule in the configuration, or deny the tool with it",
             );
         }
-        if let Some(rule) = self.rules.wants_several(plugin.as_str(), name) {
+        if let Some(rule) = self.rules.requires_several(plugin.as_str(), name) {
             let what = match executor {
                 Executor::Provider => "nobody is asked about what a provider does",
                 _ => "the first answer to a question is its result",
@@ -131,7 +132,7 @@ impl Settings {
     }
 }
 
-/// A rule, and where it is written.
+/// A rule, and where the configuration contains it.
 fn written(rule: &OperatorRule) -> String {
     let place = rule.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
     format!("the operator's rule {}{place}, for `{}`,", rule.name, rule.tools)

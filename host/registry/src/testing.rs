@@ -1,4 +1,4 @@
-//! A sandbox of paper: a component is a JSON text that says what it would do, and everything that is asked of it is counted.
+//! A fake sandbox. A component is a JSON text that describes its behaviour. The fake counts how often it is asked.
 
 use std::collections::HashSet;
 use std::io;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use crate::guests::{Guest, Guests, Looked};
 use crate::{Registry, Settings};
 
-/// Rules over tools and nothing else: patterns, and what they say.
+/// Rules over tools only: patterns, and their decisions.
 pub(crate) fn rules(rows: &[(&str, Rule)]) -> Rules {
     let rule = |(n, (tools, rule)): (usize, &(&str, Rule))| {
         OperatorRule::new(&format!("rule-{n}"), Pattern::new(tools).expect("a pattern"), *rule)
@@ -32,16 +32,16 @@ pub(crate) fn rules(rows: &[(&str, Rule)]) -> Rules {
     Rules::new(rows.iter().enumerate().map(rule).collect())
 }
 
-/// Counts what is asked of it.
+/// A fake sandbox that counts its uses.
 #[derive(Default)]
-pub(crate) struct Paper {
+pub(crate) struct FakeSandbox {
     pub(crate) loads: AtomicUsize,
     pub(crate) asked: Arc<AtomicUsize>,
-    /// The components whose compiled code was kept last.
+    /// The components of the last [`Guests::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
 }
 
-struct PaperGuest {
+struct FakeGuest {
     component: Value,
     asked: Arc<AtomicUsize>,
 }
@@ -50,7 +50,7 @@ fn read(bytes: &[u8]) -> Result<Value, LoadError> {
     serde_json::from_slice(bytes).map_err(|_| LoadError::Malformed("it ends too early".into()))
 }
 
-/// What a component imports beyond what every guest has.
+/// The imports of a component beyond those that every guest has.
 fn beyond(component: &Value) -> Vec<ForeignImport> {
     let needs = |name: &str| {
         let words = [("keyvalue", Capability::KeyValue), ("http", Capability::Http), ("config", Capability::Config)];
@@ -61,7 +61,7 @@ fn beyond(component: &Value) -> Vec<ForeignImport> {
     names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
 }
 
-impl Guests for Paper {
+impl Guests for FakeSandbox {
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
         let component = read(bytes)?;
         let imports = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -88,7 +88,7 @@ impl Guests for Paper {
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
-        Ok(Arc::new(PaperGuest { component, asked: self.asked.clone() }))
+        Ok(Arc::new(FakeGuest { component, asked: self.asked.clone() }))
     }
 
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
@@ -98,7 +98,7 @@ impl Guests for Paper {
 }
 
 #[async_trait]
-impl Guest for PaperGuest {
+impl Guest for FakeGuest {
     fn has_server(&self) -> bool {
         self.component["server"].as_bool().unwrap_or(true)
     }
@@ -127,7 +127,7 @@ impl Guest for PaperGuest {
     }
 }
 
-/// A declaration from JSON: a plain server tool except for what is said.
+/// A declaration from JSON. Missing members make it a plain server tool.
 pub(crate) fn declared(tool: &Value) -> Declared {
     let text = |key: &str, default: &str| match &tool[key] {
         Value::Null => default.to_owned(),
@@ -160,7 +160,7 @@ pub(crate) fn plugin(name: &str) -> PluginName {
     PluginName::new(name).expect("a name")
 }
 
-/// A clock that stands still.
+/// A clock that does not move.
 struct Still;
 
 #[async_trait]
@@ -176,7 +176,7 @@ pub(crate) fn still() -> Arc<dyn Clock> {
     Arc::new(Still)
 }
 
-/// A report that nobody reads but the test.
+/// A report that only the test reads.
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
 
@@ -198,11 +198,11 @@ impl Report for Notes {
     }
 }
 
-/// A registry on paper, with its folders and its events.
+/// A registry on a fake sandbox, with its folders and events.
 pub(crate) struct World {
     pub(crate) data: TempDir,
     pub(crate) folder: PathBuf,
-    pub(crate) paper: Arc<Paper>,
+    pub(crate) fake: Arc<FakeSandbox>,
     pub(crate) registry: Registry,
     events: Receiver<PluginEvent>,
 }
@@ -223,19 +223,19 @@ impl World {
         Self::on(tempfile::tempdir().expect("a folder"), change)
     }
 
-    /// A world on what another has left.
+    /// A world on the data folder of an earlier one.
     pub(crate) fn on(data: TempDir, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::new(data.path());
         change(&mut settings);
         let folder = settings.folder.clone().unwrap_or_default();
-        let paper = Arc::new(Paper::default());
+        let fake = Arc::new(FakeSandbox::default());
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
-        let registry = Registry::start(settings, paper.clone(), still(), sink).expect("a registry");
-        Self { data, folder, paper, registry, events }
+        let registry = Registry::start(settings, fake.clone(), still(), sink).expect("a registry");
+        Self { data, folder, fake, registry, events }
     }
 
-    /// Loads without a folder.
+    /// Loads a component without a folder.
     pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::Loaded, crate::NotLoaded> {
         self.registry.shared.load(&plugin(name), bytes, None)
     }
@@ -246,7 +246,7 @@ impl World {
         catalog.sorted().iter().map(|tool| tool.tool.name.to_string()).collect()
     }
 
-    /// The next event, in short. Events come within a second; after five, none comes.
+    /// The next event, in short. An event comes within a second, so the test fails after five.
     pub(crate) fn event(&self) -> String {
         let event = self.events.recv_timeout(Duration::from_secs(5)).expect("an event");
         let what = match event.change {
@@ -257,7 +257,7 @@ impl World {
         format!("{} {what}", event.plugin)
     }
 
-    /// Whether nothing more happened.
+    /// Whether there is no further event.
     pub(crate) fn is_quiet(&self) -> bool {
         self.events.try_recv().is_err()
     }

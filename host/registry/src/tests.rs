@@ -1,4 +1,4 @@
-//! The registry as a whole, on a sandbox of paper.
+//! The registry as a whole, on a fake sandbox.
 
 mod declared;
 mod folder;

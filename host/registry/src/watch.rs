@@ -1,8 +1,9 @@
-//! The watched folder: each `NAME.wasm` in it is a plugin, live within a second of being there.
+//! The watched folder: each `NAME.wasm` in it is a plugin, live within a second.
 //!
-//! Editors, compilers and copies write a file in pieces, so a file is loaded when two looks, a tenth of a second apart, saw
-//! the same; one that was renamed into place is whole and is loaded at once. The folder is looked at when the operating system says that
-//! something changed, and every half second all the same: not every file system says so, and none always does.
+//! Editors, compilers and copies write a file in pieces. So a file is loaded only after two scans, a tenth of a second
+//! apart, saw the same state. A renamed file is complete and is loaded at once. The folder is scanned after each
+//! notification of the operating system, and every half second in any case, because not every file system sends all
+//! notifications.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,28 +26,30 @@ mod file;
 
 use file::{Stamp, is_plugin, plugin_name};
 
-/// How long a file has to stay as it is, and so the least time between two looks.
+/// How long a file must stay unchanged, and the shortest time between two scans.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// How long nobody looks if nothing is said to have changed.
+/// The time between two scans without notifications.
 const RESCAN: Duration = Duration::from_millis(500);
 
-/// Looks until a load that the host failed at is tried again: ten seconds.
+/// The number of scans after which a load is tried again that failed because of the host: ten seconds.
 const RETRY: u32 = 20;
 
-/// Loads what is in the folder and begins to watch it. The thread ends soon after the registry is gone.
+/// Loads the folder's plugins and begins to watch it. The thread ends soon after the registry is dropped.
 pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let folder = fs::canonicalize(folder)?;
     let (sender, changes) = mpsc::channel();
     let tell = move |event: notify::Result<notify::Event>| {
-        // Without a listener the watch ends too.
+        // The receiver ends together with the watch, so a failed send has no effect.
         let _ = sender.send(event.map_or_else(|_| Vec::new(), |event| renamed(&event)));
     };
-    // Without a watcher the folder is still looked at twice a second.
+    // Without a watcher the folder is still scanned twice a second.
     let watcher = notify::recommended_watcher(tell)
         .and_then(|mut watcher| watcher.watch(&folder, RecursiveMode::NonRecursive).map(|()| watcher))
-        .inspect_err(|error| tracing::warn!(%error, "changes of plugins are found by looking, not by being told"))
+        .inspect_err(
+            |error| tracing::warn!(%error, "the system does not report changes of plugins; the host scans for them"),
+        )
         .ok();
     let mut watch = Watch { folder, files: BTreeMap::new() };
     watch.look(shared, &Look::First)?;
@@ -57,7 +60,7 @@ pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
         .map(drop)
 }
 
-/// The files that an event says are whole.
+/// The files of an event that are complete.
 fn renamed(event: &notify::Event) -> Vec<PathBuf> {
     match event.kind {
         EventKind::Modify(ModifyKind::Name(_)) => event.paths.clone(),
@@ -65,13 +68,13 @@ fn renamed(event: &notify::Event) -> Vec<PathBuf> {
     }
 }
 
-/// What a look is for.
+/// The scope of one scan.
 enum Look<'a> {
-    /// Everything, and nothing has to settle: nobody is at work in a folder that was not watched before.
+    /// All files. None has to settle, because nobody writes to a folder that was not watched before.
     First,
-    /// Everything that settled.
+    /// All files that have settled.
     All,
-    /// Only these files, which are whole.
+    /// Only these files, which are complete.
     These(&'a [PathBuf]),
 }
 
@@ -84,15 +87,15 @@ impl Look<'_> {
     }
 }
 
-/// What is known of a file.
+/// The state of one file.
 struct File {
-    /// As it was at the last look; `None`: it was gone.
+    /// The file at the last scan. `None` if it was missing.
     seen: Option<Stamp>,
-    /// As it was when it was last acted upon.
+    /// The file when it was last loaded or refused.
     done: Option<Stamp>,
-    /// Whether what was found may have become loadable without a change of the file.
+    /// Whether the plugin may become loadable without a change of the file.
     blocked: bool,
-    /// Looks until a failed load is tried again.
+    /// The number of scans until a failed load is tried again.
     retry: Option<u32>,
 }
 
@@ -102,10 +105,10 @@ struct Watch {
 }
 
 impl Watch {
-    /// Looks whenever something changed, and otherwise now and then. The registry is held only while it looks, so that it
-    /// ends when its last owner drops it, and this thread with it.
+    /// Scans after every change, and otherwise at intervals. It holds the registry only during a scan, so that the
+    /// registry and this thread end when the last owner drops it.
     fn follow(mut self, shared: &Weak<Shared>, changes: &Receiver<Vec<PathBuf>>, watcher: Option<RecommendedWatcher>) {
-        // Held for as long as this thread lives: dropping it ends the watching.
+        // Dropping the watcher would end the notifications.
         let _watcher = watcher;
         let mut failing = false;
         loop {
@@ -121,7 +124,7 @@ impl Watch {
             whole.extend(changes.try_iter().flatten());
             let Some(shared) = shared.upgrade() else { return };
             if !whole.is_empty() {
-                // What goes wrong here goes wrong in the look that follows, which reports it.
+                // The scan below meets the same error and reports it.
                 let _ = self.look(&shared, &Look::These(&whole));
             }
             std::thread::sleep(SETTLE);
@@ -129,7 +132,7 @@ impl Watch {
             if let Err(error) = &looked
                 && !failing
             {
-                tracing::error!(%error, folder = %self.folder.display(), "the plugins' folder cannot be read");
+                tracing::error!(%error, folder = %self.folder.display(), "the plugin folder cannot be read");
             }
             failing = looked.is_err();
         }
@@ -139,8 +142,8 @@ impl Watch {
         self.files.values().all(|file| file.seen == file.done)
     }
 
-    /// Looks at every file and acts upon those that changed and have settled: first upon those that are gone, so that a
-    /// plugin under a new name does not find its tools taken by the old one.
+    /// Scans all files and handles those that changed and settled. Missing files come first, so that a renamed plugin
+    /// does not find its tools' names taken by its old name.
     fn look(&mut self, shared: &Shared, look: &Look<'_>) -> io::Result<()> {
         let mut present = self.stamps()?;
         for path in present.keys() {
@@ -148,7 +151,7 @@ impl Watch {
             self.files.entry(path.clone()).or_insert_with(unknown);
         }
         let mut due = Vec::new();
-        let mut gone = Vec::new();
+        let mut missing = Vec::new();
         for (path, file) in self.files.iter_mut().filter(|(path, _)| look.covers(path)) {
             let stamp = present.remove(path);
             let settled = file.seen == stamp || !matches!(look, Look::All);
@@ -160,19 +163,19 @@ impl Watch {
             if settled && (file.done != stamp || again) {
                 match stamp {
                     Some(stamp) => due.push((path.clone(), stamp)),
-                    None => gone.push(path.clone()),
+                    None => missing.push(path.clone()),
                 }
             }
         }
-        // A file that came and went between two looks was never acted upon and is forgotten.
+        // Forgets files that appeared and disappeared between two scans.
         self.files.retain(|_, file| file.seen.is_some() || file.done.is_some());
-        for path in &gone {
+        for path in &missing {
             self.files.remove(path);
             if let Ok(name) = plugin_name(path) {
                 shared.unload_missing(&name, path);
             }
         }
-        let mut freed = !gone.is_empty();
+        let mut freed = !missing.is_empty();
         for (path, stamp) in due {
             freed |= self.act(shared, &path, stamp);
         }
@@ -182,12 +185,12 @@ impl Watch {
         Ok(())
     }
 
-    /// Every `*.wasm` in the folder.
+    /// The state of every `*.wasm` in the folder.
     fn stamps(&self) -> io::Result<BTreeMap<PathBuf, Stamp>> {
         let mut stamps = BTreeMap::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            // A file can be gone between the listing and this; a link counts as what it leads to.
+            // The file can disappear between the listing and this line. A link counts as its target.
             if let Ok(metadata) = fs::metadata(&path)
                 && metadata.is_file()
                 && is_plugin(&path)
@@ -198,7 +201,7 @@ impl Watch {
         Ok(stamps)
     }
 
-    /// Loads one file, and says whether a live plugin was replaced by it.
+    /// Loads one file. Returns whether it replaced a live plugin.
     fn act(&mut self, shared: &Shared, path: &Path, stamp: Stamp) -> bool {
         let Some(file) = self.files.get_mut(path) else { return false };
         let name = match plugin_name(path) {
@@ -207,13 +210,12 @@ impl Watch {
                 file.done = Some(stamp);
                 match near {
                     Some(near) => shared.reject(&near, unread(finding)),
-                    None => tracing::warn!(%finding, "a file is no plugin"),
+                    None => tracing::warn!(%finding, "ignored a file whose name cannot name a plugin"),
                 }
                 return false;
             }
         };
-        // Every change of a plugin's file happens under this lock: the bytes read now are valid until the
-        // load is done.
+        // The host changes a plugin's file only under this lock, so the bytes stay valid until the load is done.
         let mut loading = shared.loading();
         let is_the_same = || fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == stamp);
         if !is_the_same() {
@@ -221,7 +223,7 @@ impl Watch {
         }
         let read = files::read(path, MAX_COMPONENT);
         if !is_the_same() {
-            // It changed while it was read, so what was read is nothing. The next look sees it as it is then.
+            // The file changed during the read. The next scan handles its new state.
             return false;
         }
         file.done = Some(stamp);
@@ -234,7 +236,7 @@ impl Watch {
                     tool: None,
                     rule: LoadRule::ComponentFile,
                     message: format!("the file cannot be read: {error}"),
-                    remedy: "put a readable component of bounded size in its place".into(),
+                    remedy: "replace it with a readable component of bounded size".into(),
                 };
                 shared.reject(&name, unread(finding));
                 return false;
@@ -247,15 +249,15 @@ impl Watch {
                 false
             }
             Err(NotLoaded::Fault(error)) => {
-                tracing::error!(plugin = %name, %error, "the host could not load a plugin and will try again");
+                tracing::error!(plugin = %name, %error, "the host failed to load a plugin and will try again");
                 file.retry = Some(RETRY);
                 false
             }
         }
     }
 
-    /// Tries those again whose tools' names were taken: the plugin that had them was unloaded or replaced. Every other
-    /// refusal stands until the file changes.
+    /// Tries again to load the plugins whose tool names were taken, because the plugin that had the names was unloaded
+    /// or replaced. Other refusals do not change until the file changes.
     fn retry_blocked(&mut self, shared: &Shared) {
         let blocked =
             |(path, file): (&PathBuf, &File)| file.seen.filter(|_| file.blocked).map(|seen| (path.clone(), seen));
@@ -266,7 +268,7 @@ impl Watch {
     }
 }
 
-/// A file in the folder that was not read.
+/// The refusal of a file that was not read.
 fn unread(finding: Finding) -> Refused {
     Refused { component: Digest::of([]), findings: vec![finding], access: None, built_against: None, found: true }
 }
@@ -277,7 +279,7 @@ mod tests {
     use crate::testing::{World, component, one, plugin};
 
     #[test]
-    fn a_file_that_is_written_in_pieces_is_loaded_once_it_stays_as_it_is() {
+    fn a_file_is_loaded_once_it_stops_changing() {
         let world = World::new();
         let folder = world.data.path().join("by hand");
         fs::create_dir(&folder).expect("creates");
@@ -304,7 +306,7 @@ mod tests {
         assert!(watch.files.is_empty());
     }
 
-    /// A folder that is looked at only when a test says so, with the plugin `mail` put into it.
+    /// A folder that is scanned only when a test says so. It contains the plugin `mail`.
     struct Put {
         world: World,
         folder: PathBuf,
@@ -322,7 +324,7 @@ mod tests {
             put
         }
 
-        /// What somebody else does right before the lock is taken next.
+        /// Sets an action that runs right before the lock is next taken.
         fn meanwhile(&self, act: impl FnOnce(&Shared, &Path) + Send + 'static) {
             let (registry, folder) = (self.world.registry.clone(), self.folder.clone());
             let act = Box::new(move || act(&registry.shared, &folder));
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_while_the_watcher_waited_does_not_come_back() {
+    fn a_replaced_plugin_does_not_come_back() {
         let mut put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_while_the_watcher_waited_does_not_come_back() {
+    fn a_removed_plugin_does_not_come_back() {
         let mut put = Put::new();
         put.meanwhile(|shared, folder| {
             assert!(shared.remove(&plugin("mail"), Some(folder)).expect("removes"));
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_back_while_the_watcher_waited_stays_live() {
+    fn a_plugin_that_was_put_back_stays_live() {
         let mut put = Put::new();
         put.look();
         fs::remove_file(put.folder.join("mail.wasm")).expect("removes");
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_being_loaded_when_it_was_removed_is_removed_too() {
+    fn a_removal_covers_a_load_in_progress() {
         let put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_after_it_was_removed_stays_though_the_removal_still_waits() {
+    fn a_put_after_a_removal_stays() {
         let put = Put::new();
         put.meanwhile(|shared, folder| {
             shared.load(&plugin("mail"), &one("new"), Some(folder)).expect("loads");
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_at_the_door_is_still_said_after_the_folder_was_looked_at() {
+    fn a_refused_upload_stays_listed_after_a_scan() {
         let mut put = Put::new();
         let refused = component(&[serde_json::json!({"name": "a b"})]);
         put.world.registry.shared.load(&plugin("mail"), &refused, Some(&put.folder)).expect_err("is refused");

@@ -1,6 +1,6 @@
-//! The words in which access is asked for and granted: the same in the manifests of plugins and in `toolgate.toml`.
+//! The types of the values in grants and requests, shared by plugin manifests and `toolgate.toml`.
 //!
-//! Each is checked as it is read, so that what is wrong has a place, and holds nothing that could fool a reader of it.
+//! Each is checked when it is read. So an error has a position in the file, and no value contains deceptive characters.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct ValueName(String);
 
-/// Where requests may go: scheme, host, port and the beginning of the path.
+/// Where requests may go: scheme, host, port and path prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Target {
@@ -23,7 +23,7 @@ pub struct Target {
     rule: HttpRule,
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Method(String);
@@ -33,26 +33,26 @@ pub struct Method(String);
 #[serde(try_from = "String", into = "String")]
 pub struct HostName(HostPattern);
 
-/// Where in a request a secret may stand.
+/// The part of a request that may contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Place(SecretPlace);
 
-/// The path under which a plugin sees a folder.
+/// The path at which a plugin sees a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Mount(String);
 
-/// The text is not one of these words.
+/// Why a text is not a valid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidWord(String);
 
-/// Methods that no plugin is granted: the first makes a tunnel of a request, the others send its headers back, secrets with
-/// them.
+/// Methods that no plugin is granted. `CONNECT` turns a request into a tunnel. The others return the request's headers,
+/// secrets included.
 const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// Whether a text is of visible ASCII characters alone, and not too many.
+/// Whether a text consists of at most this many visible ASCII characters.
 fn is_plain(text: &str, most: usize) -> bool {
     (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
@@ -77,7 +77,7 @@ impl TryFrom<String> for Target {
         if !is_plain(&text, 2048) || text.contains('\\') || text.replacen("://*.", "", 1).contains('*') {
             return Err(invalid("expected a URL such as `https://api.example.com/v1/`"));
         }
-        // The parser takes such steps out, and what is left is not what was read.
+        // The URL parser would remove such steps and so change the meaning of the text.
         let path = text.split_once("://").map_or("", |(_, rest)| rest).to_ascii_lowercase().replace("%2e", ".");
         if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
             return Err(invalid("its path has a step `.` or `..`"));
@@ -151,7 +151,7 @@ impl TryFrom<String> for Mount {
 }
 
 impl Target {
-    /// The rule that allows these methods there. Without one, those that change nothing: GET and HEAD.
+    /// The rule that allows these methods. Without any, it allows GET and HEAD.
     #[must_use]
     pub fn rule(&self, methods: &BTreeSet<Method>, reach: Reach) -> HttpRule {
         let reading = || ["GET", "HEAD"].map(str::to_owned).into();
@@ -161,7 +161,6 @@ impl Target {
 }
 
 impl HostName {
-    /// The pattern.
     #[must_use]
     pub fn pattern(&self) -> &HostPattern {
         &self.0
@@ -169,13 +168,11 @@ impl HostName {
 }
 
 impl Place {
-    /// The place.
     #[must_use]
     pub fn place(&self) -> &SecretPlace {
         &self.0
     }
 
-    /// The word for a place.
     #[must_use]
     pub fn of(place: SecretPlace) -> Self {
         Self(place)
@@ -183,7 +180,6 @@ impl Place {
 }
 
 impl ValueName {
-    /// The name itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -191,7 +187,6 @@ impl ValueName {
 }
 
 impl Mount {
-    /// The path itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -238,7 +233,7 @@ impl fmt::Display for Mount {
     }
 }
 
-/// As they were written.
+/// Serializes each type as its text.
 macro_rules! written {
     ($($word:ty),*) => {$(
         impl From<$word> for String {

@@ -1,6 +1,7 @@
-//! Text of plugins, models and callers as people are shown it. What could move a cursor, colour, hide, turn around, forge a
-//! line or pass for other letters is written out as `\u{…}`; honest text of any one language stays as it is; nothing is ever
-//! cut silently, because what an approver does not see can still be what is approved. docs/hostile-text.md has the rules.
+//! Escapes text of plugins, models and callers before people see it. Characters that could move a cursor, set a colour,
+//! hide, reverse text, forge a line or imitate other letters become `\u{…}`. Honest text in any one language stays as
+//! it is. Nothing is cut silently, because an approver could otherwise approve what they do not see.
+//! docs/hostile-text.md has the rules.
 
 mod looks;
 mod marks;
@@ -12,13 +13,13 @@ mod words;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// A text for one line: a line break in it is written out, too.
+/// Escapes a text for one line. Line breaks are escaped too.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, &[])
 }
 
-/// A text of several lines, which stay several.
+/// Escapes a text of several lines. The line breaks stay.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") {
@@ -28,33 +29,33 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text of several lines, each behind a margin of the given words, so that no line of it can pass for one of ours.
+/// Escapes a text of several lines and puts `margin` before each, so that none of them looks like a line of ours.
 #[must_use]
 pub fn block(text: &str, margin: &str) -> String {
     lines(text).split('\n').map(|line| format!("{margin}{line}\n")).collect()
 }
 
-/// A JSON text that means the same: within strings what deceives is written as `\uXXXX`, and outside of strings only white
-/// space can be something that does. A text that is no JSON comes out harmless as well.
+/// Escapes a JSON text and keeps its value: inside strings, deceptive characters become `\uXXXX`. Outside of strings,
+/// valid JSON has none except white space. A text that is not JSON is escaped too.
 #[must_use]
 pub fn json(text: &str) -> String {
     json_with(text, &['\n', '\r', '\t'])
 }
 
-/// The same on one line: what breaks a line of a JSON text is white space that means nothing.
+/// The same on one line. In valid JSON, raw line breaks are only white space.
 #[must_use]
 pub fn json_line(text: &str) -> String {
     json(text).replace(['\n', '\r', '\t'], " ")
 }
 
-/// The beginning of a text, on one line, and how much there is more of it: for messages, which are ours and only quote.
+/// The beginning of a text on one line, with the number of bytes that follow. It is for messages that quote a text.
 #[must_use]
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     let (head, rest) = divided(text, most);
     if rest.is_empty() { line(head) } else { Cow::Owned(format!("{} … and {} bytes more", line(head), rest.len())) }
 }
 
-/// The same in quotation marks that cannot be closed from within.
+/// The same in quotation marks. The text cannot close them.
 #[must_use]
 pub fn quoted(text: &str, most: usize) -> String {
     let (head, rest) = divided(text, most);
@@ -65,22 +66,22 @@ pub fn quoted(text: &str, most: usize) -> String {
     quoted
 }
 
-/// A text after so many characters.
+/// Splits a text after so many characters.
 fn divided(text: &str, most: usize) -> (&str, &str) {
     text.split_at(text.char_indices().nth(most).map_or(text.len(), |(end, _)| end))
 }
 
-/// A text in which every character that deceives is written out, save those to keep.
+/// Escapes every deceptive character of a text, except those in `keep`.
 fn shown<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     if is_plain(text, keep) {
         return Cow::Borrowed(text);
     }
     let chars: Vec<char> = text.chars().collect();
-    let loud = judged(&chars);
+    let escape = to_escape(&chars);
     let mut written = String::with_capacity(text.len() + 16);
-    for (c, loud) in chars.into_iter().zip(loud) {
+    for (c, escape) in chars.into_iter().zip(escape) {
         match c {
-            c if !loud || keep.contains(&c) => written.push(c),
+            c if !escape || keep.contains(&c) => written.push(c),
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
@@ -95,19 +96,19 @@ fn json_with(text: &str, keep: &[char]) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut loud = Vec::with_capacity(chars.len());
+    let mut escape = Vec::with_capacity(chars.len());
     let mut rest = chars.as_slice();
     let mut within = false;
     while !rest.is_empty() {
         let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
-        loud.extend(judged(&without_escapes(part, within)));
-        // The quotation mark itself.
-        loud.extend(next.first().map(|_| false));
+        escape.extend(to_escape(&without_escapes(part, within)));
+        // The quotation mark.
+        escape.extend(next.first().map(|_| false));
         (rest, within) = (next.get(1..).unwrap_or_default(), !within);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (c, loud) in chars.into_iter().zip(loud) {
-        if !loud || keep.contains(&c) {
+    for (c, escape) in chars.into_iter().zip(escape) {
+        if !escape || keep.contains(&c) {
             safe.push(c);
         } else {
             let mut units = [0; 2];
@@ -123,7 +124,7 @@ fn string_start(rest: &[char]) -> usize {
     rest.iter().position(|c| *c == '"').unwrap_or(rest.len())
 }
 
-/// Where a string ends: at the first quotation mark that is not behind an odd number of backslashes.
+/// The position of the quotation mark that ends a string.
 fn string_end(rest: &[char]) -> usize {
     let mut escaped = false;
     for (at, c) in rest.iter().enumerate() {
@@ -137,15 +138,15 @@ fn string_end(rest: &[char]) -> usize {
     rest.len()
 }
 
-/// The characters of a string as they are judged: what is escaped already is seen, and ends a word as a space does.
+/// The characters of a string with escapes replaced by spaces, because an existing escape is visible and ends a word.
 fn without_escapes(part: &[char], within: bool) -> Vec<char> {
-    let mut judged = part.to_vec();
+    let mut visible = part.to_vec();
     if !within {
-        return judged;
+        return visible;
     }
     let mut at = 0;
-    while at < judged.len() {
-        let length = match (judged[at], part.get(at + 1)) {
+    while at < visible.len() {
+        let length = match (visible[at], part.get(at + 1)) {
             ('\\', Some('u')) => 2 + part[at + 2..].iter().take(4).take_while(|c| c.is_ascii_hexdigit()).count(),
             ('\\', Some(c)) if c.is_ascii() && !c.is_ascii_control() => 2,
             _ => {
@@ -153,21 +154,21 @@ fn without_escapes(part: &[char], within: bool) -> Vec<char> {
                 continue;
             }
         };
-        judged[at..at + length].fill(' ');
+        visible[at..at + length].fill(' ');
         at += length;
     }
-    judged
+    visible
 }
 
-/// The usual text, which is not looked at closely.
+/// Whether a text is ordinary ASCII and needs no closer check.
 fn is_plain(text: &str, keep: &[char]) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~') || keep.contains(&char::from(byte)) && byte.is_ascii())
 }
 
-/// Which characters are to be written out.
-fn judged(chars: &[char]) -> Vec<bool> {
-    let mut loud = unseen::find(chars);
-    words::find(chars, &mut loud);
-    marks::find(chars, &mut loud);
-    loud
+/// Which characters must be escaped.
+fn to_escape(chars: &[char]) -> Vec<bool> {
+    let mut escape = unseen::find(chars);
+    words::find(chars, &mut escape);
+    marks::find(chars, &mut escape);
+    escape
 }

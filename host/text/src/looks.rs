@@ -1,13 +1,13 @@
-//! What a character looks like: whether a reader takes it for a letter or digit of ASCII, by the confusables of UTS #39.
+//! Whether a reader takes a character for an ASCII letter or digit, by the confusables of UTS #39.
 
 use unicode_script::{Script, ScriptExtension, UnicodeScript as _};
 use unicode_security::GeneralSecurityProfile as _;
 use unicode_security::confusable_detection::skeleton;
 
-/// Whether a character that is not ASCII looks like a letter or a digit that is.
+/// Whether a character that is not ASCII looks like an ASCII letter or digit.
 ///
-/// For letters of other scripts their marks do not count: `ё` is `e` with a mark that a reader takes for an accent. For
-/// Latin letters they do, as in every language that uses them: `é` is not `e`.
+/// For other scripts, marks are ignored: a reader takes the mark of `ё` for an accent on `e`. For Latin letters, marks
+/// count, as they do in the languages that use them: `é` is not `e`.
 pub(crate) fn like_ascii(c: char) -> bool {
     if c.is_ascii() {
         return false;
@@ -34,28 +34,28 @@ pub(crate) fn is_styled(c: char) -> bool {
     is_fullwidth(c) || matches!(c, '\u{1d400}'..='\u{1d7ff}')
 }
 
-/// Fullwidth forms of letters and digits, which are at home in East Asian text.
+/// Fullwidth forms of letters and digits, which are normal in East Asian text.
 pub(crate) fn is_fullwidth(c: char) -> bool {
     matches!(c, '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')
 }
 
-/// Whether a Latin letter is one that no language writes its words with: phonetic, Roman numerals, letterlike symbols.
+/// Whether a Latin letter occurs in the words of no language: phonetic letters, Roman numerals, letterlike symbols.
 pub(crate) fn is_odd_latin(c: char) -> bool {
     !c.is_ascii() && matches!(c.script(), Script::Latin | Script::Common) && !c.identifier_allowed()
 }
 
-/// Whether a character is of Chinese, Japanese or Korean writing, punctuation and full width included.
+/// Whether a character belongs to Chinese, Japanese or Korean text, including punctuation and fullwidth forms.
 pub(crate) fn is_east_asian(c: char) -> bool {
     matches!(c, '\u{3001}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}') || is_east_asian_letter(c)
 }
 
-/// Whether a letter is.
+/// Whether a character is a Chinese, Japanese or Korean letter.
 pub(crate) fn is_east_asian_letter(c: char) -> bool {
     matches!(c.script(), Script::Han | Script::Hiragana | Script::Katakana | Script::Hangul | Script::Bopomofo)
         || matches!(c, 'ー' | '々')
 }
 
-/// Whether a digit belongs to the writing of some languages, and not to all.
+/// Whether a digit belongs only to certain scripts.
 pub(crate) fn is_local_digit(c: char) -> bool {
     let ext = ScriptExtension::from(c);
     !c.is_ascii() && c.is_numeric() && !c.is_alphabetic() && !ext.is_common() && !ext.is_inherited()

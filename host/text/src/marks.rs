@@ -1,15 +1,15 @@
-//! Marks that combine with the character before them: a few on a letter are how languages are written; a flood of them, one
-//! that strikes a letter out, and one that has no letter of its own and takes ours are written out.
+//! Combining marks. Languages put a few of them on a letter. Too many marks, marks that strike a letter out, and marks
+//! without a letter of their own are escaped.
 
 use unicode_normalization::char::is_combining_mark;
 
 use crate::unseen::is_keycap;
 
-/// Marks on one letter (UTS #39, 5.4).
-const MOST: usize = 4;
+/// The most marks on one letter (UTS #39, 5.4).
+const MAX_MARKS: usize = 4;
 
-/// Marks the marks that are to be written out.
-pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
+/// Finds the marks to escape.
+pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
     let mut on_base = 0;
     for (index, &c) in chars.iter().enumerate() {
         if !is_combining_mark(c) {
@@ -17,15 +17,16 @@ pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
             continue;
         }
         on_base += 1;
-        let prev = index.checked_sub(1).map(|prev| (chars[prev], loud[prev]));
+        let prev = index.checked_sub(1).map(|prev| (chars[prev], escape[prev]));
         let twice = prev.is_some_and(|(prev, _)| prev == c);
         if is_selector(c) {
-            // Judged by what it selects.
+            // `unseen` decides about selectors.
         } else if c == '\u{20e3}' {
             let base = chars[..index].iter().rev().find(|c| **c != '\u{fe0f}');
-            loud[index] |= !base.is_some_and(|base| is_keycap(*base));
-        } else if on_base > MOST || twice || covers(c) || !prev.is_some_and(|(prev, loud)| carries(prev, loud)) {
-            loud[index] = true;
+            escape[index] |= !base.is_some_and(|base| is_keycap(*base));
+        } else if on_base > MAX_MARKS || twice || covers(c) || !prev.is_some_and(|(prev, escape)| carries(prev, escape))
+        {
+            escape[index] = true;
         }
     }
 }
@@ -34,14 +35,14 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Whether a mark lies over its letter or around it.
+/// Whether a mark covers or encloses its letter.
 fn covers(c: char) -> bool {
     matches!(c, '\u{334}'..='\u{338}' | '\u{488}' | '\u{489}' | '\u{20d2}' | '\u{20d3}' | '\u{20d8}'..='\u{20da}'
         | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e6}' | '\u{20ea}' | '\u{20eb}' | '\u{a670}'..='\u{a672}'
         | '\u{1abe}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Whether a character can have a mark of its own. What is written out cannot: the mark would go to the brace behind it.
-fn carries(c: char, loud: bool) -> bool {
-    !loud && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
+/// Whether a character can carry a mark. An escaped one cannot, because the mark would move to the closing brace.
+fn carries(c: char, escape: bool) -> bool {
+    !escape && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
 }

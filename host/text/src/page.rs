@@ -1,4 +1,4 @@
-//! What pages are given of what is known here: `sdk/web/src/generated/alike.ts`, so that they judge by the same letters.
+//! Generates `sdk/web/src/generated/alike.ts`, so that pages use the same confusable letters.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use crate::looks::{is_local_digit, is_odd_latin, is_styled, like_ascii};
 
 const KEPT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/src/generated/alike.ts"));
 
-/// The letters and digits that look like those of ASCII, as a module. Of Latin and of symbols those that are odd.
+/// The TypeScript module with letters and digits that look like ASCII. Latin letters and symbols only if they are
+/// unusual.
 fn written() -> String {
     let mut scripts = BTreeMap::<_, String>::new();
     for c in ('\u{80}'..=char::MAX).filter(|c| c.is_alphanumeric() && like_ascii(*c) && !is_styled(*c)) {
@@ -24,8 +25,8 @@ fn written() -> String {
     let plain: String = plain.flat_map(char::escape_unicode).collect();
     let viramas = ('\u{80}'..=char::MAX).filter(|c| canonical_combining_class(*c) == crate::unseen::VIRAMA);
     let viramas: String = viramas.flat_map(char::escape_unicode).collect();
-    let mut text = "// Written from what host/text goes by; a test of it says what stands here. Do not edit.\n\n\
-        /** By script, the letters and digits that one reads as those of ASCII. */\n\
+    let mut text = "// Generated from host/text. A test there compares this file. Do not edit.\n\n\
+        /** Letters and digits that look like ASCII, by script. */\n\
         export const ALIKE: Readonly<Record<string, string>> = {\n"
         .to_owned();
     for (script, letters) in scripts {
@@ -33,9 +34,9 @@ fn written() -> String {
     }
     let _ = write!(
         text,
-        "}};\n\n/** Letters of Latin that languages write their words with, and that one reads as those of ASCII. */\n\
+        "}};\n\n/** Latin letters of ordinary words that look like ASCII. */\n\
         export const LATIN_ALIKE = \"{plain}\";\n\n\
-        /** Marks behind which a joiner chooses the form of an Indic letter. */\nexport const VIRAMAS = \"{viramas}\";\n"
+        /** Marks after which a joiner selects the form of an Indic letter. */\nexport const VIRAMAS = \"{viramas}\";\n"
     );
     text
 }

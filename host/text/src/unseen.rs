@@ -1,15 +1,15 @@
-//! What shows nothing of itself, changes the direction of what is around it, or has no agreed shape: written out, save where
-//! a language or an emoji needs it.
+//! Characters that are invisible, change the direction of text, or have no agreed shape. They are escaped unless a
+//! language or an emoji needs them.
 
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_script::{Script, UnicodeScript as _};
 
 use crate::looks::is_east_asian;
 
-/// The combining class of viramas, behind which a joiner chooses the form of an Indic letter (RFC 5892, A.1 and A.2).
+/// The combining class of viramas. After one, a joiner selects the form of an Indic letter (RFC 5892, A.1 and A.2).
 pub(crate) const VIRAMA: u8 = 9;
 
-/// Marks the characters that are to be written out.
+/// Finds the characters to escape.
 pub(crate) fn find(chars: &[char]) -> Vec<bool> {
     let at = |index: usize| chars.get(index).copied();
     let before = |index: usize| index.checked_sub(1).and_then(at);
@@ -21,7 +21,7 @@ pub(crate) fn find(chars: &[char]) -> Vec<bool> {
             '\u{fe0e}' | '\u{fe0f}' => !chooses_emoji(prev, next),
             '\u{a0}' | '\u{202f}' => !spaces(prev, next),
             '\u{3000}' => !(prev.is_some_and(is_east_asian) || next.is_some_and(is_east_asian)),
-            // Blank shapes, which no property of Unicode's tells.
+            // Blank shapes that no Unicode property identifies.
             '\u{2800}' | '\u{1d159}' | '\u{16fe4}' => true,
             c => is_unprintable(c) || is_ignorable(c),
         }
@@ -29,21 +29,21 @@ pub(crate) fn find(chars: &[char]) -> Vec<bool> {
     chars.iter().enumerate().map(is_unseen).collect()
 }
 
-/// Control and format characters, spaces other than the space, separators, and code points without an agreed meaning: those
-/// that the standard library does not print either.
+/// Control and format characters, spaces other than the space, separators, and code points without an agreed meaning.
+/// The standard library escapes the same ones.
 fn is_unprintable(c: char) -> bool {
-    // The voiced marks of halfwidth katakana, which the library escapes for what they extend, and which are seen.
+    // The library also escapes the voiced marks of halfwidth katakana, which are visible.
     !is_combining_mark(c)
         && !matches!(c, '\u{ff9e}' | '\u{ff9f}')
         && matches!(c.escape_debug().nth(1), Some('u' | 'n' | 'r' | 't' | '0'))
 }
 
-/// Characters that are letters or marks and show nothing. A skeleton (UTS #39, 4) leaves them out.
+/// Letters and marks that are invisible. A skeleton (UTS #39, 4) omits them.
 fn is_ignorable(c: char) -> bool {
     unicode_security::confusable_detection::skeleton(c.encode_utf8(&mut [0; 4])).next().is_none()
 }
 
-/// Whether a joiner does what it is for: it joins emoji, separates letters of one Arabic word, or forms an Indic letter.
+/// Whether a joiner has a purpose: it joins emoji, separates letters of one Arabic word, or forms an Indic letter.
 fn joins(before: Option<char>, prev: Option<char>, joiner: char, next: Option<char>) -> bool {
     let (Some(prev), Some(next)) = (prev, next) else { return false };
     if joiner == '\u{200d}' && is_emoji(next) {
@@ -60,12 +60,12 @@ fn joins(before: Option<char>, prev: Option<char>, joiner: char, next: Option<ch
         && prev.script() == script
 }
 
-/// Whether a selector chooses between the two forms of an emoji.
+/// Whether a selector follows an emoji, and so selects its form.
 fn chooses_emoji(prev: Option<char>, next: Option<char>) -> bool {
     prev.is_some_and(|prev| is_emoji(prev) || is_keycap(prev) && next == Some('\u{20e3}'))
 }
 
-/// Whether a space that does not break is where typographers put one: at punctuation, or at a number.
+/// Whether a no-break space is at a normal position: at punctuation, or at a number.
 fn spaces(prev: Option<char>, next: Option<char>) -> bool {
     let punctuation =
         next.is_some_and(|next| matches!(next, '!' | '?' | ':' | ';' | '»' | '%' | '€' | '£' | '–' | '—'));
@@ -73,12 +73,12 @@ fn spaces(prev: Option<char>, next: Option<char>) -> bool {
     punctuation || prev == Some('«') || number
 }
 
-/// The base of a keycap.
+/// Whether a character can be the base of a keycap.
 pub(crate) fn is_keycap(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*')
 }
 
-/// Whether a character can be drawn as an emoji: the blocks that hold them, which is coarser than the property and enough.
+/// Whether a character can be an emoji. The check by blocks is coarser than the Unicode property, but sufficient.
 fn is_emoji(c: char) -> bool {
     matches!(c,
         '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}'

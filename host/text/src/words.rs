@@ -1,5 +1,5 @@
-//! Words that pass for others: letters of several scripts in one, or of one script that all look like ASCII where the text
-//! around is not of that script; styled letters among plain ones; punctuation that passes for that of an address or option.
+//! Words that imitate others: words that mix scripts; words of one script that look like ASCII in a text of another
+//! script; styled letters among plain ones; punctuation that imitates the separators of an address or option.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -10,19 +10,20 @@ use unicode_security::mixed_script::AugmentedScriptSet;
 
 use crate::looks::{is_east_asian_letter, is_fullwidth, is_local_digit, is_odd_latin, is_styled, like_ascii};
 
-/// A run of letters, digits and their marks, with what matters of it.
+/// A run of letters, digits and their marks.
 struct Part {
     at: Range<usize>,
-    /// Of which script its letters are, where they are not Latin and there is one.
+    /// The script of its letters, if they are not Latin.
     script: Option<Script>,
-    /// Whether its letters mix scripts other than UTS #39 calls highly restrictive: Latin with one of East Asia's.
+    /// Whether it mixes scripts beyond the highly restrictive level of UTS #39, which allows Latin with East Asian
+    /// scripts.
     mixed: bool,
-    /// Whether no letter or digit of it is anything but like ASCII, and at least one is foreign.
+    /// Whether all its letters and digits are ASCII or look like it, and at least one is foreign.
     all_alike: bool,
     ascii: bool,
 }
 
-/// How many letters of each script the text holds in words that can be of no other.
+/// The number of letters of each script in the words of the text that are certainly of that script.
 #[derive(Default)]
 struct Around {
     scripts: HashMap<Script, usize>,
@@ -31,7 +32,7 @@ struct Around {
 }
 
 impl Around {
-    /// Whether most of the text is of this script, so that a word of it is what it is.
+    /// Whether the text is mostly of this script, so that a word of it is expected.
     fn is_of(&self, script: Option<Script>) -> bool {
         let letters = script.and_then(|script| self.scripts.get(&script)).copied().unwrap_or_default();
         letters > 0 && letters >= self.latin
@@ -42,34 +43,34 @@ impl Around {
     }
 }
 
-/// Marks the characters that are to be written out.
-pub(crate) fn find(chars: &[char], loud: &mut [bool]) {
+/// Finds the characters to escape.
+pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
     if chars.iter().all(char::is_ascii) {
         return;
     }
     let (parts, around) = read(chars);
     for word in parts.chunk_by(|left, right| is_one_word(chars, left, right)) {
         let address = is_address(chars, word);
-        // Once for each word: a text can be one word of very many parts.
+        // Computed once per word, because one word can have very many parts.
         let scripts: HashSet<_> =
             word.iter().filter(|part| !part.all_alike && !part.mixed).map(|part| part.script).collect();
         for part in word {
             let own = scripts.contains(&part.script);
             let honest = if address { own } else { own || around.is_of(part.script) };
-            judge(part, honest, &around, &chars[part.at.clone()], &mut loud[part.at.clone()]);
+            check_part(part, honest, &around, &chars[part.at.clone()], &mut escape[part.at.clone()]);
         }
     }
-    for (index, loud) in loud.iter_mut().enumerate().take(chars.len()) {
-        *loud |= is_false_punctuation(chars, index, &around);
+    for (index, escape) in escape.iter_mut().enumerate().take(chars.len()) {
+        *escape |= is_false_punctuation(chars, index, &around);
     }
 }
 
-/// Marks what of a part is to be written out.
-fn judge(part: &Part, honest: bool, around: &Around, chars: &[char], loud: &mut [bool]) {
+/// Finds the characters of a part to escape.
+fn check_part(part: &Part, honest: bool, around: &Around, chars: &[char], escape: &mut [bool]) {
     let styled = chars.iter().filter(|c| is_styled(**c) || is_odd_latin(**c) && like_ascii(**c)).count();
     let east_asian = around.is_east_asian() || chars.iter().any(|c| is_east_asian_letter(*c));
-    for (c, loud) in chars.iter().zip(loud) {
-        *loud |= match *c {
+    for (c, escape) in chars.iter().zip(escape) {
+        *escape |= match *c {
             c if c.is_ascii() || is_combining_mark(c) => false,
             c if is_fullwidth(c) => part.mixed || part.ascii || !east_asian,
             c if is_styled(c) || is_odd_latin(c) => like_ascii(c) && (part.mixed || part.ascii || styled > 1),
@@ -79,7 +80,7 @@ fn judge(part: &Part, honest: bool, around: &Around, chars: &[char], loud: &mut 
     }
 }
 
-/// The parts of a text, and what it is written in.
+/// Splits a text into parts and counts its scripts.
 fn read(chars: &[char]) -> (Vec<Part>, Around) {
     let (mut parts, mut around) = (Vec::new(), Around::default());
     let mut begin = 0;
@@ -122,7 +123,7 @@ fn part(at: Range<usize>, chars: &[char]) -> Part {
                 }
             }
         }
-        // With the marks behind it a letter of Latin is one of a language's, and no letter of ASCII.
+        // A Latin letter with marks belongs to a language and is not like ASCII.
         all_alike &= like_ascii(c);
     }
     let together = without_latin.jpan || without_latin.kore || without_latin.hanb;
@@ -151,13 +152,13 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Whether one sign of those that names and addresses are made with is all that stands between two parts.
+/// Whether only one separator of names or addresses is between two parts.
 fn is_one_word(chars: &[char], left: &Part, right: &Part) -> bool {
     let between = &chars[left.at.end..right.at.start];
     matches!(between, ['.' | '_' | '-' | '@' | '/' | ':' | '+' | '~'] | [':', '/', '/'])
 }
 
-/// Whether a word is written as an address, a path or a name of a file is, so that what is around it says nothing of it.
+/// Whether a word has the form of an address, a path or a file name. Then the surrounding text does not make it honest.
 /// Initials, which are letters and points, are not addresses.
 fn is_address(chars: &[char], word: &[Part]) -> bool {
     let long = |part: &Part| part.at.len() > 1;
@@ -167,7 +168,7 @@ fn is_address(chars: &[char], word: &[Part]) -> bool {
     })
 }
 
-/// Whether a sign passes for one that separates the parts of an address, a path or an option, where it would.
+/// Whether a character imitates a separator at a position where it would be taken for one.
 fn is_false_punctuation(chars: &[char], index: usize, around: &Around) -> bool {
     let prev = index.checked_sub(1).map(|prev| chars[prev]);
     let next = chars.get(index + 1).copied();
@@ -175,7 +176,7 @@ fn is_false_punctuation(chars: &[char], index: usize, around: &Around) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
     match chars[index] {
-        // Between digits these are a fraction and a ratio.
+        // Between digits these are normal signs of fractions and ratios.
         '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{2571}' | '\u{27cb}' | '\u{1735}' | '\u{2236}' => {
             (plain(prev) || plain(next)) && !(digit(prev) && digit(next))
         }

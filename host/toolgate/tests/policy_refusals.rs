@@ -96,7 +96,7 @@ fn what_a_rule_may_not_say() {
           t:2:48: no number is at least 5 and at most 4
           exchange the two
         rule = 'ask', arguments = [{ pointer = '/x', min = 'five' }]
-          t:2:54: not a decimal number as JSON writes them, such as 1000, -0.25 or 1e6
+          t:2:54: not a decimal number in JSON's form, such as 1000, -0.25 or 1e6
           -
         rule = 'ask', arguments = [{ pointer = '/x', min = true }]
           t:2:54: expected a number, or a string with a number, not a boolean

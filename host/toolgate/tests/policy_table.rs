@@ -380,7 +380,7 @@ fn an_explanation_names_each_rule_and_quotes_harmlessly() {
         false other the plugin b is not `c`
         false mine the caller a is not `me`
         false doubt at /x: 6 is a number, so it cannot be judged whether it is equal to "six"; in doubt, a rule that allows does not fit
-        false gone at /y/z: there is nothing that could be equal to 1
+        false gone at /y/z: there is no value that could be equal to 1
     "#]]
     .assert_eq(&said);
     assert!(steps.iter().all(|step| step.rule != Rule::Allow || !step.matched));

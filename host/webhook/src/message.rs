@@ -1,5 +1,5 @@
-//! The body of a message. It says enough to decide whether to look, and by default leaves out the arguments. Its names are
-//! those of the API. Text of plugins and models is escaped for people.
+//! The body of a message. It tells enough to decide whether to look, and leaves out the arguments by default. Its names
+//! are those of the API. Text of plugins and models is escaped for people.
 
 use std::borrow::Cow;
 
@@ -128,7 +128,7 @@ pub(crate) fn body(
     serde_json::to_string(&message)
 }
 
-/// `link` where the answer came by a link.
+/// `link` if the answer came through a one-time link.
 fn via(closed: &Closed) -> Option<&'static str> {
     let ClosedAs::Resolved(resolution) = &closed.how else { return None };
     resolution.link.map(|_| "link")
@@ -144,7 +144,8 @@ fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {
     }
 }
 
-/// The arguments that the question is about. An approver may have edited them since; the digest tells which they were.
+/// The arguments that the approver was asked about. A later edit changes the call's arguments, and the digest
+/// identifies the original ones.
 fn asked_about(item: &PendingItem) -> &Json {
     let (call, digest) = (&item.call, item.suspension.digest);
     let submitted = call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == digest);

@@ -1,8 +1,6 @@
 //! Asks the user. The answer is the result of the call.
 //!
-//! What a call asks is the model's own words, so the prompt says that the agent asks; the host escapes them for where they are
-//! shown, and shows the arguments whole beside the prompt, the choices and the context among them. A schema of answers is
-//! declared per tool and not per call: an answer is one of the choices or the user's own words, and both are a text.
+//! The question is the model's text, so the prompt says that the agent asks, and the host escapes it. The host shows all arguments beside the prompt, including the choices and the context. The schema of answers belongs to the tool and not to the call, so an answer is a text: one of the choices, or the user's own words.
 
 use std::time::Duration;
 

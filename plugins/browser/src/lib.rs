@@ -1,4 +1,4 @@
-//! What only the program at the user's end can do: tell where it is, and let the user pick a file.
+//! Tools that only the program at the user's end can run: the location of the device, and picking a file.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Lloyd's algorithm from k-means++ starts (Arthur and Vassilvitskii, 2007).
 //!
-//! The random choices come from a seed in the arguments, so that the same call has the same result wherever it runs again.
+//! The random choices come from a seed in the arguments, so that the same call has the same result everywhere.
 
 use toolgate_sdk::prelude::*;
 
-/// Rounds of one start. It nearly always settles in far fewer.
+/// The most rounds of one start. Nearly always far fewer are needed.
 const MAX_ROUNDS: u32 = 300;
 
 /// What to cluster.
@@ -40,7 +40,7 @@ pub struct Clusters {
     spread: f64,
 }
 
-/// Clusters, and reports after each start.
+/// Clusters the points, and reports after each start.
 pub fn cluster(args: Points, call: &Call) -> Result<Clusters, Failure> {
     let width = args.points.first().map_or(0, Vec::len);
     if width == 0 || args.points.iter().any(|point| point.len() != width) {
@@ -64,7 +64,7 @@ pub fn cluster(args: Points, call: &Call) -> Result<Clusters, Failure> {
     Ok(best)
 }
 
-/// Each next centre is a point, drawn with a probability in proportion to its squared distance to those there are.
+/// Each next centre is a point, drawn with a probability in proportion to its squared distance from the nearest existing centre.
 fn first_centres(points: &[Vec<f64>], clusters: usize, dice: &mut Dice) -> Vec<Vec<f64>> {
     let mut centres = vec![points[(dice.unit() * points.len() as f64) as usize].clone()];
     let mut distances: Vec<f64> = points.iter().map(|point| distance(point, &centres[0])).collect();
@@ -83,7 +83,7 @@ fn first_centres(points: &[Vec<f64>], clusters: usize, dice: &mut Dice) -> Vec<V
     centres
 }
 
-/// Moves each centre to the middle of its points until none changes its cluster.
+/// Moves each centre to the mean of its points until no point changes its cluster.
 fn lloyd(points: &[Vec<f64>], mut centres: Vec<Vec<f64>>) -> Clusters {
     let mut assignment = vec![usize::MAX; points.len()];
     for _ in 0..MAX_ROUNDS {
@@ -101,7 +101,7 @@ fn lloyd(points: &[Vec<f64>], mut centres: Vec<Vec<f64>>) -> Clusters {
             sums[cluster].0 += 1.0;
             sums[cluster].1.iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
         }
-        // A centre that lost all its points stays where it is.
+        // A centre that lost all its points does not move.
         for (centre, (count, sum)) in centres.iter_mut().zip(sums).filter(|(_, (count, _))| *count > 0.0) {
             *centre = sum.into_iter().map(|x| x / count).collect();
         }
@@ -115,7 +115,7 @@ fn nearest(point: &[f64], centres: &[Vec<f64>]) -> usize {
     (0..centres.len()).min_by(by_distance).unwrap_or(0)
 }
 
-/// Squared.
+/// The squared distance.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
@@ -124,7 +124,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 struct Dice(u64);
 
 impl Dice {
-    /// Even over 0.0 to below 1.0.
+    /// A number from 0.0 to below 1.0, evenly distributed.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

@@ -1,4 +1,4 @@
-//! Numbers: clusters points by k-means and reports how far it has come.
+//! Clusters points with k-means, and reports progress.
 
 use toolgate_sdk::prelude::*;
 
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn contradictory_arguments_are_refused() {
         for (points, clusters) in [(json!([[1, 2], [3]]), 1), (json!([[1.0]]), 2), (json!([[], []]), 1)] {
             let run = run(tools(), "cluster", json!({"points": points, "clusters": clusters}));
             assert!(matches!(run.result, Err(Failure::InvalidArguments(_))), "{points}");

@@ -1,4 +1,4 @@
-// Durations of ISO 8601, and what lies between two moments.
+// ISO 8601 durations, and the difference between two moments.
 
 import { InvalidArguments } from "@toolgate/sdk";
 import { DAY, dayOf, daysIn, later, milliseconds, partsOf, under } from "./moment.js";
@@ -16,7 +16,7 @@ const WRITTEN =
   /^([+-])?P(?=.)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,3}))?S)?)?$/i;
 
 /**
- * Reads `P1Y2M3W4DT5H6M7.5S`, each part where it is wanted, `-` before it for the past.
+ * Reads `P1Y2M3W4DT5H6M7.5S`. Each part is optional, and a leading `-` means the past.
  * @param {string} text
  * @param {string} name
  * @returns {Duration}
@@ -25,7 +25,7 @@ export function read(text, name) {
   const found = WRITTEN.exec(text.trim());
   if (!found)
     throw new InvalidArguments(
-      `/${name}: ${JSON.stringify(text)} is not a duration of ISO 8601, as P1M is, or P2DT6H30M`,
+      `/${name}: ${JSON.stringify(text)} is not an ISO 8601 duration such as P1M or P2DT6H30M`,
     );
   const sign = found[1] === "-" ? -1 : 1;
   const part = (/** @type {number} */ at) => Number(found[at] ?? 0);
@@ -47,7 +47,7 @@ export function read(text, name) {
 }
 
 /**
- * Months first, and a day that the month has not becomes its last; then days; then hours, minutes and seconds.
+ * Adds months first, and shortens to the last day of a shorter month. Then adds days, then hours, minutes and seconds.
  * @param {Moment} moment
  * @param {Duration} duration
  * @returns {Moment}
@@ -61,7 +61,7 @@ export function add(moment, duration) {
 }
 
 /**
- * What lies between two moments.
+ * The difference between two moments.
  * @param {Moment} from
  * @param {Moment} to
  */
@@ -72,13 +72,13 @@ export function between(from, to) {
     to.time !== undefined
   ) {
     throw new InvalidArguments(
-      "one of the two has an offset from UTC and the other has none: give both, or none",
+      "one of the two has an offset from UTC and the other does not: give both an offset, or neither",
     );
   }
   const end = from.offset === undefined ? to : under(to, from.offset);
   const total = milliseconds(end) - milliseconds(from);
   const sign = total < 0 ? -1 : 1;
-  // Months are counted from the earlier moment, whichever it is.
+  // Months are counted from the earlier moment.
   const [start, stop] = total < 0 ? [end, from] : [from, end];
   const [a, b] = [partsOf(start.day), partsOf(stop.day)];
   let months = (b.year - a.year) * 12 + b.month - a.month;

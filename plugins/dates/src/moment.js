@@ -1,17 +1,17 @@
-// A point of the calendar as it is written: a date, with a time of day where there is one, with an offset where there is one.
+// A moment as it is written: a date, optionally with a time of day and an offset.
 
 import { InvalidArguments } from "@toolgate/sdk";
 
 /**
  * @typedef {object} Moment
- * @property {number} day Days since 1970-01-01, where the moment is written.
- * @property {number | undefined} time Milliseconds since midnight; a date has none.
- * @property {number | undefined} offset Minutes east of UTC; a local time has none.
+ * @property {number} day Days since 1970-01-01, in the moment's own offset.
+ * @property {number | undefined} time Milliseconds since midnight. `undefined` for a date.
+ * @property {number | undefined} offset Minutes east of UTC. `undefined` for a local time.
  */
 
 export const DAY = 86_400_000;
 
-/** The first and the last day that are written with four digits of a year. */
+/** The first and the last day whose year has four digits. */
 const FIRST = dayOf(1, 1, 1);
 const LAST = dayOf(9999, 12, 31);
 
@@ -23,7 +23,7 @@ const CLOCK = /^[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,3})\d*)?)?(Z|[+-]\d{2
 /**
  * Days since 1970-01-01.
  * @param {number} year
- * @param {number} month From 1; more or less than a year's count on.
+ * @param {number} month From 1. Numbers beyond a year carry over.
  * @param {number} day
  */
 export function dayOf(year, month, day) {
@@ -54,7 +54,7 @@ export const daysIn = (year, month) => dayOf(year, month + 1, 1) - dayOf(year, m
 export const weekday = (day) => ((((day + 3) % 7) + 7) % 7) + 1;
 
 /**
- * The ISO week, and the year that it belongs to.
+ * The ISO week, and its year.
  * @param {number} day
  */
 export function weekOf(day) {
@@ -64,9 +64,9 @@ export function weekOf(day) {
 }
 
 /**
- * Reads ISO 8601: `2024-02-29`, `2024-W09-4`, `2024-060`, each with `T12:30:00.250` and `Z` or `+02:00` where wanted.
+ * Reads ISO 8601: `2024-02-29`, `2024-W09-4`, `2024-060`, each optionally with `T12:30:00.250` and `Z` or `+02:00`.
  * @param {string} text
- * @param {string} name The argument, for what is said about it.
+ * @param {string} name The argument, for messages.
  * @returns {Moment}
  */
 export function read(text, name) {
@@ -74,7 +74,7 @@ export function read(text, name) {
     new InvalidArguments(`/${name}: ${JSON.stringify(text)} ${why}`);
   const written = text.trim();
   const found = CALENDAR.exec(written) ?? WEEK.exec(written) ?? ORDINAL.exec(written);
-  if (!found) throw wrong("is not a date of ISO 8601, as 2024-02-29 is, or 2024-02-29T12:30:00+02:00");
+  if (!found) throw wrong("is not an ISO 8601 date such as 2024-02-29 or 2024-02-29T12:30:00+02:00");
   const [whole, first, second, third] = found;
   const year = Number(first);
   if (year === 0) throw wrong("has the year 0: years go from 0001 to 9999");
@@ -83,18 +83,18 @@ export function read(text, name) {
     const monday = dayOf(year, 1, 4) - weekday(dayOf(year, 1, 4)) + 1;
     day = monday + (Number(second) - 1) * 7 + Number(third) - 1;
     if (Number(third) < 1 || Number(third) > 7 || Number(second) < 1 || weekOf(day).year !== year)
-      throw wrong("names a week that there is not");
+      throw wrong("names a week that does not exist");
   } else if (third === undefined) {
     day = dayOf(year, 1, Number(second));
     if (partsOf(day).year !== year || Number(second) < 1)
       throw wrong(
-        `names a day that there is not: ${first} has ${dayOf(year + 1, 1, 1) - dayOf(year, 1, 1)} days`,
+        `names a day that does not exist: ${first} has ${dayOf(year + 1, 1, 1) - dayOf(year, 1, 1)} days`,
       );
   } else {
     const [month, date] = [Number(second), Number(third)];
-    if (month < 1 || month > 12) throw wrong("names a month that there is not");
+    if (month < 1 || month > 12) throw wrong("names a month that does not exist");
     if (date < 1 || date > daysIn(year, month))
-      throw wrong(`names a day that there is not: ${first}-${second} has ${daysIn(year, month)} days`);
+      throw wrong(`names a day that does not exist: ${first}-${second} has ${daysIn(year, month)} days`);
     day = dayOf(year, month, date);
   }
   const rest = written.slice(whole.length);
@@ -102,7 +102,7 @@ export function read(text, name) {
   const clock = CLOCK.exec(rest);
   if (!clock)
     throw wrong(
-      "has a time that is none of ISO 8601, as T12:30:00 is, with Z or an offset as +02:00 after it",
+      "has a time that is not ISO 8601, such as T12:30:00, optionally with Z or an offset such as +02:00",
     );
   const [, hours, minutes, seconds = "0", fraction = "0", zone] = clock;
   const time =
@@ -111,7 +111,7 @@ export function read(text, name) {
     Number(seconds) * 1000 +
     Number(fraction.padEnd(3, "0"));
   if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59)
-    throw wrong("has a time that there is not");
+    throw wrong("has a time that does not exist");
   return { day, time, offset: zone === undefined ? undefined : offset(zone, name) };
 }
 
@@ -125,7 +125,7 @@ export function offset(text, name) {
   const minutes = found ? Number(found[2] ?? 0) * 60 + Number(found[3] ?? 0) : Number.NaN;
   if (!found || Number(found[3] ?? 0) > 59 || minutes > 18 * 60) {
     throw new InvalidArguments(
-      `/${name}: ${JSON.stringify(text)} is not an offset, as Z or +02:00 is; names of time zones are not known here`,
+      `/${name}: ${JSON.stringify(text)} is not an offset such as Z or +02:00; time zone names are not known here`,
     );
   }
   return found[1] === "-" ? -minutes : minutes;
@@ -154,7 +154,7 @@ function zone(offset) {
 }
 
 /**
- * The same moment with its time moved by milliseconds, the day following.
+ * The moment moved by milliseconds. The day follows.
  * @param {Moment} moment
  * @param {number} milliseconds
  * @returns {Moment}
@@ -166,7 +166,7 @@ export function later({ day, time = 0, offset }, milliseconds) {
 }
 
 /**
- * The same instant, as it is written under another offset.
+ * The same instant, written with another offset.
  * @param {Moment} moment
  * @param {number} offset
  */
@@ -175,7 +175,7 @@ export function under(moment, offset) {
 }
 
 /**
- * Milliseconds since 1970: of an instant with an offset, of the calendar without one.
+ * Milliseconds since 1970: of the instant if the moment has an offset, otherwise of the calendar.
  * @param {Moment} moment
  */
 export const milliseconds = ({ day, time = 0, offset = 0 }) => day * DAY + time - offset * 60_000;

@@ -1,15 +1,15 @@
-// Days on which people work: no weekend, and no holiday that the caller names.
+// Workdays: no weekends, and no holidays that the caller names.
 
 import { InvalidArguments } from "@toolgate/sdk";
 import { read, weekday } from "./moment.js";
 
 export const NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/** So many days are looked at, one by one, and no more: 270 years. */
-const MOST_DAYS = 100_000;
+/** The most days that are checked, one by one: 270 years. */
+const MAX_DAYS = 100_000;
 
 /**
- * Says of a day whether people work.
+ * Returns a function that tells whether a day is a workday.
  * @param {readonly string[]} weekend
  * @param {readonly string[]} holidays
  */
@@ -21,14 +21,14 @@ export function calendar(weekend, holidays) {
 }
 
 /**
- * How many workdays there are from a day to another, that one left out.
+ * The number of workdays from one day to another, which is not counted.
  * @param {number} from
  * @param {number} to
  * @param {(day: number) => boolean} works
  */
 export function count(from, to, works) {
-  if (Math.abs(to - from) > MOST_DAYS)
-    throw new InvalidArguments(`/to: at most ${MOST_DAYS} days from the other`);
+  if (Math.abs(to - from) > MAX_DAYS)
+    throw new InvalidArguments(`/to: at most ${MAX_DAYS} days from the other`);
   let found = 0;
   const step = to < from ? -1 : 1;
   for (let day = from; day !== to; day += step) if (works(day)) found += step;
@@ -36,7 +36,7 @@ export function count(from, to, works) {
 }
 
 /**
- * The workday so many workdays later, or earlier.
+ * The day that is this many workdays later or earlier.
  * @param {number} from
  * @param {number} workdays
  * @param {(day: number) => boolean} works
@@ -47,8 +47,8 @@ export function after(from, workdays, works) {
   for (let left = Math.abs(workdays), looked = 0; left > 0; ) {
     day += step;
     looked += 1;
-    if (looked > MOST_DAYS)
-      throw new InvalidArguments(`/workdays: there are not so many within ${MOST_DAYS} days`);
+    if (looked > MAX_DAYS)
+      throw new InvalidArguments(`/workdays: there are not so many within ${MAX_DAYS} days`);
     if (works(day)) left -= 1;
   }
   return day;

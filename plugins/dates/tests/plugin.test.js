@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { run } from "@toolgate/sdk/testing";
 import plugin from "../plugin.js";
 
-/** [tool, arguments, result or what the failure says] */
+/** [tool, arguments, result or a part of the failure] */
 const ROWS = [
   ["date_describe", { date: "2024-W09-4" }, { date: "2024-02-29", weekday: "thursday" }],
   ["date_describe", { date: "2021-01-03" }, { week: "2020-W53", day_of_year: 3, leap_year: false }],
@@ -19,20 +19,20 @@ const ROWS = [
   [
     "date_describe",
     { date: "2023-02-29" },
-    /^\/date: "2023-02-29" names a day that there is not: 2023-02 has 28 days/,
+    /^\/date: "2023-02-29" names a day that does not exist: 2023-02 has 28 days/,
   ],
-  ["date_describe", { date: "2023-W53-1" }, /a week that there is not/],
+  ["date_describe", { date: "2023-W53-1" }, /a week that does not exist/],
   ["date_describe", { date: "0000-01-01" }, /years go from 0001/],
-  ["date_describe", { date: "2024-13-01" }, /a month that there is not/],
-  ["date_describe", { date: "2024-01-01T24:00" }, /a time that there is not/],
-  ["date_describe", { date: "2024-01-01T10:00 Europe/Berlin" }, /a time that is none of ISO 8601/],
+  ["date_describe", { date: "2024-13-01" }, /a month that does not exist/],
+  ["date_describe", { date: "2024-01-01T24:00" }, /a time that does not exist/],
+  ["date_describe", { date: "2024-01-01T10:00 Europe/Berlin" }, /a time that is not ISO 8601/],
   ["date_describe", { date: "2024-01-01T10:00+19:00" }, /is not an offset/],
-  ["date_describe", { date: "01.02.2024" }, /is not a date of ISO 8601/],
+  ["date_describe", { date: "01.02.2024" }, /is not an ISO 8601 date/],
   ["date_add", { date: "2024-12-31T23:59:59Z", duration: "PT1S" }, "2025-01-01T00:00:00Z"],
   ["date_add", { date: "2024-03-31", duration: "-P1M" }, "2024-02-29"],
   ["date_add", { date: "2024-01-01", duration: "P1Y2M3W4DT5H6M7.25S" }, "2025-03-26T05:06:07.250"],
   ["date_add", { date: "2024-01-01T00:30:00+02:00", duration: "P0D", offset: "Z" }, "2023-12-31T22:30:00Z"],
-  ["date_add", { date: "2024-01-01", duration: "P1D", offset: "Z" }, /no offset of its own/],
+  ["date_add", { date: "2024-01-01", duration: "P1D", offset: "Z" }, /the date has no offset/],
   ["date_add", { date: "2024-01-01", duration: "P" }, /is not a duration/],
   ["date_add", { date: "2024-01-01", duration: "P1DT" }, /is not a duration/],
   ["date_add", { date: "9999-12-31", duration: "P1D" }, /outside of the years/],
@@ -78,7 +78,7 @@ const ROWS = [
     ["2024-01-05", "2024-01-12", "2024-01-19", "2024-01-26"],
   ],
   ["date_range", { from: "2024-01-02", to: "2024-01-01" }, []],
-  ["date_range", { from: "2024-01-01", to: "2024-01-02", step: "P0D" }, /it leads nowhere/],
+  ["date_range", { from: "2024-01-01", to: "2024-01-02", step: "P0D" }, /it does not advance/],
   ["date_range", { from: "2024-01-01", to: "2099-01-02", step: "P1D" }, /there are too many/],
 ];
 

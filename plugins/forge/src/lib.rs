@@ -1,7 +1,7 @@
-//! Issues of a code forge whose API is GitHub's or Gitea's: reading them, and opening one that a person approved.
+//! Issues of a code forge with the API of GitHub or Gitea: lists them, and opens one after an approval.
 //!
-//! The operator says where the forge is (`api`, a value of the configuration) and grants the token as a secret (`token`),
-//! which this plugin can send to that forge and cannot read.
+//! The operator configures the address of the forge (`api`) and grants the token as a secret (`token`). This plugin can
+//! send the token to that forge, but cannot read it.
 
 use toolgate_sdk::config;
 use toolgate_sdk::http::{Request, Response};
@@ -76,7 +76,7 @@ fn create(args: New, call: &Call) -> Result<Issue, Failure> {
 }
 
 fn issues(repository: &Repository) -> Result<String, Failure> {
-    // The schema allows dots, and a name of dots alone is not a name.
+    // The schema allows dots, but a name that consists of dots is not valid.
     if [&repository.owner, &repository.name].into_iter().any(|part| part.chars().all(|c| c == '.')) {
         return Err(Failure::InvalidArguments("the repository's owner or name is only dots".to_owned()));
     }

@@ -1,6 +1,7 @@
-//! Tools that misbehave on purpose, one for each limit that a host enforces, and a few that behave, for tests and demos.
+//! Tools that misbehave on purpose, one for each limit that a host enforces, and a few that behave, for tests and
+//! demos.
 //!
-//! Nothing here is useful to an agent. `spend` has the tools that spend what is limited.
+//! They are not useful for agents. `spend` has the tools that exceed a limit.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -49,7 +50,7 @@ struct Clocks {
     monotonic_ns: u64,
 }
 
-/// A result that says it is a number and is a text.
+/// A result that is declared as a number but is a text.
 #[derive(Serialize, JsonSchema)]
 struct Liar {
     #[schemars(with = "u32")]

@@ -1,4 +1,4 @@
-//! Tools that spend what is limited: time, memory, stack, host calls, the size of what they hand over.
+//! Tools that exceed limits: time, memory, stack, host calls, sizes.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -57,18 +57,18 @@ pub fn spin(_: NoArguments, _call: &Call) -> Result<u64, Failure> {
     }
 }
 
-/// Blocks in the host, where no deadline of the engine reaches.
+/// Blocks in the host, where the engine cannot interrupt it.
 pub fn sleep(args: Milliseconds, _call: &Call) -> Result<u64, Failure> {
     thread::sleep(Duration::from_millis(args.ms));
     Ok(args.ms)
 }
 
-/// A JSON text of exactly that many bytes, two of which are its quotes.
+/// A JSON text with exactly this many bytes, including its quotes.
 pub fn flood(args: Bytes, _call: &Call) -> Result<String, Failure> {
     Ok("x".repeat(args.bytes.saturating_sub(2)))
 }
 
-/// One page at a time, each written to, so that the memory is really there.
+/// Takes one page at a time and writes to it, so that the memory is really used.
 pub fn grow(args: Mebibytes, _call: &Call) -> Result<usize, Failure> {
     const MIB: usize = 1024 * 1024;
     let mut taken: Vec<Vec<u8>> = Vec::new();
@@ -83,19 +83,19 @@ pub fn grow(args: Mebibytes, _call: &Call) -> Result<usize, Failure> {
     Ok(taken.iter().map(|block| usize::from(block[0])).sum())
 }
 
-/// Spends the engine's stack and not the guest's own: nothing in [`down`] lives in memory.
+/// Uses the engine's stack instead of the guest's own: [`down`] keeps nothing in memory.
 pub fn recurse(args: Depth, _call: &Call) -> Result<u64, Failure> {
     black_box(down(args.depth));
     Ok(args.depth)
 }
 
-/// Rotating does not associate with adding, so no optimiser makes a loop of this.
+/// Rotation and addition are not associative, so no optimizer turns this into a loop.
 #[inline(never)]
 fn down(depth: u64) -> u64 {
     if depth == 0 { 0 } else { down(depth - 1).rotate_left(7) ^ depth }
 }
 
-/// Progress and log lines of that size, in turns.
+/// Alternates progress and log lines of this size.
 pub fn chatter(args: Chatter, call: &Call) -> Result<u32, Failure> {
     let text = "x".repeat(args.bytes);
     for n in 0..args.updates {
@@ -119,7 +119,7 @@ pub fn stdout(args: Bytes, _call: &Call) -> Result<usize, Failure> {
     Ok(args.bytes)
 }
 
-/// Timers that are never waited for and never dropped while the call lasts.
+/// Creates timers that are neither awaited nor dropped during the call.
 pub fn handles(args: Count, _call: &Call) -> Result<u32, Failure> {
     #[cfg(target_os = "wasi")]
     {

@@ -1,23 +1,23 @@
-//! Accounts and transfers, each a document of its own in the store, and the steps of a transfer.
+//! Accounts and transfers, each stored as its own document, and the steps of a transfer.
 //!
-//! A transfer writes up to six times, and the host may be killed between any two. It is then dispatched again under the
-//! same idempotency key, never twice at once; other transfers run meanwhile, in instances of their own. So every step can
-//! be repeated, and finds in the store whether it was done:
+//! A transfer writes up to six times, and the host may be killed between any two writes. The host then dispatches the
+//! call again with the same idempotency key, never twice at once. Other transfers run at the same time in other
+//! instances. So every step can be repeated, and finds in the store whether it was done:
 //!
 //! | step | document | done when |
 //! |---|---|---|
-//! | 1. intend | `transfer/KEY` | the record exists; it is what later attempts go by |
-//! | 2. debit | `account/FROM` | KEY is among its `unsettled`, in the same write as the new balance |
-//! | 3. credit | `account/TO` | likewise |
-//! | 4. post | `transfer/KEY` | the record says `posted`: from here on nothing is applied any more |
-//! | 5. trim | both accounts | KEY is gone from `unsettled`, so that accounts stay small |
+//! | 1. intend | `transfer/KEY` | the record exists; later attempts use it |
+//! | 2. debit | `account/FROM` | its `unsettled` contains KEY, written together with the new balance |
+//! | 3. credit | `account/TO` | the same |
+//! | 4. post | `transfer/KEY` | the record is `posted`; after that nothing is applied any more |
+//! | 5. trim | both accounts | `unsettled` no longer contains KEY, so that accounts stay small |
 //!
-//! A debit that is not covered makes step 4 `declined` instead. Money is thus on no account only between 2 and 3, and a
-//! transfer which got to 2 and is dispatched again always gets to 3, because 3 cannot be refused.
+//! If the balance does not cover a debit, step 4 writes `declined` instead. So money is on neither account only between
+//! 2 and 3. A repeated transfer that passed 2 always passes 3, because 3 cannot be refused.
 //!
-//! What is not here: a call that is ended between 2 and 3 by something else than a kill (cancelled with its turn, out of
-//! time) is not dispatched again. Its transfer stays `intended` and its money on no account, and `ledger_audit` counts it
-//! as unfinished. Nothing carries it on by itself.
+//! A call that ends between 2 and 3 without a kill (cancelled with its turn, out of time) is not dispatched again. Its
+//! transfer stays `intended` with its money on neither account, and `ledger_audit` counts it as unfinished. Nothing
+//! resumes it.
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ pub struct Receipt {
     pub order: Order,
 }
 
-/// What a look at the whole ledger finds. Transfers that run meanwhile can make `total_cents` differ from `opened_cents`;
-/// with none unfinished, any difference is an error of the ledger.
+/// What a look at the whole ledger finds. Transfers that run meanwhile can make `total_cents` differ from
+/// `opened_cents`; with none unfinished, any difference is an error of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
     /// How many accounts there are.
@@ -69,18 +69,18 @@ pub struct Audit {
     pub unfinished: u64,
 }
 
-/// What is stored under `account/NAME`.
+/// The value under `account/NAME`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Account {
     balance: u64,
     opened_with: u64,
-    /// The idempotency key of the call that opened it, so that it may be opened again by that call and no other.
+    /// The idempotency key of the call that opened it. Only that call may open it again.
     opened_by: String,
-    /// Transfers that changed the balance and are not posted yet.
+    /// Transfers that changed the balance but are not posted yet.
     unsettled: BTreeSet<String>,
 }
 
-/// What is stored under `transfer/KEY`.
+/// The value under `transfer/KEY`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Transfer {
     order: Order,
@@ -95,7 +95,7 @@ enum State {
     Declined { balance: u64 },
 }
 
-/// The plugin's bucket, read as a ledger.
+/// The plugin's bucket as a ledger.
 pub struct Book(Bucket);
 
 impl Book {
@@ -104,7 +104,7 @@ impl Book {
         Ok(Self(Bucket::open()?))
     }
 
-    /// Opens an account and gives its balance. The same call may do so again.
+    /// Opens an account and returns its balance. The same call may repeat this.
     pub fn open_account(&self, name: &str, balance: u64, key: &str) -> Result<u64, Failure> {
         self.0.update(&account_key(name), |slot: &mut Option<Account>| match slot {
             Some(account) if account.opened_by == key => Ok(account.opened_with),
@@ -117,12 +117,12 @@ impl Book {
         })
     }
 
-    /// What an account holds.
+    /// The balance of an account.
     pub fn balance(&self, name: &str) -> Result<u64, Failure> {
         Ok(self.account(name)?.balance)
     }
 
-    /// Carries out a transfer, or what is left of it, and gives the same answer at every attempt.
+    /// Performs the rest of a transfer. Every attempt returns the same answer.
     pub fn transfer(&self, key: &str, order: Order) -> Result<Receipt, Failure> {
         let Transfer { order, mut state } = self.intend(key, order)?;
         if state == State::Intended {
@@ -146,7 +146,7 @@ impl Book {
         }
     }
 
-    /// Looks at every account and every transfer.
+    /// Reads every account and every transfer.
     pub fn audit(&self) -> Result<Audit, Failure> {
         let mut audit =
             Audit { accounts: 0, total_cents: 0, opened_cents: 0, transfers: 0, declined: 0, unfinished: 0 };
@@ -167,8 +167,8 @@ impl Book {
         Ok(audit)
     }
 
-    /// Step 1: the record of the transfer, new or as an earlier attempt left it. What could be wrong with the order is found
-    /// before anything is written.
+    /// Step 1: the record of the transfer, new or from an earlier attempt. All mistakes in the order are found before
+    /// anything is written.
     fn intend(&self, key: &str, order: Order) -> Result<Transfer, Failure> {
         if let Some(transfer) = self.0.get::<Transfer>(&transfer_key(key))? {
             if transfer.order != order {
@@ -201,8 +201,8 @@ impl Book {
         })
     }
 
-    /// Step 3. It cannot overflow: no account can hold more than was opened with, and it would take eighteen million accounts
-    /// of the largest opening balance to exceed 64 bits.
+    /// Step 3. It cannot overflow: an account never contains more than all opening balances together, and it would take
+    /// eighteen million accounts of the largest opening balance to exceed 64 bits.
     fn credit(&self, key: &str, order: &Order) -> Result<(), Failure> {
         self.change(&order.to, |account| {
             if account.unsettled.insert(key.to_owned()) {
@@ -212,7 +212,7 @@ impl Book {
         })
     }
 
-    /// Step 5. Nothing is written where the key is gone already.
+    /// Step 5. Writes nothing if the key was already removed.
     fn trim(&self, key: &str, name: &str) -> Result<(), Failure> {
         self.change(name, |account| {
             account.unsettled.remove(key);
@@ -224,7 +224,7 @@ impl Book {
         self.0.get(&account_key(name))?.ok_or_else(|| no_account(name))
     }
 
-    /// Changes an account that exists, by compare-and-swap.
+    /// Changes an existing account by compare-and-swap.
     fn change<R>(&self, name: &str, mut step: impl FnMut(&mut Account) -> Result<R, Failure>) -> Result<R, Failure> {
         self.0.update(&account_key(name), |slot: &mut Option<Account>| {
             step(slot.as_mut().ok_or_else(|| no_account(name))?)

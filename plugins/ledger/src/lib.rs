@@ -1,6 +1,6 @@
 //! A ledger: accounts in the plugin's own key-value store, and transfers between them that a person approves.
 //!
-//! [`book`] has the rules that keep the sums right after any kill; this file has the tools.
+//! [`book`] has the rules that keep the sums correct after any kill. This file has the tools.
 
 use std::time::Duration;
 

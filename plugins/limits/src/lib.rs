@@ -1,4 +1,4 @@
-//! A dynamic policy, not a plugin: large amounts, production, and tools that destroy something.
+//! A dynamic policy, not a plugin. It checks large amounts, production, and destructive tools.
 //!
 //! The operator sets the limits: `settings = { limit = 1000, hard_limit = 100000, production = "production" }`.
 
@@ -7,11 +7,11 @@ use toolgate_sdk::prelude::*;
 
 toolgate_sdk::policy!(judge);
 
-/// What the operator may set.
+/// The operator's settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
-    /// A larger amount is approved by a person.
+    /// A larger amount needs approval.
     limit: f64,
     /// A larger amount is denied.
     hard_limit: f64,
@@ -25,14 +25,14 @@ impl Default for Settings {
     }
 }
 
-/// Parts of a tool's name that say that it destroys something.
+/// Parts of a tool's name that mark it as destructive.
 const DESTRUCTIVE: [&str; 4] = ["drop", "delete", "purge", "truncate"];
 
-/// What the policy says of a call: the strictest of what follows from its amount, its environment and its tool's name.
+/// The decision on a call: the strictest that follows from its amount, its environment and its tool's name.
 pub fn judge(question: &Question) -> Answer {
     let settings: Settings = match Settings::deserialize(&question.settings) {
         Ok(settings) => settings,
-        // A person is asked about every call until the settings mean something again.
+        // With invalid settings, every call needs approval.
         Err(error) => return Answer::require_approval(format!("the settings of this policy mean nothing: {error}")),
     };
     let name = question.tool.to_lowercase();
@@ -59,17 +59,17 @@ pub fn judge(question: &Question) -> Answer {
     }
 }
 
-/// What the arguments say of money.
+/// The amount in the arguments.
 enum Amount {
-    /// Nothing.
+    /// No amount.
     Absent,
-    /// So much, without its sign: to take back a million is no small matter.
+    /// The absolute value, because a large refund is as risky as a large payment.
     Of(f64),
-    /// Something that is not a number.
+    /// A value that is not a number.
     Unreadable,
 }
 
-/// The larger of `amount` and `amount_cents`, so that neither hides the other.
+/// The larger of `amount` and `amount_cents`, so that one cannot hide the other.
 fn amount(arguments: &Value) -> Amount {
     let mut found = Amount::Absent;
     for (key, unit) in [("amount", 1.0), ("amount_cents", 0.01)] {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_environments_and_names_are_judged_and_the_strictest_stands() {
+    fn the_strictest_of_amount_environment_and_name_counts() {
         let production = json!({"environment": "production"});
         for (tool, arguments, context, expected) in [
             ("pay", json!({"amount": 1000}), json!(null), "proceed"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_sets_the_limits_and_mistakes_in_them_ask_a_person() {
+    fn invalid_settings_ask_a_person() {
         let pay = |settings| judged("pay", json!({"amount": 60}), json!(null), settings);
         assert_eq!(pay(json!({"limit": 50})), "Some(High): 60 is more than 50");
         assert_eq!(pay(json!({"limit": 5, "hard_limit": 50})), "deny: 60 is more than 50, which nobody may approve");

@@ -1,4 +1,4 @@
-// JSON Pointers (RFC 6901), and changes of a document along them.
+// JSON Pointers (RFC 6901), and changes of a document with them.
 
 import { InvalidArguments, type Json, type JsonObject } from "@toolgate/sdk";
 
@@ -16,14 +16,14 @@ export function stepsOf(pointer: string): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** A step as a pointer has it. */
+/** Escapes a step for a pointer. */
 export const escaped = (step: string | number) =>
   `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What is at a pointer, or `undefined`. */
+/** The value at a pointer, or `undefined`. */
 export function at(document: Json, pointer: string): Json | undefined {
   let value: Json | undefined = document;
   for (const step of stepsOf(pointer)) value = member(value, step);
@@ -35,7 +35,7 @@ function member(value: Json | undefined, step: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
 }
 
-/** Puts a value at a pointer. Objects on the way are made; `-` is the end of a list. */
+/** Sets the value at a pointer. Missing objects on the way are created; `-` is the end of a list. */
 export function put(document: Json, pointer: string, value: Json): Json {
   const steps = stepsOf(pointer);
   const last = steps.pop();
@@ -62,21 +62,21 @@ function assign(parent: Json, step: string, value: Json, pointer: string): void 
       );
     parent[index] = value;
   } else if (isObject(parent)) {
-    // An own member also where the name is that of something inherited, as `__proto__` is.
+    // Defines an own member even if its name is inherited, such as `__proto__`.
     Object.defineProperty(parent, step, { value, writable: true, enumerable: true, configurable: true });
   } else {
     throw new InvalidArguments(`${pointer}: ${JSON.stringify(parent)} has no members`);
   }
 }
 
-/** Takes away what is at a pointer, and gives it. */
+/** Removes the value at a pointer and returns it. */
 export function take(document: Json, pointer: string): Json {
   const steps = stepsOf(pointer);
   const last = steps.pop();
-  if (last === undefined) throw new InvalidArguments("the whole document cannot be taken away");
+  if (last === undefined) throw new InvalidArguments("the whole document cannot be removed");
   const parent = at(document, steps.map(escaped).join(""));
   const value = member(parent, last);
-  if (value === undefined) throw new InvalidArguments(`${pointer}: there is nothing`);
+  if (value === undefined) throw new InvalidArguments(`${pointer}: there is no value`);
   if (Array.isArray(parent)) parent.splice(Number(last), 1);
   else if (isObject(parent)) delete parent[last];
   return value;

@@ -1,11 +1,11 @@
-// Lists of objects: filter, select, sort, group. And documents as flat objects, and back.
+// Lists of objects: filter, select, sort, group. Documents as flat objects, and back.
 
 import { InvalidArguments, type Json, type JsonObject } from "@toolgate/sdk";
 import { at, escaped, isObject, put } from "./pointer.ts";
 
 export type Is = "equal" | "not_equal" | "less" | "greater" | "contains" | "present" | "absent";
 
-/** Whether a value is as a condition wants it. Less and greater are for two numbers, or two texts. */
+/** Whether a value meets a condition. Less and greater compare two numbers or two texts. */
 export function fits(value: Json | undefined, is: Is, than: Json | undefined): boolean {
   switch (is) {
     case "present":
@@ -26,7 +26,7 @@ export function fits(value: Json | undefined, is: Is, than: Json | undefined): b
   }
 }
 
-/** Equal as JSON: the order of members means nothing. */
+/** Whether two values are equal as JSON. The order of members does not matter. */
 export function same(a: Json | undefined, b: Json | undefined): boolean {
   if (Array.isArray(a))
     return Array.isArray(b) && a.length === b.length && a.every((entry, index) => same(entry, b[index]));
@@ -45,7 +45,7 @@ function comparable(a: Json | undefined, b: Json | undefined): boolean {
 
 const RANKS = ["boolean", "number", "string", "object"];
 
-/** An order of all values: what is absent last, else by kind, then by value. */
+/** An order of all values: by type, then by value. Missing values come last. */
 export function compare(a: Json | undefined, b: Json | undefined): number {
   const rank = (value: Json | undefined) =>
     value === undefined || value === null ? RANKS.length : RANKS.indexOf(typeof value);
@@ -57,7 +57,7 @@ export function compare(a: Json | undefined, b: Json | undefined): number {
 
 export type How = "count" | "sum" | "mean" | "min" | "max" | "list";
 
-/** One value out of the values of a group; what is absent is left out. */
+/** Combines the values of a group into one. Missing values are omitted. */
 export function summary(values: readonly (Json | undefined)[], how: How, name: string): Json {
   const there = values.filter((value): value is Json => value !== undefined && value !== null);
   if (how === "count") return there.length;
@@ -74,7 +74,7 @@ export function summary(values: readonly (Json | undefined)[], how: How, name: s
   return how === "sum" ? sum : numbers.length === 0 ? null : sum / numbers.length;
 }
 
-/** A document as one object of its leaves by their pointers. Empty objects and lists are leaves. */
+/** A document as one object from pointers to leaves. Empty objects and lists are leaves. */
 export function flat(document: Json): JsonObject {
   const leaves: JsonObject = {};
   const walk = (value: Json, pointer: string) => {
@@ -86,7 +86,7 @@ export function flat(document: Json): JsonObject {
   return leaves;
 }
 
-/** The document of such leaves. An object whose members are 0, 1, 2 and so on is a list. */
+/** The document with these leaves. An object whose members are 0, 1, 2 and so on becomes a list. */
 export function deep(leaves: JsonObject): Json {
   let document: Json = {};
   for (const [pointer, value] of Object.entries(leaves)) document = put(document, pointer, value);
@@ -101,7 +101,7 @@ function lists(value: Json): Json {
   return Object.fromEntries(names.map((name, index) => [name, inner[index] ?? null]));
 }
 
-/** What a row has at several pointers, under other names. */
+/** The values of a row at several pointers, under other names. */
 export function selected(row: Json, columns: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(
     Object.entries(columns).map(([name, pointer]) => [name, at(row, pointer) ?? null]),

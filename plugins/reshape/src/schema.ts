@@ -1,14 +1,14 @@
-// Whether a document fits a JSON Schema, with every problem of it. The part of draft 2020-12 that people write by hand; what is not
-// of that part is named, and not silently passed over.
+// Validates a document against a JSON Schema and reports every problem. It supports the part of draft 2020-12 that
+// people write by hand, and lists the other keywords.
 
 import { InvalidArguments, type Json, type JsonObject } from "@toolgate/sdk";
 import { at, escaped, isObject } from "./pointer.ts";
 import { same } from "./rows.ts";
 
 export interface Problem {
-  /** Where in the document, as a JSON Pointer. */
+  /** The position in the document, as a JSON Pointer. */
   at: string;
-  /** Which keyword of the schema, as a JSON Pointer into it. */
+  /** The keyword of the schema, as a JSON Pointer into it. */
   keyword: string;
   message: string;
 }
@@ -20,10 +20,10 @@ export interface Report {
   ignored: string[];
 }
 
-/** So many problems are listed; a document with more is wrong in its form and not in places. */
-const MOST_PROBLEMS = 100;
+/** The most problems that are listed. With more, the document is wrong as a whole. */
+const MAX_PROBLEMS = 100;
 
-/** As deep as this a schema may refer to itself for one and the same value. */
+/** How often a schema may refer to itself for the same value. */
 const DEEPEST = 200;
 
 const NOTES = ["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"];
@@ -36,9 +36,9 @@ interface Here {
   schema: string;
   depth: number;
   siblings: JsonObject;
-  /** Looks at a value within, under a schema within. */
+  /** Validates a nested value against a nested schema. */
   within(value: Json, schema: Json, document: string, keyword: string): void;
-  /** Whether a value fits, without saying so. */
+  /** Whether a value is valid, without reporting problems. */
   fits(value: Json, schema: Json): boolean;
 }
 
@@ -71,7 +71,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
       : `it is ${kind(value)}, not ${wanted.join(" or ")}`;
   },
   enum: (limit, value) =>
-    list(limit).some((one) => same(one, value)) ? undefined : `it is none of ${JSON.stringify(limit)}`,
+    list(limit).some((one) => same(one, value)) ? undefined : `it is not one of ${JSON.stringify(limit)}`,
   const: (limit, value) => (same(limit, value) ? undefined : `it is not ${JSON.stringify(limit)}`),
   minimum: numbers((limit, value) => value >= limit, "at least"),
   maximum: numbers((limit, value) => value <= limit, "at most"),
@@ -163,14 +163,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   not: (limit, value, here) => (here.fits(value, limit) ? "it fits what it must not" : undefined),
 };
 
-/** Looks at a document. */
+/** Validates a document. */
 export function check(document: Json, schema: Json): Report {
   const problems: Problem[] = [];
   const ignored = new Set<string>();
   walk(document, schema, { document: "", schema: "", depth: 0 });
   return {
     valid: problems.length === 0,
-    problems: problems.slice(0, MOST_PROBLEMS),
+    problems: problems.slice(0, MAX_PROBLEMS),
     ignored: [...ignored].sort(),
   };
 
@@ -181,7 +181,7 @@ export function check(document: Json, schema: Json): Report {
   ): void {
     const found = (message: string, name = "") =>
       void problems.push({ at: where, keyword: keyword + (name && escaped(name)), message });
-    if (rule === false) found("it must not be there");
+    if (rule === false) found("it is not allowed");
     if (!isObject(rule)) return;
     if (depth > DEEPEST) {
       found("the schema refers to itself without an end");
@@ -205,7 +205,7 @@ export function check(document: Json, schema: Json): Report {
       },
     });
     for (const [name, limit] of Object.entries(rule)) {
-      if (problems.length > MOST_PROBLEMS) return;
+      if (problems.length > MAX_PROBLEMS) return;
       const look = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
       if (name === "$ref") {
         const target =

@@ -20,7 +20,7 @@ test("the examples are right", async () => {
   }
 });
 
-/** [changes, the document that is made of { a: { b: [1, 2] } }, or what the failure says] */
+/** [changes, the document made from { a: { b: [1, 2] } }, or a part of the failure] */
 const CHANGES: [Json[], Json | RegExp][] = [
   [[{ set: "", value: 5 }], 5],
   [[{ set: "/a/b/0", value: 9 }], { a: { b: [9, 2] } }],
@@ -28,7 +28,7 @@ const CHANGES: [Json[], Json | RegExp][] = [
   [[{ set: "/a/b/4", value: 3 }], /no place 4; it has 2 entries/],
   [[{ set: "/a/b/01", value: 3 }], /no place 01/],
   [[{ set: "/a/b/0/x", value: 3 }], /1 has no members/],
-  [[{ remove: "/a/x" }], /\/a\/x: there is nothing/],
+  [[{ remove: "/a/x" }], /\/a\/x: there is no value/],
   [[{ remove: "" }], /the whole document/],
   [[{ move: "/a/b", to: "/b" }], { a: {}, b: [1, 2] }],
   [[{ move: "/a", to: "/a/b" }], /cannot be moved into itself/],
@@ -58,7 +58,7 @@ test("names of inherited members are names like others", async () => {
   });
 });
 
-/** [schema, document, the keywords that do not fit] */
+/** [schema, document, the violated keywords] */
 const SCHEMAS: [Json, Json, string[]][] = [
   [true, 1, []],
   [false, 1, [""]],

@@ -1,4 +1,4 @@
-//! Text: statistics, and full-text search over documents that come with the call.
+//! Text statistics, and full-text search over documents in the call.
 
 use toolgate_sdk::prelude::*;
 
@@ -25,7 +25,7 @@ toolgate_sdk::plugin! {
     .idempotent(),
 }
 
-/// The words of a text in lower case with the bytes where each begins and ends: letters, digits, and apostrophes within.
+/// The words of a text in lower case, with their byte ranges. A word consists of letters, digits and inner apostrophes.
 fn words(text: &str) -> impl Iterator<Item = (usize, usize, String)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Full-text search by Okapi BM25 (Robertson and Zaragoza, 2009) over documents that come with the call: nothing is indexed
-//! beforehand, so a search takes time linear in their length.
+//! Full-text search with Okapi BM25 (Robertson and Zaragoza, 2009) over documents in the call. There is no index, so a
+//! search takes time in proportion to their length.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use toolgate_sdk::prelude::*;
 
 use crate::words;
 
-/// How fast a word's frequency saturates, and how much a document's length counts: the usual constants.
+/// The saturation of word frequencies and the weight of document lengths: the usual constants.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// How much text a snippet shows on either side of its first match, in bytes.
+/// The bytes of text in a snippet on either side of its first match.
 const AROUND: usize = 80;
 
 /// What to search, and where.
@@ -60,11 +60,11 @@ pub struct Hit {
     snippet: String,
 }
 
-/// A document's words, counted.
+/// A document with its word counts.
 struct Counted<'a> {
     document: &'a Document,
     length: f64,
-    /// How often each word of the query occurs.
+    /// The frequency of each word of the query.
     frequencies: BTreeMap<String, f64>,
 }
 
@@ -110,7 +110,7 @@ fn count<'a>(document: &'a Document, query: &[String]) -> Counted<'a> {
     counted
 }
 
-/// The stretch of a text around its first match, cut between words, with every match marked.
+/// The text around the first match, cut between words, with every match marked.
 fn snippet(text: &str, query: &[String]) -> String {
     let all: Vec<_> = words(text).collect();
     let Some((first, _, _)) = all.iter().find(|(_, _, word)| query.contains(word)) else {

@@ -1,4 +1,4 @@
-//! What can be counted in a text.
+//! Counts the parts of a text.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use toolgate_sdk::prelude::*;
 
 use crate::words;
 
-/// Words that a person reads in a minute, as studies of silent reading of English have it.
+/// Words that a person reads in a minute, by studies of silent reading of English.
 const READING_SPEED: f64 = 238.0;
 
 /// A text to count.
@@ -72,8 +72,8 @@ pub fn of(text: &str, top: usize) -> Stats {
     }
 }
 
-/// Stretches with a word in them, between runs of `.`, `!`, `?` and `…`. An abbreviation therefore ends one: telling it
-/// apart would need to know the language.
+/// Sentences: parts with a word between runs of `.`, `!`, `?` and `…`. An abbreviation also ends one, because telling
+/// it apart would need to know the language.
 fn sentences(text: &str) -> usize {
     text.split(['.', '!', '?', '…']).filter(|part| part.chars().any(char::is_alphanumeric)).count()
 }

@@ -1,4 +1,4 @@
-//! Web search, as the model's provider carries it out inside its own stream. The host records the calls and runs none.
+//! Web search, which the model's provider runs inside its own stream. The host only records the calls.
 
 use toolgate_sdk::prelude::*;
 

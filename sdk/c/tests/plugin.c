@@ -62,7 +62,7 @@ static yyjson_mut_val *store(tg_call *call) {
         !tg_kv_set(call, "gone", "x", 1) || !tg_kv_delete(call, "gone") || !tg_kv_get(call, "count", &value) ||
         !tg_kv_get(call, "gone", &none) || !tg_kv_keys(call, "c", &keys, &count))
         return NULL;
-    if (none.ptr) return tg_fail(call, TG_FAILED, "what is deleted is there");
+    if (none.ptr) return tg_fail(call, TG_FAILED, "a deleted key still exists");
     yyjson_mut_val *result = yyjson_mut_arr(tg_doc(call));
     yyjson_mut_arr_append(result, tg_string(call, value.ptr, value.len));
     yyjson_mut_arr_append(result, yyjson_mut_sint(tg_doc(call), sum));

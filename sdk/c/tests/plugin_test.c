@@ -39,7 +39,7 @@ static void failures(void) {
 static void progress(void) {
     tg_test_text(tg_test_run("steps", "{}").notes,
         "progress 0.00 working 0\nprogress 0.25 working 1\nprogress 0.50 working 2\nprogress ? nearly \xEF\xBF\xBD\nwarn 3 done \xEF\xBF\xBD\n",
-        "what is told arrives in order");
+        "reports arrive in order");
     tg_test_world.stop_at = 2;
     tg_test_failure("steps", "{}", TG_FAILED, "stopped at step 1");
     tg_test_world.stop_at = 0;
@@ -60,7 +60,7 @@ static void capabilities(void) {
     tg_test_store("calls", "x");
     tg_test_failure("store", "{}", TG_UNAVAILABLE, "it is not a number");
     tg_test_forget();
-    tg_test_text(tg_test_stored("count"), NULL, "what is forgotten is gone");
+    tg_test_text(tg_test_stored("count"), NULL, "a deleted key does not exist");
 }
 
 static bool serve(const tg_request *request, tg_response *response) {
@@ -77,7 +77,7 @@ static void requests(void) {
     tg_test_failure("fetch", "{}", TG_FAILED, "the host does not allow the request");
     tg_test_world.http = serve;
     tg_test_result("fetch", "{}", "\"body\"");
-    tg_test_text(tg_test_run("fetch", "{}").notes, "info text/x\n", "a header is found whatever its case");
+    tg_test_text(tg_test_run("fetch", "{}").notes, "info text/x\n", "a header is found in any case");
     tg_test_failure("fetch", "{\"url\": \"https://example.com/busy\"}", TG_UNAVAILABLE, "status 503");
     tg_test_failure("fetch", "{\"url\": \"https://other/\"}", TG_FAILED, "does not allow");
     tg_test_world = (tg_test_world_t){0};
@@ -91,13 +91,13 @@ static const char *options(tg_tool tool) {
 
 static void declarations(void) {
     tg_test_declarations();
-    tg_test_text(options((tg_tool){0}), "{}", "nothing is said of a plain tool");
+    tg_test_text(options((tg_tool){0}), "{}", "a plain tool has no options");
     tg_test_text(options(tg_tools[1]),
         "{\"hints\":{\"open_world\":false,\"idempotent\":true},\"recovery\":\"ask\",\"title\":\"Steps\",\"timeout_ms\":1000,\"result\":{\"type\":\"null\"}}",
         "options of both places are one object");
     tg_test_text(options((tg_tool){.options = "[1]"}), "`options` is not a JSON object", "a list");
     tg_test_text(options((tg_tool){.options = "{"}), "`options` is not a JSON object", "half an object");
-    tg_test_text(options((tg_tool){.result = "x"}), "`result` is not JSON", "a schema that is none");
+    tg_test_text(options((tg_tool){.result = "x"}), "`result` is not JSON", "text that is not JSON");
     tg_test_text(options((tg_tool){.title = "\xff"}), "a text of the options is not UTF-8", "no UTF-8");
 }
 

@@ -90,9 +90,9 @@ func Write[T any](b *Bucket, key string, value T) error {
 	return b.Set(key, text)
 }
 
-// Update changes the value of a key by compare-and-swap. It reads the value (the zero T if there is none), lets step change it, and
-// writes it if no other call has written meanwhile. Otherwise it starts again with the other call's value. So step can run several
-// times, and should have no other effects. Update writes nothing if step leaves the value unchanged or fails.
+// Update changes the value of a key by compare-and-swap. It reads the value (the zero T if the key is missing), calls step to
+// change it, and writes it if no other call has written meanwhile. Otherwise it starts again with the new value. So step can run
+// several times, and should have no other effect. Update writes nothing if step leaves the value unchanged or fails.
 func Update[T any](b *Bucket, key string, step func(value *T) error) error {
 	cas, err := b.bucket.cas(key)
 	if err != nil {

@@ -1,11 +1,11 @@
-/** The value that the operator configured under this name, or `undefined`. The value of a secret is a placeholder. */
+/** The value with this name that the operator configured, or `undefined`. The value of a secret is a placeholder. */
 export function get(name: string): string | undefined;
 
 /**
- * The value that the operator configured under this name.
- * @throws `Failed` with what the operator would have to configure.
+ * The value with this name that the operator configured.
+ * @throws `Failed`, with the name that the operator has to configure.
  */
 export function required(name: string): string;
 
-/** Everything that the operator configured. */
+/** All configured values. */
 export function all(): Record<string, string>;

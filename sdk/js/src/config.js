@@ -1,7 +1,7 @@
-// What the operator configured for the plugin: wasi:config of the host, or what a test gives.
+// The operator's configuration for the plugin: wasi:config of the host, or the values of a test.
 //
-// The value of a secret is a placeholder. In a request over `http` the host puts the secret in its place, where the operator
-// granted that; nothing else can be done with it.
+// The value of a secret is a placeholder. The host replaces it in a request over `http` if the operator granted that.
+// It has no other use.
 
 import { readAll, readOne } from "#config";
 import { Failed, Unavailable } from "./failure.js";
@@ -10,7 +10,7 @@ import { Failed, Unavailable } from "./failure.js";
  * @template T
  * @param {() => T} step
  */
-function told(step) {
+function translated(step) {
   try {
     return step();
   } catch (error) {
@@ -21,7 +21,7 @@ function told(step) {
 }
 
 /** @type {typeof import("./config.d.ts").get} */
-export const get = (name) => told(() => readOne(name));
+export const get = (name) => translated(() => readOne(name));
 
 /** @type {typeof import("./config.d.ts").required} */
 export function required(name) {
@@ -31,4 +31,4 @@ export function required(name) {
 }
 
 /** @type {typeof import("./config.d.ts").all} */
-export const all = () => Object.fromEntries(told(() => readAll()));
+export const all = () => Object.fromEntries(translated(() => readAll()));

@@ -1,5 +1,5 @@
-// From what an author wrote to what the interface wants, with everything that is wrong in it. The host checks again, and more;
-// what is found here is found in a unit test already.
+// Converts an author's declarations to the form of the interface, and finds mistakes in them. The host checks them
+// again, and more thoroughly. Mistakes that are found here already appear in a unit test.
 
 import { misplaced, OPTIONS } from "./options.js";
 import { documentOf, NOTHING } from "./schema.js";
@@ -7,7 +7,7 @@ import { documentOf, NOTHING } from "./schema.js";
 /**
  * @typedef {import("./tool.js").DeclaredTool} DeclaredTool
  *
- * @typedef {object} Declaration A tool in the interface's own form.
+ * @typedef {object} Declaration A tool in the form of the interface.
  * @property {string} name
  * @property {string} description
  * @property {string} parameters
@@ -17,10 +17,10 @@ import { documentOf, NOTHING } from "./schema.js";
  * @property {string} options
  */
 
-/** The longest schema that the host takes, in bytes. */
-const LONGEST_SCHEMA = 64 * 1024;
+/** The longest schema that the host accepts, in bytes. */
+const MAX_SCHEMA = 64 * 1024;
 
-/** What is not an option, by the kinds that have it. */
+/** The members that are not options, by the kinds of tools that have them. */
 const OWN = {
   name: ["server", "client", "human", "provider"],
   description: ["server", "client", "human", "provider"],
@@ -100,7 +100,7 @@ function parametersOf(description) {
   if (document.type !== "object")
     throw new Error('they are those of an object: the root of the JSON Schema says "type": "object"');
   const written = JSON.stringify(document);
-  if (written.length > LONGEST_SCHEMA)
-    throw new Error(`their JSON Schema has ${written.length} characters, at most ${LONGEST_SCHEMA}`);
+  if (written.length > MAX_SCHEMA)
+    throw new Error(`their JSON Schema has ${written.length} characters, at most ${MAX_SCHEMA}`);
   return document;
 }

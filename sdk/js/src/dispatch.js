@@ -1,11 +1,11 @@
-// One call of a server tool: from the texts of the interface to the author's function and back.
+// Runs one call of a server tool, from the texts of the interface to the author's function and back.
 
 import { Failed, Failure, failureOf, InvalidArguments } from "./failure.js";
 import { explain } from "./schema.js";
 import { describe, isWellFormed, wellFormed } from "./text.js";
 
 /**
- * @typedef {object} Request A call as the interface hands it over.
+ * @typedef {object} Request A call, as the interface passes it.
  * @property {string} id
  * @property {string} tool
  * @property {string} arguments
@@ -13,14 +13,14 @@ import { describe, isWellFormed, wellFormed } from "./text.js";
  * @property {number} attempt
  * @property {string} scope
  *
- * @typedef {object} Host What a call may ask of its host.
+ * @typedef {object} Host The functions that a host offers to a call.
  * @property {(update: { message: string, fraction: number | undefined, data: string | undefined }) => void} progress
  * @property {(level: import("./index.d.ts").Level, message: string) => void} log
  * @property {() => boolean} stopRequested
  * @property {boolean} waits Whether the engine can wait for a promise.
  */
 
-/** A call while it runs; authors know it as `Call`. */
+/** A running call. Authors know it as `Call`. */
 class OpenCall {
   #host;
 
@@ -65,12 +65,12 @@ class OpenCall {
 }
 
 /**
- * Carries out one call. The result is a JSON text, or a promise of one where the tool gave a promise.
+ * Runs one call. The result is a JSON text, or a promise of one if the tool returned a promise.
  * @param {import("./plugin.js").DeclaredPlugin} plugin
  * @param {Request} request
  * @param {Host} host
  * @returns {string | Promise<string>}
- * @throws `{ tag, val }`, as the engines' glue wants a failure.
+ * @throws `{ tag, val }`, the form in which the engines' bindings expect a failure.
  */
 export function dispatch(plugin, request, host) {
   try {
@@ -83,7 +83,7 @@ export function dispatch(plugin, request, host) {
     if (!isPromise(result)) return written(result);
     if (!host.waits) {
       throw new Failed(
-        `"${request.tool}" gave a promise, and QuickJS cannot wait for one: ` +
+        `"${request.tool}" returned a promise, and QuickJS cannot wait for one: ` +
           'let run return its result, or build the plugin with "toolgate": {"engine": "starlingmonkey"} in package.json',
       );
     }
@@ -116,9 +116,9 @@ function written(result) {
 }
 
 /**
- * The JSON text of a value, or `undefined` for a function and its like.
+ * The JSON text of a value, or `undefined` for a function and other values without a form in JSON.
  * @param {unknown} value
- * @throws With the place of what JSON.stringify would write as something else: NaN as null, half of a character as no text.
+ * @throws With the position of a value that JSON.stringify would silently change: NaN, or a lone surrogate.
  */
 function json(value) {
   /** @type {Map<unknown, [unknown, string]>} */
@@ -144,8 +144,8 @@ function misfit(key, part) {
 }
 
 /**
- * The place of a member, as a JSON Pointer.
- * @param {Map<unknown, [unknown, string]>} outer What each object is in, and under which name; the whole is in none of them.
+ * The position of a member, as a JSON Pointer.
+ * @param {Map<unknown, [unknown, string]>} outer The holder and the name of each object. The root has no entry.
  * @param {unknown} holder
  * @param {string} key
  */
@@ -165,13 +165,13 @@ function place(outer, holder, key) {
  */
 function fail(error, host) {
   const failure = failureOf(error);
-  // What the author did not throw on purpose is theirs to mend, and the place of it helps.
+  // Authors have to correct errors that they did not throw on purpose. The stack shows them where.
   if (!(error instanceof Failure)) logLines(host, "error", describe(error));
   throw { ...failure, val: wellFormed(failure.val) };
 }
 
 /**
- * Logs a text of several lines, a stack for instance, as the lines that they are.
+ * Logs a text of several lines, such as a stack, line by line.
  * @param {Pick<Host, "log">} host
  * @param {import("./index.d.ts").Level} level
  * @param {string} text

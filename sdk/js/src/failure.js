@@ -1,4 +1,4 @@
-// Why a call has no result: three errors that become the three failures of the interface.
+// Three errors that become the three failures of the interface.
 
 /** @typedef {"invalid-arguments" | "failed" | "unavailable"} Tag */
 
@@ -32,7 +32,7 @@ export class Unavailable extends Failure {
 }
 
 /**
- * The failure that an error stands for: its own where it has one, else `failed` with its message and those of its causes.
+ * The failure for an error: its own if it has one. Otherwise `failed`, with its message and those of its causes.
  * @param {unknown} error
  * @returns {{ tag: Tag, val: string }}
  */
@@ -45,7 +45,7 @@ export function failureOf(error) {
 function messages(error) {
   const said = [];
   let next = error;
-  // A chain of causes may be a circle.
+  // A chain of causes can be circular.
   for (let depth = 0; next !== undefined && next !== null && depth < 8; depth += 1) {
     if (!(next instanceof Error)) {
       said.push(String(next));

@@ -1,4 +1,4 @@
-// What both engines have that is not of the language itself. The names are those of the web's own declarations and merge with them.
+// Features beyond the language that both engines have. The names merge with those of the web's own declarations.
 
 interface Console {
   /** Writes to the call's log, at level `debug`. */

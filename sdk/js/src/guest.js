@@ -1,4 +1,4 @@
-// What the component exports. The build writes an entry that hands over the author's plugin and the host's functions.
+// The exports of a component. The build writes an entry that passes the author's plugin and the host's functions.
 
 import { dispatch, logLines } from "./dispatch.js";
 import { DeclaredPlugin } from "./plugin.js";
@@ -35,7 +35,7 @@ export function serve(plugin, host) {
     server: {
       run: (/** @type {import("./dispatch.js").Request} */ call) => {
         running = true;
-        // The key is no other call's, and the same at every attempt at this one.
+        // Each call has its own key, which is the same for every attempt.
         if (ENGINE === "quickjs") Math.random = seeded(call.idempotencyKey);
         return dispatch(plugin, call, open);
       },
@@ -51,12 +51,12 @@ function refuseAsync(plugin) {
   if (names.length === 0) return;
   throw new Error(
     `${names.join(", ")}: run is async, and QuickJS cannot wait for a promise: ` +
-      'take the async away, or put "toolgate": {"engine": "starlingmonkey"} into package.json',
+      'remove async, or put "toolgate": {"engine": "starlingmonkey"} into package.json',
   );
 }
 
 /**
- * A console that writes to the call's log. While the component is built there is no call, and what it says is dropped.
+ * A console that writes to the call's log. During the build there is no call, and its output is dropped.
  * @param {(level: import("./index.d.ts").Level, text: string) => void} log
  */
 function loggingConsole(log) {

@@ -1,24 +1,24 @@
 import type { Failure, Json } from "./index.js";
 
-/** Why there is no response. Uncaught, `unreachable` is `unavailable`, else it is `failed`. */
+/** Why a request got no response. Uncaught, `unreachable` becomes `unavailable`, and the others become `failed`. */
 export class HttpError extends Failure {
   readonly tag: "failed" | "unavailable";
-  /** It cannot be sent; the host does not allow it; or it got no response. */
+  /** The request is invalid, the host does not allow it, or it got no response. */
   readonly code: "invalid" | "denied" | "unreachable";
 }
 
-/** What a request may say. */
+/** The options of a request. */
 export interface RequestInit {
-  /** `GET`, or `POST` where there is a body. */
+  /** By default `GET`, or `POST` if there is a body. */
   method?: string;
   headers?: Readonly<Record<string, string>> | readonly (readonly [string, string])[];
   /** The body: a text in UTF-8, or bytes. */
   body?: string | Uint8Array;
-  /** A value as the body, in JSON. */
+  /** A value to send as JSON. */
   json?: unknown;
 }
 
-/** A request as it is sent. */
+/** A request to send. */
 export interface Sent {
   readonly method: string;
   readonly url: string;
@@ -27,40 +27,41 @@ export interface Sent {
   readonly body: Uint8Array | undefined;
 }
 
-/** An answer as a test gives it. */
+/** A response of a test. */
 export interface Answer {
-  /** 200 where absent. */
+  /** 200 by default. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** A value as the body, in JSON. */
+  /** A value to send as JSON. */
   readonly json?: unknown;
 }
 
-/** An answer, read to its end. */
+/** A complete response. */
 export class Response {
   readonly status: number;
-  /** Whether the status is one of 200 to 299. */
+  /** Whether the status is 200 to 299. */
   readonly ok: boolean;
   /** In order, with names in lower case. */
   readonly headers: readonly (readonly [string, string])[];
-  /** The first header of this name, in any case. */
+  /** The first header with this name, in upper or lower case. */
   header(name: string): string | undefined;
   /** The body. */
   bytes(): Uint8Array;
   /** The body as text. */
   text(): string;
-  /** The body, read as JSON. */
+  /** Reads the body as JSON. */
   json<T = Json>(): T;
   /**
-   * Itself, if `ok`.
-   * @throws `Unavailable` for 429 and 5xx, where trying again may help; else `Failed`.
+   * Returns the response if it is `ok`.
+   * @throws `Unavailable` for 429 and 5xx, for which trying again may help. Otherwise `Failed`.
    */
   successful(): Response;
 }
 
 /**
- * Sends a request and reads the whole response, with any status. The call waits meanwhile, on both engines; there is nothing to
- * await. Redirects are not followed. The host adds an `Idempotency-Key` to whatever changes something.
+ * Sends a request and reads the whole response. Any status is a response, not an error. The call waits for it on both
+ * engines, without `await`. Redirects are not followed. The host adds an `Idempotency-Key` to every request that may
+ * change something.
  */
 export function request(url: string, init?: RequestInit): Response;

@@ -1,4 +1,4 @@
-// Requests over HTTP: wasi:http of the host, or the answers of a test.
+// Requests over HTTP: wasi:http of the host, or the responses of a test.
 
 import { send } from "#http";
 import { Failed, Failure, Unavailable } from "./failure.js";

@@ -1,6 +1,6 @@
 /// <reference path="./globals.d.ts" />
 
-/** A JSON value. Numbers are those of JavaScript: integers beyond 2^53 lose digits, so hand such numbers on as strings. */
+/** A JSON value. Numbers are JavaScript's: integers beyond 2^53 lose digits, so pass such numbers as strings. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** A JSON object. */
@@ -9,8 +9,8 @@ export interface JsonObject {
 }
 
 /**
- * A schema of a library that follows [Standard Schema](https://standardschema.dev) and its JSON Schema part, as zod from 4.2 on
- * does; of valibot with `toStandardJsonSchema`.
+ * A schema of a library that follows [Standard Schema](https://standardschema.dev) with its JSON Schema part: zod from
+ * 4.2, or valibot with `toStandardJsonSchema`.
  */
 export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -24,33 +24,33 @@ export interface Schema<Input = unknown, Output = Input> {
   };
 }
 
-/** What a schema says of a value: the value as its type, or what is wrong with it and where. */
+/** The result of validation: the typed value, or the problems with their positions. */
 export type Checked<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly Issue[] };
 
-/** One thing that is wrong with a value. */
+/** One problem of a value. */
 export interface Issue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A JSON Schema (draft 2020-12) as it is written down. */
+/** A JSON Schema (draft 2020-12) as a document. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** What describes a value: a library's schema, or a JSON Schema. */
+/** A description of values: a library's schema, or a JSON Schema. */
 export type Describes = Schema | JsonSchema;
 
-/** The type of a value that a schema let through. A plain JSON Schema says nothing to TypeScript: see `jsonSchema`. */
+/** The type of a valid value. A plain JSON Schema has no type for TypeScript: see `jsonSchema`. */
 export type Output<S> = S extends { readonly "~standard": { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O
     : never
   : Json;
 
-/** The type of a value that a schema takes. */
+/** The type of a value that a schema accepts. */
 export type Input<S> = S extends { readonly "~standard": { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly input: infer I }
     ? I
@@ -60,45 +60,45 @@ export type Input<S> = S extends { readonly "~standard": { readonly types?: infe
 /** The arguments of a tool. */
 export type Arguments<P> = P extends { readonly "~standard": unknown } ? Output<P> : JsonObject;
 
-/** How much a log line matters. */
+/** The importance of a log line. */
 export type Level = "debug" | "info" | "warn" | "error";
 
-/** Who asked for a call, and where. More may come. */
+/** The origin of a call, and the people behind it. Later versions may add members. */
 export interface Scope {
   readonly conversation: string;
   readonly turn: string;
   readonly caller: string;
-  /** Who approved the call, if there was one. */
+  /** The principal that approved the call, if one did. */
   readonly approver?: string;
-  /** What the caller passed along with the turn. */
+  /** The value that the caller passed with the turn. */
   readonly context?: Json;
   readonly [key: string]: Json | undefined;
 }
 
 /** One call of a server tool. */
 export interface Call {
-  /** The id that the caller gave the call, the same at every attempt. */
+  /** The id that the caller gave the call. It is the same for every attempt. */
   readonly id: string;
   /** The name of the tool. */
   readonly tool: string;
-  /** Stable over every attempt at this call and never used for another: pass it to services with side effects. */
+  /** The same for every attempt at this call, and different for other calls. Pass it to services with side effects. */
   readonly idempotencyKey: string;
-  /** 1, then one more each time that the call is dispatched again after a crash. */
+  /** 1 at first, and one more each time the host dispatches the call again after a crash. */
   readonly attempt: number;
-  /** Who asked, and where. */
+  /** The origin of the call. */
   readonly scope: Scope;
   /**
-   * Reports progress to the clients that follow the call. Shown for tools that say `streaming: true`.
+   * Reports progress to the clients that follow the call, if the tool declares `streaming: true`.
    * @param message One line for people.
-   * @param fraction 0 to 1, where it is known.
+   * @param fraction 0 to 1, if it is known.
    * @param data Any JSON for the user interface, such as a partial result.
    */
   progress(message: string, fraction?: number, data?: unknown): void;
   /** Writes a line to the call's log. `console` does the same. */
   log(level: Level, message: string): void;
   /**
-   * Whether the call should come to its end: nobody waits for its result any more, or its time is nearly up. Ask between the
-   * steps of long work, and end with what there is. Always `false` on a host that has no such signal.
+   * Whether the call should end, because it was cancelled or its time is nearly up. Check this between the steps of
+   * long work, and return what there is. It is always `false` on a host without this signal.
    */
   stopRequested(): boolean;
 }
@@ -106,24 +106,24 @@ export interface Call {
 interface Declared<P> {
   /** `^[a-zA-Z0-9_-]{1,64}$`; unique in the plugin and on the host. */
   name: string;
-  /** For the model: what the tool does, and when to use it. */
+  /** The description for the model: what the tool does, and when to use it. */
   description: string;
-  /** The arguments: an object. Absent means none. */
+  /** The arguments: an object. By default none. */
   parameters?: P;
-  /** For people; 1 to 128 characters. */
+  /** A name for people; 1 to 128 characters. */
   title?: string;
   /** The possible harm of a wrong call, which approvers see. */
   risk?: "low" | "medium" | "high" | "critical";
-  /** How long a result is worth keeping in a model's context. */
+  /** How long results are useful in a model's context. */
   retention?: { neverEvict: true } | { maxAgeTurns?: number; maxCount?: number };
-  /** What a call does to the world, as far as it is known. */
+  /** The effects of a call, as far as they are known. */
   hints?: { readOnly?: boolean; destructive?: boolean; idempotent?: boolean; openWorld?: boolean };
 }
 
 interface Waits {
-  /** Bound on each wait, in milliseconds. Absent means the host's. */
+  /** The longest that each wait may take, in milliseconds. By default the host's limit. */
   expiresMs?: number;
-  /** The members of the turn's context that approvers see. Absent means all. */
+  /** The members of the turn's context that approvers see. By default all. */
   contextKeys?: readonly string[];
 }
 
@@ -143,28 +143,31 @@ interface Ungated {
 interface Gated<P> {
   /** Whether a person must approve a call first. */
   approval: "requires-approval";
-  /** What a person is shown: `{name}` is an argument, `{/a/b/0}` a JSON Pointer into the arguments, `{{` and `}}` are braces. */
+  /**
+   * The text that a person sees: `{name}` is an argument, `{/a/b/0}` a JSON Pointer into the arguments, `{{` and `}}`
+   * are braces.
+   */
   prompt?: string;
-  /** What an approver may change. */
+  /** The arguments that an approver may change. */
   editable?: "none" | "all" | readonly (keyof Arguments<P> & string)[];
-  /** What ends a wait that nobody ended. `"approve"` only where the operator allows it. */
+  /** The outcome if nobody answers in time. `"approve"` only where the operator allows it. */
   onExpiry?: "error" | "deny" | "approve";
 }
 
 interface Runs<P, R> {
-  /** Describes the result; the host checks it. Absent means any JSON. */
+  /** Describes the result. The host checks it. By default any JSON. */
   result?: R;
-  /** Reports progress before its result. */
+  /** The tool reports progress before its result. */
   streaming?: boolean;
-  /** Bound on running once, in milliseconds. Absent means the host's. */
+  /** The longest that one run may take, in milliseconds. By default the host's limit. */
   timeoutMs?: number;
-  /** What happens to a call that was running when the host was killed. */
+  /** What the host does with a call that was running when the host was killed. */
   recovery?: "retry" | "ask" | "fail";
   /**
-   * Carries out one call, in an instance of its own. What it returns must have a JSON form; `undefined` is `null`. What it
-   * throws is a failure: an `InvalidArguments`, `Failed` or `Unavailable` as it says, anything else is `failed`.
+   * Runs one call, in its own instance. The returned value must have a JSON form; `undefined` becomes `null`. Errors
+   * become failures: an `InvalidArguments`, `Failed` or `Unavailable` keeps its kind, and any other becomes `failed`.
    *
-   * A promise is waited for on StarlingMonkey. QuickJS cannot wait: a tool there is refused if it is `async`.
+   * StarlingMonkey waits for a promise. QuickJS cannot wait, so the build refuses an `async` tool.
    */
   run(
     args: Arguments<P>,
@@ -172,35 +175,35 @@ interface Runs<P, R> {
   ): (R extends Describes ? Input<R> : unknown) | Promise<R extends Describes ? Input<R> : unknown>;
 }
 
-/** A tool that the plugin itself carries out, in the host's sandbox. */
+/** A tool that the plugin itself runs, in the host's sandbox. */
 export type ServerTool<P, R> = Declared<P> & Runs<P, R> & ((Ungated & WaitsNot) | (Gated<P> & Waits));
 
-/** A tool that the program at the user's end carries out: a page, a device. */
+/** A tool that the program at the user's end runs, such as a page or a device. */
 export type ClientTool<P> = Declared<P> &
   Waits &
   (Ungated | Gated<P>) & {
-    /** Describes the result; the host checks it. Absent means any JSON. */
+    /** Describes the result. The host checks it. By default any JSON. */
     result?: Describes;
-    /** Reports progress before its result. */
+    /** The tool reports progress before its result. */
     streaming?: boolean;
   };
 
-/** A question to a person: the answer is the result. It cannot require an approval. */
+/** A question to a person, whose answer is the result. It cannot require an approval. */
 export type HumanTool<P> = Declared<P> &
   Waits & {
-    /** What the person is shown, a template as for an approval. */
+    /** The text that the person sees: a template, as for an approval. */
     prompt?: string;
-    /** Describes the answer. Absent means any JSON. */
+    /** Describes the answer. By default any JSON. */
     response?: Describes;
-    /** The decisions to choose from; the result is then `{"decision": choice, "data": answer}`. */
+    /** The decisions to choose from. The result is then `{"decision": choice, "data": answer}`. */
     responses?: readonly string[];
-    /** What ends a wait that nobody ended: an error, or this answer. */
+    /** The outcome if nobody answers in time: an error, or this answer. */
     onExpiry?: "error" | { answer: Json };
   };
 
-/** A tool that the model's provider carries out inside its own stream: the host records its calls and never runs one. */
+/** A tool that the model's provider runs inside its own stream. The host only records its calls. */
 export type ProviderTool<P> = Declared<P> & {
-  /** Describes the result. Absent means any JSON. */
+  /** Describes the result. By default any JSON. */
   result?: Describes;
 };
 
@@ -212,36 +215,35 @@ export interface Tool {
   readonly name: string;
 }
 
-/** What the component exports. */
+/** The exports of the component. */
 export interface Plugin {
   readonly [declared]: true;
   readonly tools: readonly Tool[];
 }
 
-/** Declares a tool that the plugin itself carries out. */
+/** Declares a tool that the plugin itself runs. */
 export function tool<const P extends Describes = JsonSchema, R extends Describes | undefined = undefined>(
   definition: ServerTool<P, R>,
 ): Tool;
 
-/** Declares a tool that the program at the user's end carries out. */
+/** Declares a tool that the program at the user's end runs. */
 export function client<const P extends Describes = JsonSchema>(definition: ClientTool<P>): Tool;
 
 /** Declares a question to a person. */
 export function human<const P extends Describes = JsonSchema>(definition: HumanTool<P>): Tool;
 
-/** Declares a tool that the model's provider carries out. */
+/** Declares a tool that the model's provider runs. */
 export function provider<const P extends Describes = JsonSchema>(definition: ProviderTool<P>): Tool;
 
 /**
  * All tools of a plugin: `export default plugin([…])`.
- * @throws With everything that is wrong in the declarations, at once. The build runs this, and so does a test that imports the
- * plugin.
+ * @throws With all mistakes in the declarations at once. The build runs this, and so does a test that imports the plugin.
  */
 export function plugin(tools: readonly Tool[]): Plugin;
 
 /**
- * A plain JSON Schema (draft 2020-12) of a `T`. The host checks arguments against it before the plugin sees them; where `check`
- * is given, a schema of a library without a JSON Schema of its own (zod/mini for instance), it looks at them as well.
+ * A plain JSON Schema (draft 2020-12) of a `T`. The host checks arguments against it before the plugin sees them. A
+ * `check` also validates them: a schema of a library without a JSON Schema of its own, such as zod/mini.
  */
 export function jsonSchema<T>(schema: JsonSchema): Schema<T, T>;
 export function jsonSchema<I, O>(
@@ -256,22 +258,22 @@ export function jsonSchema<I, O>(
   },
 ): Schema<I, O>;
 
-/** Why a call has no result. The message is for the model: what was wrong, and what it could do instead. */
+/** Why a call has no result. The message is for the model: what was wrong, and what it can do instead. */
 export abstract class Failure extends Error {
   abstract readonly tag: "invalid-arguments" | "failed" | "unavailable";
 }
 
-/** The arguments fit the schema and still make no sense. */
+/** The arguments fit the schema but make no sense. */
 export class InvalidArguments extends Failure {
   readonly tag: "invalid-arguments";
 }
 
-/** It was tried and did not work; trying again in the same way will not help. */
+/** The attempt failed. Repeating it the same way will not help. */
 export class Failed extends Failure {
   readonly tag: "failed";
 }
 
-/** What the tool needs cannot be reached now; trying again later may help. */
+/** Something that the tool needs is unavailable. Trying again later may help. */
 export class Unavailable extends Failure {
   readonly tag: "unavailable";
 }

@@ -1,4 +1,4 @@
-// What an author of tools imports.
+// The imports for authors of tools.
 
 export { Failed, Failure, InvalidArguments, Unavailable } from "./failure.js";
 export { plugin } from "./plugin.js";

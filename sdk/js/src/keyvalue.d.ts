@@ -1,43 +1,46 @@
 import type { Failure, Json } from "./index.js";
 
-/** Why the store did not do what it was asked. Uncaught, it is `unavailable` where trying again may help, else `failed`. */
+/**
+ * Why an operation of the store failed. Uncaught, it becomes `unavailable` if trying again may help, otherwise
+ * `failed`.
+ */
 export class KeyValueError extends Failure {
   readonly tag: "failed" | "unavailable";
   readonly code: "no-such-store" | "access-denied" | "other" | "malformed";
 }
 
 /**
- * A bucket of values that outlast the call. Values are JSON. Calls run at the same time, and a host may be killed between any two
- * writes: `update` is the one way to change a value that others change too.
+ * A bucket of values that outlive the call. Values are JSON. Calls run at the same time, and a host may be killed
+ * between any two writes. Use `update` to change a value that other calls change too.
  */
 export class Bucket {
   /** The value under a key, or `undefined`. */
   get<T = Json>(key: string): T | undefined;
-  /** Puts a value under a key. */
+  /** Stores a value under a key. */
   set(key: string, value: unknown): void;
   /** The bytes under a key, or `undefined`. */
   getBytes(key: string): Uint8Array | undefined;
-  /** Puts bytes under a key. */
+  /** Stores bytes under a key. */
   setBytes(key: string, value: Uint8Array): void;
-  /** Whether there is a value under a key. */
+  /** Whether the key exists. */
   has(key: string): boolean;
-  /** Removes a key; one that is not there is fine. */
+  /** Removes a key, if it exists. */
   delete(key: string): void;
-  /** All keys that begin with a prefix, in order. Reads every key of the bucket. */
+  /** All keys with this prefix, sorted. It reads every key of the bucket. */
   keys(prefix?: string): string[];
   /**
-   * Adds an integer to the number under a key, 0 if there is none, and gives the sum. One step; but a call that is dispatched again
-   * adds again.
+   * Adds an integer to the number under a key atomically, and returns the sum. A missing key counts as 0. A call that
+   * is dispatched again adds again.
    */
   increment(key: string, by?: number): number;
   /**
-   * Changes the value under a key by compare-and-swap: `step` gets the value (`undefined` if there is none) and returns the new one,
-   * which is written only if nobody else wrote meanwhile; otherwise it starts again with what they wrote. `step` may therefore run
-   * several times and should do nothing else. What it leaves unchanged, and `undefined`, is not written.
-   * @returns What is there afterwards.
+   * Changes the value under a key by compare-and-swap. `step` gets the value (`undefined` if the key is missing) and
+   * returns the new one. It is written only if no other call changed it meanwhile. Otherwise `step` runs again with the
+   * new value, so it should have no other effect. An unchanged value and `undefined` are not written.
+   * @returns The value after the update.
    */
   update<T = Json>(key: string, step: (value: T | undefined) => T | undefined): T | undefined;
 }
 
-/** The plugin's bucket of this name. Each plugin has `default`. */
+/** The plugin's bucket with this name. Each plugin has `default`. */
 export function open(name?: string): Bucket;

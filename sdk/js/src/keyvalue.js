@@ -1,14 +1,13 @@
-// A key-value store that outlasts the call: wasi:keyvalue of the host, or the memory of a test.
+// A key-value store whose data outlives the call: wasi:keyvalue of the host, or the memory of a test.
 
 import { openBucket } from "#keyvalue";
 import { Failure } from "./failure.js";
 import { fromUtf8, toUtf8 } from "./text.js";
 
 /**
- * So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is another
- * call's progress.
+ * More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many.
  */
-const MOST_SWAPS = 1000;
+const MAX_SWAPS = 1000;
 
 export class KeyValueError extends Failure {
   /**
@@ -33,7 +32,7 @@ const SENTENCES = {
  * @param {() => T} step
  * @returns {T}
  */
-function told(step) {
+function translated(step) {
   try {
     return step();
   } catch (error) {
@@ -67,7 +66,7 @@ export class Bucket {
 
   /** @param {string} key */
   getBytes(key) {
-    return told(() => this.#bucket.get(key));
+    return translated(() => this.#bucket.get(key));
   }
 
   /**
@@ -75,17 +74,17 @@ export class Bucket {
    * @param {Uint8Array} value
    */
   setBytes(key, value) {
-    told(() => this.#bucket.set(key, value));
+    translated(() => this.#bucket.set(key, value));
   }
 
   /** @param {string} key */
   has(key) {
-    return told(() => this.#bucket.exists(key));
+    return translated(() => this.#bucket.exists(key));
   }
 
   /** @param {string} key */
   delete(key) {
-    told(() => this.#bucket.delete(key));
+    translated(() => this.#bucket.delete(key));
   }
 
   keys(prefix = "") {
@@ -93,7 +92,7 @@ export class Bucket {
     /** @type {string | undefined} */
     let cursor;
     do {
-      const page = told(() => this.#bucket.listKeys(cursor));
+      const page = translated(() => this.#bucket.listKeys(cursor));
       for (const key of page.keys) if (key.startsWith(prefix)) keys.add(key);
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -103,7 +102,7 @@ export class Bucket {
   /** @param {string} key */
   increment(key, by = 1) {
     if (!Number.isSafeInteger(by)) throw new RangeError(`${by} is not an integer that can be added`);
-    if (by >= 0 || this.#bucket.takesNegative) return told(() => this.#bucket.increment(key, by));
+    if (by >= 0 || this.#bucket.takesNegative) return translated(() => this.#bucket.increment(key, by));
     return this.update(key, (number = 0) => added(key, number, by));
   }
 
@@ -112,14 +111,14 @@ export class Bucket {
    * @param {(value: any) => any} step
    */
   update(key, step) {
-    let cas = told(() => this.#bucket.cas(key));
-    for (let swaps = 0; swaps < MOST_SWAPS; swaps += 1) {
-      const before = told(() => cas.current());
+    let cas = translated(() => this.#bucket.cas(key));
+    for (let swaps = 0; swaps < MAX_SWAPS; swaps += 1) {
+      const before = translated(() => cas.current());
       const value = decode(key, before);
       const was = before && encode(key, value);
       const next = step(value);
       if (next === undefined || encode(key, next) === was) return next ?? decode(key, before);
-      const again = told(() => cas.swap(toUtf8(encode(key, next))));
+      const again = translated(() => cas.swap(toUtf8(encode(key, next))));
       if (!again) return next;
       cas = again;
     }
@@ -128,7 +127,7 @@ export class Bucket {
 }
 
 /** @type {typeof import("./keyvalue.d.ts").open} */
-export const open = (name = "default") => /** @type {any} */ (new Bucket(told(() => openBucket(name))));
+export const open = (name = "default") => /** @type {any} */ (new Bucket(translated(() => openBucket(name))));
 
 /**
  * @param {string} key
@@ -152,7 +151,7 @@ function decode(key, bytes) {
   try {
     return JSON.parse(fromUtf8(bytes));
   } catch {
-    throw new KeyValueError("malformed", `what is stored under "${key}" is not JSON`);
+    throw new KeyValueError("malformed", `the value of "${key}" is not JSON`);
   }
 }
 

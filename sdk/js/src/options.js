@@ -1,4 +1,4 @@
-// The options of a tool: which kinds have them, under which key the interface knows them, and what their values may be.
+// The options of a tool: the kinds of tools that have them, their keys in the interface, and their possible values.
 
 import { documentOf } from "./schema.js";
 
@@ -8,10 +8,10 @@ import { documentOf } from "./schema.js";
  *
  * @typedef {object} Option
  * @property {string} key The key in the interface's `options`.
- * @property {readonly Executor[]} kinds Which tools have it at all.
- * @property {boolean} [gated] Whether server and client tools have it only when they require approval.
- * @property {boolean} [clientWaits] Whether a client tool has it without an approval, too.
- * @property {(value: unknown, definition: Definition) => unknown} read Its JSON, or an error that says what it may be.
+ * @property {readonly Executor[]} kinds The kinds of tools that have it.
+ * @property {boolean} [gated] Whether server and client tools have it only if they require approval.
+ * @property {boolean} [clientWaits] Whether a client tool also has it without an approval.
+ * @property {(value: unknown, definition: Definition) => unknown} read Its JSON, or an error with the allowed values.
  */
 
 /** @type {readonly Executor[]} */
@@ -58,7 +58,7 @@ export const OPTIONS = {
 };
 
 /**
- * Why a tool of this kind has no such option, if it has none.
+ * Why a tool of this kind does not have this option. `undefined` if it has it.
  * @param {Option} option
  * @param {Executor} executor
  * @param {boolean} gated

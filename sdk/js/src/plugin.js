@@ -1,4 +1,4 @@
-// All tools of a plugin, checked once: when the component is built, and when a test imports the plugin.
+// All tools of a plugin. They are checked once: when the component is built, and when a test imports the plugin.
 
 import { declare } from "./declare.js";
 import { schemaOf } from "./schema.js";
@@ -10,7 +10,7 @@ import { DeclaredTool } from "./tool.js";
  * @property {(args: unknown, call: import("./index.d.ts").Call) => unknown} run
  */
 
-/** What a plugin declares and runs. Authors know it as the opaque `Plugin`. */
+/** The declarations and functions of a plugin. Authors know it as the opaque `Plugin`. */
 export class DeclaredPlugin {
   /** @param {readonly DeclaredTool[]} tools */
   constructor(tools) {
@@ -26,7 +26,7 @@ export class DeclaredPlugin {
       findings.push(`${name}: several tools have this name`);
     }
     if (findings.length > 0)
-      throw new Error(`what the plugin declares is not right:\n  ${findings.join("\n  ")}`);
+      throw new Error(`the plugin's declarations are wrong:\n  ${findings.join("\n  ")}`);
     this.declarations = declared.map(({ declaration }) => declaration);
     for (const { name, executor, definition } of tools) {
       if (executor !== "server") continue;
@@ -42,8 +42,8 @@ export class DeclaredPlugin {
 }
 
 /**
- * Schema libraries prepare much when they first look at a value. Done here, it becomes part of the component's snapshot and
- * not of every call.
+ * Validates a value once, because schema libraries do much preparation at the first one. Here it becomes part of the
+ * component's snapshot instead of every call.
  * @param {import("./schema.js").Schema | undefined} schema
  */
 function warmUp(schema) {
@@ -51,14 +51,16 @@ function warmUp(schema) {
     const checked = schema?.["~standard"].validate({});
     if (checked instanceof Promise) checked.catch(() => {});
   } catch {
-    // A check of the author's own may throw on what is no argument; in a call that is reported.
+    // An author's own check may throw on a wrong value. In a call this is reported.
   }
 }
 
 /** @type {typeof import("./index.d.ts").plugin} */
 export const plugin = (tools) => {
   if (!Array.isArray(tools) || !tools.every((one) => one instanceof DeclaredTool)) {
-    throw new TypeError("plugin([…]) takes a list of what tool(), client(), human() and provider() give");
+    throw new TypeError(
+      "plugin([…]) takes a list of the results of tool(), client(), human() and provider()",
+    );
   }
   return /** @type {import("./index.d.ts").Plugin} */ (/** @type {unknown} */ (new DeclaredPlugin(tools)));
 };

@@ -1,4 +1,5 @@
-// What describes a value: schemas of libraries (Standard Schema with its JSON Schema part) and plain JSON Schemas, in one form.
+// Descriptions of values in one form: schemas of libraries (Standard Schema with its JSON Schema part) and plain JSON
+// Schemas.
 
 /**
  * @typedef {import("./index.d.ts").Describes} Describes
@@ -24,7 +25,7 @@ function described(schema, check) {
 export const jsonSchema = /** @type {typeof import("./index.d.ts").jsonSchema} */ (described);
 
 /**
- * Any description as a schema.
+ * Converts any description to a schema.
  * @param {Describes} description
  * @returns {Schema}
  */
@@ -36,7 +37,7 @@ export function schemaOf(description) {
  * The JSON Schema of a description.
  * @param {Describes} description
  * @returns {Record<string, unknown>}
- * @throws With what a library could not say in JSON Schema.
+ * @throws With the part that the library cannot express in JSON Schema.
  */
 export function documentOf(description) {
   const standard = schemaOf(description)["~standard"];
@@ -46,13 +47,13 @@ export function documentOf(description) {
         "with zod/mini for instance jsonSchema(z.toJSONSchema(schema), schema)",
     );
   }
-  // The interface says which draft it is.
+  // The interface fixes the draft.
   const { $schema, ...document } = standard.jsonSchema.input({ target: "draft-2020-12" });
   return document;
 }
 
 /**
- * What is wrong with a value, each with the place of it as a JSON Pointer.
+ * The problems of a value, each with its position as a JSON Pointer.
  * @param {readonly Issue[]} issues
  */
 export function explain(issues) {

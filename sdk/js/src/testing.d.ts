@@ -1,30 +1,30 @@
 import type { Answer, Sent } from "./http.js";
 import type { Json, Level, Plugin, Scope } from "./index.js";
 
-/** What surrounds a call of a test. */
+/** The environment of a test's call. */
 export interface Attempt {
   id?: string;
   idempotencyKey?: string;
   attempt?: number;
   scope?: Partial<Scope>;
-  /** Whether the host asks the call to come to its end: always, or from when the function says so. */
+  /** Whether the host asks the call to end: always, or when the function returns true. */
   stopRequested?: boolean | (() => boolean);
-  /** What the key-value store holds; look into it afterwards, or hand it to the next call. */
+  /** The content of the key-value store. Inspect it afterwards, or pass it to the next call. */
   keyvalue?: Map<string, Uint8Array>;
-  /** What the operator configured. */
+  /** The operator's configuration. */
   config?: Readonly<Record<string, string>>;
-  /** Answers requests. Throw to be unreachable. */
+  /** Returns the responses to requests. Throw an error to simulate an unreachable server. */
   http?: (request: Sent) => Answer;
 }
 
-/** What a call reported on its way. */
+/** A progress report of a call. */
 export interface Update {
   readonly message: string;
   readonly fraction: number | undefined;
   readonly data: Json | undefined;
 }
 
-/** How a call ended. */
+/** The outcome of a call. */
 export type Outcome = (
   | { readonly ok: true; readonly result: Json; readonly failure?: undefined; readonly message?: undefined }
   | {
@@ -39,13 +39,13 @@ export type Outcome = (
 };
 
 /**
- * Runs a server tool natively, without a host. Arguments and result go through JSON as they do in a component. As on a host, arguments
- * that do not fit the declared JSON Schema never reach the tool, and a result that does not fit its own is a failure.
- * @throws When the plugin runs no tool of this name: that is the test's fault, and no outcome.
+ * Runs a server tool natively, without a host. Arguments and result pass through JSON, as in a component. As on a host,
+ * arguments that break the declared JSON Schema do not reach the tool, and a result that breaks its schema is a failure.
+ * @throws If the plugin has no server tool with this name. This is a mistake in the test, not an outcome.
  */
 export function run(plugin: Plugin, tool: string, args?: unknown, attempt?: Attempt): Promise<Outcome>;
 
-/** A tool as the host gets it. */
+/** A tool, in the form of the host. */
 export interface Declaration {
   readonly name: string;
   readonly description: string;
@@ -56,5 +56,5 @@ export interface Declaration {
   readonly options: { readonly [option: string]: Json };
 }
 
-/** What the plugin declares, as the host gets it. */
+/** The declarations of the plugin, in the form of the host. */
 export function declarations(plugin: Plugin): Declaration[];

@@ -8,7 +8,7 @@ import { format } from "./text.js";
 
 /** @typedef {import("./testing.d.ts").Outcome} Outcome */
 
-/** The methods of `console`, and the level at which a call logs what they are given. */
+/** The methods of `console`, with the log level of each. */
 const LEVELS = /** @type {const} */ ({
   debug: "debug",
   log: "info",
@@ -17,7 +17,7 @@ const LEVELS = /** @type {const} */ ({
   error: "error",
 });
 
-// Within a call, the console writes to the call's log as well.
+// During a call, the console also writes to the call's log.
 for (const [method, level] of Object.entries(LEVELS)) {
   const name = /** @type {keyof typeof LEVELS} */ (method);
   const write = console[name].bind(console);
@@ -102,7 +102,7 @@ export function declarations(plugin) {
 function known(plugin) {
   if (plugin instanceof DeclaredPlugin) return plugin;
   throw new TypeError(
-    "the first argument is what plugin([…]) gives: the default export of the plugin's main module",
+    "the first argument must be the result of plugin([…]): the default export of the plugin's main module",
   );
 }
 

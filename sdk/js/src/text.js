@@ -1,4 +1,4 @@
-// Values as the text of a log line, and UTF-8 where the engine has no TextEncoder.
+// Values as the text of a log line, and UTF-8 for engines without a TextEncoder.
 
 /**
  * Values as one text, for people.
@@ -9,7 +9,7 @@ export function format(values) {
 }
 
 /**
- * One value, for people: texts as they are, errors with their stack, the rest as JSON where it has one.
+ * One value, for people: texts unchanged, errors with their stack, other values as JSON if they have a form in JSON.
  * @param {unknown} value
  * @returns {string}
  */
@@ -30,14 +30,14 @@ export function describe(value) {
 function stackOf(error) {
   const said = `${error.name}: ${error.message}`;
   const stack = String(error.stack ?? "").trimEnd();
-  // V8 begins the stack with the message, the other engines do not.
+  // V8 puts the message at the beginning of the stack. Other engines do not.
   const text = stack.startsWith(error.name) ? stack : stack ? `${said}\n${stack}` : said;
   return error.cause === undefined ? text : `${text}\ncaused by: ${describe(error.cause)}`;
 }
 
 /**
- * Half of a character without its other half: JavaScript has such texts, and UTF-8 has not. Under `u`, two halves are one character,
- * which is not of these; StarlingMonkey knows no `\p{…}`.
+ * Half of a surrogate pair. JavaScript texts can contain one, but UTF-8 cannot. With the flag `u`, a complete pair is
+ * one character and does not match. StarlingMonkey does not support `\p{…}`.
  */
 const LONE = /[\ud800-\udfff]/u;
 
@@ -45,7 +45,7 @@ const LONE = /[\ud800-\udfff]/u;
 export const isWellFormed = (text) => !LONE.test(text);
 
 /**
- * A text that can be handed to the host.
+ * Makes a text well-formed, so that it can be passed to the host.
  * @param {string} text
  */
 export const wellFormed = (text) => (LONE.test(text) ? text.replace(/[\ud800-\udfff]/gu, "\uFFFD") : text);
@@ -61,7 +61,7 @@ export function toUtf8(text) {
 }
 
 /**
- * What is not UTF-8 is replaced where the engine has a TextDecoder, and read as Latin-1 where it has none.
+ * Decodes UTF-8. With a TextDecoder, invalid parts are replaced. Without one, the bytes are read as Latin-1.
  * @param {Uint8Array} bytes
  */
 export function fromUtf8(bytes) {

@@ -1,4 +1,4 @@
-// The four kinds of tools, as their author declares them. What is wrong is found by `plugin`, all of it at once.
+// The four kinds of tools, as authors declare them. `plugin` reports all mistakes at once.
 
 /**
  * @typedef {"server" | "client" | "human" | "provider"} Executor
@@ -25,7 +25,7 @@ export class DeclaredTool {
 /** @param {Executor} executor */
 const declare = (executor) => (/** @type {unknown} */ definition) => {
   if (typeof definition !== "object" || definition === null) {
-    throw new TypeError(`a ${executor} tool is declared by an object: { name, description, … }`);
+    throw new TypeError(`a ${executor} tool is declared with an object: { name, description, … }`);
   }
   return /** @type {import("./index.d.ts").Tool} */ (
     /** @type {unknown} */ (new DeclaredTool(executor, { ...definition }))

@@ -1,4 +1,4 @@
-// What becomes of a call: arguments, results, failures, progress, logs.
+// Calls: arguments, results, failures, progress, logs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import * as z from "zod";
 import { Failed, InvalidArguments, jsonSchema, plugin, tool, Unavailable } from "../src/index.js";
 import { run } from "../src/testing.js";
 
-/** A plugin of one tool `t`. */
+/** A plugin with one tool, `t`. */
 const one = (/** @type {any} */ body, /** @type {any} */ parameters = { type: "object" }) =>
   plugin([tool({ name: "t", description: "Does it.", parameters, run: body })]);
 
@@ -240,7 +240,7 @@ test("arguments and results are held to their schemas, as a host does", async ()
   );
 });
 
-test("a test that asks for what is not there is told so", async () => {
+test("a test that asks for a missing tool gets an error", async () => {
   await assert.rejects(
     run(
       one(() => 1),

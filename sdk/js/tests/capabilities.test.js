@@ -1,4 +1,4 @@
-// What a call may use besides computing, natively: the store, the network, the configuration.
+// The capabilities of a call, natively: the store, the network, the configuration.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { plugin, tool } from "../src/index.js";
 import { open } from "../src/keyvalue.js";
 import { run } from "../src/testing.js";
 
-/** The outcome of a call whose tool does this. */
+/** The outcome of a call of a tool with this body. */
 const outcome = (
   /** @type {() => unknown} */ body,
   /** @type {import("../src/testing.d.ts").Attempt} */ attempt = {},
@@ -38,7 +38,7 @@ test("bytes are kept as they are, and are no values", async () => {
   const { failure, message } = await outcome(() => open().get("raw"), {
     keyvalue: new Map([["raw", new Uint8Array([255])]]),
   });
-  assert.deepEqual([failure, message], ["failed", 'what is stored under "raw" is not JSON']);
+  assert.deepEqual([failure, message], ["failed", 'the value of "raw" is not JSON']);
 });
 
 test("an update starts again with what others wrote", async () => {

@@ -1,10 +1,10 @@
-// What the component exports, with each engine's way of saying things. The engines themselves are tried by building the examples.
+// The exports of the component, in the conventions of each engine. Building the examples tests the engines themselves.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InvalidArguments, plugin, tool } from "../src/index.js";
 
-/** The glue for an engine: which one it is, is a constant of the build. */
+/** The bindings for an engine, which is a constant of the build. */
 async function glue(/** @type {"quickjs" | "starlingmonkey"} */ engine) {
   Object.assign(globalThis, { TOOLGATE_ENGINE: engine });
   const { none, int64, fromInt64, payload } = await import(`../src/wasi/engine.js?${engine}`);
@@ -16,7 +16,7 @@ const { serve } = await import("../src/guest.js");
 
 const request = { id: "c", tool: "t", arguments: '{"n":1}', idempotencyKey: "k", attempt: 1, scope: "{}" };
 
-/** A host that writes down what it is told. */
+/** A host that records its calls. */
 function host() {
   /** @type {unknown[][]} */
   const told = [];
@@ -29,7 +29,7 @@ function host() {
 
 const one = (/** @type {any} */ run) => plugin([tool({ name: "t", description: "Does it.", run })]);
 
-test("what is absent, 64 bits and errors are said as each engine says them", async () => {
+test("absent values, 64-bit integers and errors have each engine's form", async () => {
   const quickjs = await glue("quickjs");
   const starlingmonkey = await glue("starlingmonkey");
   assert.deepEqual(
@@ -70,7 +70,7 @@ test("a call goes to its tool, with the host at hand", () => {
   ]);
 });
 
-test("the host's stop signal is handed on, where it has one", () => {
+test("the host's stop signal is passed on if the host has one", () => {
   const body = (/** @type {any} */ _, /** @type {any} */ call) => call.stopRequested();
   assert.equal(serve(one(body), { ...host(), stopRequested: () => true }).server.run(request), "true");
 });
@@ -98,11 +98,11 @@ test("QuickJS cannot wait, and says so before it would have to", () => {
   const promised = () => Promise.resolve(1);
   assert.throws(
     () => serve(one(promised), host()).server.run(request),
-    (/** @type {any} */ failure) => failure.tag === "failed" && /"t" gave a promise/.test(failure.val),
+    (/** @type {any} */ failure) => failure.tag === "failed" && /"t" returned a promise/.test(failure.val),
   );
 });
 
-test("a main module without a plugin is told what it lacks", () => {
+test("a main module without a plugin gets an explanation", () => {
   assert.throws(() => serve({}, host()), /no `export default plugin\(\[…\]\)`/);
 });
 

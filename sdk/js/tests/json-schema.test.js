@@ -1,10 +1,13 @@
-// The schemas that tests hold values to: a keyword a row.
+// The JSON Schema validator of tests. Each row is a keyword.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { misfits } from "../src/native/json-schema.js";
 
-/** @type {[Parameters<typeof misfits>[0], unknown[], [unknown, string][]][]} A schema, what fits it, what does not and why. */
+/**
+ * @type {[Parameters<typeof misfits>[0], unknown[], [unknown, string][]][]} A schema, valid values, and invalid ones
+ * with reasons.
+ */
 const rows = [
   [true, [1], []],
   [{ type: ["string", "null"] }, ["", null], [[1, "/: must be of type string or null"]]],

@@ -1,4 +1,4 @@
-// What an author declares, as a host gets it, and what is wrong in it.
+// An author's declarations in the form of the host, and their mistakes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { declarations } from "../src/testing.js";
 const run = () => null;
 const base = { name: "t", description: "Does it." };
 
-/** The findings of one tool. */
+/** The findings about one tool. */
 function findings(/** @type {any} */ make, /** @type {any} */ definition) {
   try {
     plugin([make({ ...base, ...definition })]);
@@ -144,7 +144,7 @@ const WRONG = [
   ["an unknown option", tool, { run, timeout: 5 }, /timeout: is not known; known are .*timeoutMs/],
   ["an inherited word", tool, { run, toString: 5 }, /toString: is not known/],
   ["a prompt nobody sees", tool, { run, prompt: "?" }, /prompt: nobody is asked/],
-  ["a wait that is none", tool, { run, expiresMs: 5 }, /expiresMs: nobody is asked/],
+  ["an expiry without a wait", tool, { run, expiresMs: 5 }, /expiresMs: nobody is asked/],
   ["a bound on what does not run", client, { timeoutMs: 5 }, /timeoutMs: a client tool has no such option/],
   ["a number", tool, { run, timeoutMs: 0.5 }, /timeoutMs is an integer from 1/],
   ["a word", tool, { run, risk: "huge" }, /risk is one of "low"/],
@@ -166,11 +166,14 @@ for (const [what, make, definition, expected] of WRONG) {
   });
 }
 
-test("everything that is wrong is said at once", () => {
+test("all mistakes are reported at once", () => {
   const tools = [tool({ ...base, run }), tool({ ...base, run }), human({ name: "?", description: "" })];
   assert.throws(
     () => plugin(tools),
     /\n {2}\?: its name[\s\S]*\n {2}\?: its description[\s\S]*\n {2}t: several tools have this name/,
   );
-  assert.throws(() => plugin(/** @type {any} */ ([{ name: "x" }])), /takes a list of what tool\(\)/);
+  assert.throws(
+    () => plugin(/** @type {any} */ ([{ name: "x" }])),
+    /takes a list of the results of tool\(\)/,
+  );
 });

@@ -1,5 +1,5 @@
-// What the compiler knows of a plugin. Checked by `npm run typecheck`, and never run: a line that should not compile and does is
-// an error, because its `@ts-expect-error` is then not used.
+// What the compiler checks in a plugin. `npm run typecheck` compiles this file, and nothing runs it. If a wrong line
+// compiles, its `@ts-expect-error` is unused, which is an error.
 
 import * as z from "zod";
 import { client, human, jsonSchema, plugin, provider, type Tool, tool } from "../src/index.js";
@@ -52,23 +52,23 @@ export const tools: Tool[] = [
   provider({ ...base, retention: { neverEvict: true } }),
 ];
 
-// @ts-expect-error a result that is not what was declared
+// @ts-expect-error a result of another type than declared
 tool({ ...base, result: z.int(), run: () => "one" });
-// @ts-expect-error an argument that there is none of
+// @ts-expect-error an argument that does not exist
 tool({ ...base, parameters: payment, run: ({ dollars }) => dollars });
 // @ts-expect-error a prompt that nobody sees
 tool({ ...base, prompt: "?", run: () => 1 });
-// @ts-expect-error a wait where nothing waits
+// @ts-expect-error an expiry without a wait
 tool({ ...base, expiresMs: 5, run: () => 1 });
-// @ts-expect-error an argument to edit that there is none of
+// @ts-expect-error an editable argument that does not exist
 tool({ ...base, parameters: payment, approval: "requires-approval", editable: ["dollars"], run: () => 1 });
-// @ts-expect-error nothing to run
+// @ts-expect-error no function to run
 tool({ ...base });
 // @ts-expect-error a gated question
 human({ ...base, approval: "requires-approval" });
 // @ts-expect-error a gated provider
 provider({ ...base, approval: "requires-approval" });
-// @ts-expect-error a bound on what does not run
+// @ts-expect-error a timeout for a tool that the host does not run
 client({ ...base, timeoutMs: 5 });
 // @ts-expect-error no tool
 plugin([{ name: "t" }]);

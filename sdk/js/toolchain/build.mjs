@@ -1,9 +1,9 @@
-// From a plugin's folder to a component: type check, bundle, engine. `toolgate build` runs it; by hand:
+// Builds a component from a plugin's folder: type check, bundle, engine. `toolgate build` runs it. To run it by hand:
 //
 //   node build.mjs --engine NAME --project DIR --toolchain DIR --sdk DIR --wit DIR --world NAME --out FILE
 //
-// The toolchain is a folder in which one of the lists beside this file is installed. Nothing of the plugin runs in Node.js: its
-// code is first run by the engine, in the sandbox in which the component is made.
+// The toolchain is a folder in which one of the lists beside this file is installed. Node.js runs no code of the
+// plugin. Only the engine runs it, in the sandbox in which the component is made.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,18 +12,18 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
-/** What the author has to mend; said without a stack. */
+/** A mistake of the author. It is printed without a stack. */
 class Wrong extends Error {}
 
 /** componentize-qjs 0.4.5 cannot link the types of wasi:http ("mismatched resource types"). */
 const NO_HTTP =
   'a plugin on QuickJS cannot send requests over HTTP: write "toolgate": {"engine": "starlingmonkey"} into package.json, ' +
-  "or take `http` out of toolgate-plugin.toml";
+  "or remove `http` from toolgate-plugin.toml";
 
-/** What a trap of the engine says while the component is made. */
+/** The explanation of a trap of the engine during the build. */
 const DRAWN_EARLY =
-  "a module draws a random number while it is loaded (Math.random, crypto), which is done once, when the component is built, and " +
-  "would be the same in every call: draw it in run";
+  "a module draws a random number while it loads (Math.random, crypto). Modules load only once, when the component is built, so the " +
+  "number would be the same in every call. Draw it in run";
 
 const { values: options } = parseArgs({
   options: {
@@ -55,7 +55,7 @@ async function build() {
   const main = resolve(project, manifest.main ?? "plugin.js");
   if (!existsSync(main))
     throw new Wrong(
-      `package.json names ${manifest.main ?? "no main, so plugin.js"} as the plugin's main module, which is not there`,
+      `package.json names ${manifest.main ?? "no main, so plugin.js"} as the plugin's main module, but the file does not exist`,
     );
   const typescript = /\.[mc]?ts$/.test(main);
   const { engine } = options;
@@ -117,7 +117,7 @@ function checkTypes(work, main) {
   if (tsc.status !== 0) throw new Wrong(`the types do not fit:\n${tsc.stdout}${tsc.stderr}`);
 }
 
-/** One module with everything in it but what the host gives. */
+/** Bundles everything into one module, except the host's functions. */
 async function bundled(work, main, engine) {
   const esbuild = tools("esbuild");
   const entry = join(work, "entry.js");
@@ -155,7 +155,7 @@ async function bundled(work, main, engine) {
   return outfile;
 }
 
-/** The SDK is the one that `toolgate` found, from wherever it is imported: two copies would not know each other's tools. */
+/** Always uses the SDK that `toolgate` found, because two copies would not recognize each other's tools. */
 function oneSdk(engine) {
   const exported = JSON.parse(readFileSync(join(sdk, "package.json"), "utf8")).exports;
   return {
@@ -170,13 +170,15 @@ function oneSdk(engine) {
         return { path: join(sdk, target.default ?? target) };
       });
       build.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
-        errors: [{ text: `${path} is of Node.js, and a component has no Node.js`, detail: importer }],
+        errors: [
+          { text: `${path} is a module of Node.js, and a component has no Node.js`, detail: importer },
+        ],
       }));
     },
   };
 }
 
-/** `toolgate:plugin/host` becomes `toolgate:plugin/host@0.1.1`: the engines want the version, which is the interface's. */
+/** Replaces `toolgate:plugin/host` by `toolgate:plugin/host@0.1.1`. The engines need the interface's version. */
 function versioned() {
   const versions = new Map();
   const folders = [wit, ...subfolders(join(wit, "deps"))];
@@ -225,7 +227,7 @@ async function withQuickJs(bundle) {
 }
 
 async function withStarlingMonkey(bundle) {
-  // Its package.json shows `import` a way in, and `require.resolve` none.
+  // Its package.json allows `import`, but not `require.resolve`.
   const path = join(toolchain, "node_modules/@bytecodealliance/componentize-js/src/componentize.js");
   const { componentize } = await import(pathToFileURL(path).href);
   try {
@@ -242,7 +244,7 @@ async function withStarlingMonkey(bundle) {
   }
 }
 
-/** Whether the world has wasi:http. Only then has StarlingMonkey its `fetch`, which imports it. */
+/** Whether the world has wasi:http. StarlingMonkey has `fetch`, which imports it, only then. */
 function wantsHttp() {
   const world = join(wit, "world.wit");
   return (

@@ -1,4 +1,4 @@
-"""What becomes of a call: results, failures, logs, progress, the store, requests, configuration."""
+"""Calls: results, failures, logs, progress, the store, requests, configuration."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ class Store(unittest.TestCase):
             with self.subTest(writes=writes), self.assertRaises(testing.Killed):
                 attempt.run()
             memory.kill_after(None)
-            # Killed between its two writes, this tool adds twice: what a test of this kind is there to find.
+            # This tool adds twice if it is killed between its two writes. Such a test can find that.
             self.assertEqual(attempt.again().run().result, writes + 1)
 
 

@@ -1,4 +1,4 @@
-"""What decorators declare, and what is found wrong with it. A new mistake is a row."""
+"""Declarations of decorators, and their mistakes. A new mistake is a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolgate import _docstring, _tool as tools
 
 
 def declared(decorate: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """The declaration of a function, without leaving it behind."""
+    """The declaration of a function, which is then removed again."""
     before = dict(tools._registered)
     try:
         return decorate(function).__toolgate__
@@ -28,7 +28,7 @@ def pay(amount: int, note: str = "") -> str:
     return note
 
 
-# decorator, options as the host sees them (besides the result)
+# decorator, options in the form of the host (without the result)
 OPTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (toolgate.tool, {}),
     (toolgate.tool(title="Pay", risk="high"), {"title": "Pay", "risk": "high"}),

@@ -1,4 +1,4 @@
-"""Every annotation with its schema, what decodes and what does not. A new case is a row."""
+"""Every annotation with its schema, accepted values and refused values. A new case is a row."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ ACCEPTED: list[tuple[Any, Any, list[tuple[Any, Any]]]] = [
     (Annotated[str, Field(format="email")], {"type": "string", "format": "email"}, [("a@b", "a@b")]),
 ]
 
-# annotation, JSON, what is said
+# annotation, JSON, problems
 REFUSED: list[tuple[Any, Any, list[str]]] = [
     (str, 1, ["/: must be a string, not 1"]),
     (str, None, ["/: must be a string, not null"]),
@@ -214,7 +214,7 @@ REFUSED: list[tuple[Any, Any, list[str]]] = [
     (str, {"a": "x" * 80}, [f'/: must be a string, not {{"a": "{"x" * 50}…']),
 ]
 
-# annotation, a part of what is said about the declaration
+# annotation, a part of the problem with the declaration
 MISFITS: list[tuple[Any, str]] = [
     (bytes, "base64"),
     (complex, "two `float`s"),

@@ -1,4 +1,4 @@
-"""From annotations to shapes. What cannot be a value of a tool is a ``Misfit``: a sentence with the place and a way out."""
+"""Converts annotations to shapes. An unusable annotation raises ``Misfit`` with its position and a remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .field import Field
 
 
 class Misfit(Exception):
-    """An annotation that cannot be a value of a tool."""
+    """An annotation that no value of a tool can have."""
 
 
 _OPTIONALITY = {
@@ -31,7 +31,7 @@ _UNIONS = {typing.Union, getattr(types, "UnionType", typing.Union)}
 
 
 def _zulu(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """ISO 8601 with ``Z``, which ``fromisoformat`` reads from Python 3.11 on only."""
+    """Also reads ISO 8601 with ``Z``, which ``fromisoformat`` supports only since Python 3.11."""
     return lambda text: parse(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
 
 
@@ -70,7 +70,7 @@ _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
 class Reader:
-    """Reads the annotations of one tool. Classes that refer to themselves are found on the way and get a name."""
+    """Reads the annotations of one tool. It detects classes that contain themselves and gives them a name."""
 
     def __init__(self) -> None:
         self.objects: dict[Any, Object] = {}
@@ -183,7 +183,7 @@ class Reader:
         return name
 
     def member(self, annotation: Any) -> Shape:
-        """The shape of a parameter or a field, which alone may have an alias."""
+        """The shape of a parameter or a field. Only these may have an alias."""
         if typing.get_origin(annotation) is typing.Annotated:
             return self._annotated(typing.get_args(annotation)[0], annotation.__metadata__, named=True)
         return self.shape(annotation)
@@ -201,13 +201,13 @@ class Reader:
 
 
 def alias_of(annotation: Any) -> str | None:
-    """The name in JSON that the annotation of a parameter or of a field says."""
+    """The JSON name in the annotation of a parameter or field, if it has one."""
     notes = getattr(annotation, "__metadata__", ()) if typing.get_origin(annotation) is typing.Annotated else ()
     return next((note.alias for note in notes if isinstance(note, Field) and note.alias is not None), None)
 
 
 def put(into: Object, name: str, annotation: Any, member: Member) -> None:
-    """Adds a member under its name in JSON; ``name`` is Python's."""
+    """Adds a member under its JSON name. ``name`` is the Python name."""
     alias = alias_of(annotation)
     if alias is not None:
         member.name = name
@@ -218,7 +218,7 @@ def put(into: Object, name: str, annotation: Any, member: Member) -> None:
 
 
 def _bounded(shape: Shape, field: Field) -> Shape:
-    """Bounds go to those members of a union that they fit, notes to the whole."""
+    """Applies bounds to the members of a union that they fit, and notes to the whole union."""
     if isinstance(shape, Bounded) and isinstance(shape.inner, Union):
         whole = _bounded(shape.inner, field)
         return Bounded(whole.inner, _both(shape.field, whole.field)) if isinstance(whole, Bounded) else whole
@@ -287,7 +287,7 @@ def _typed_dict_members(cls: Any) -> Any:
 
 
 def plain(default: Any) -> Any:
-    """A default as the schema shows it, or ``BAD`` where it has no plain form in JSON (``None`` says nothing either)."""
+    """A default for the schema, or ``BAD`` if it has no plain JSON form. ``None`` is omitted too."""
     if isinstance(default, enum.Enum):
         default = default.value
     if isinstance(default, float) and not math.isfinite(default):

@@ -1,4 +1,4 @@
-"""Shapes that hold others: lists, tuples, dicts, objects with named members, and bounds on any of them."""
+"""Shapes with parts: lists, tuples, dicts, objects with named members, and bounds on any shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .field import Field
 
 
 class Array(Shape):
-    """``list[T]``, ``tuple[T, ...]``, ``set[T]``: ``build`` makes the Python value of the decoded items."""
+    """``list[T]``, ``tuple[T, ...]``, ``set[T]``. ``build`` makes the Python value from the decoded items."""
 
     kind = "array"
 
@@ -42,7 +42,7 @@ class Array(Shape):
 
 
 class Tuple(Shape):
-    """``tuple[A, B]``: so many items, each of its own shape."""
+    """``tuple[A, B]``: a fixed number of items, each with its own shape."""
 
     kind = "array"
 
@@ -68,7 +68,7 @@ class Tuple(Shape):
 
 
 class Mapping(Shape):
-    """``dict[str, T]``; ``key`` is given where the keys are an ``Enum`` or a ``Literal``."""
+    """``dict[str, T]``. ``key`` is set if the keys are an ``Enum`` or a ``Literal``."""
 
     kind = "object"
 
@@ -93,7 +93,7 @@ class Mapping(Shape):
 
 
 class Member:
-    """One member of an object. ``name`` is what Python calls it, where its name in JSON is an alias."""
+    """One member of an object. ``name`` is its Python name, if its JSON name is an alias."""
 
     def __init__(self, shape: Shape, required: bool, description: str | None = None, default: Any = BAD,
                  name: str | None = None):
@@ -111,8 +111,8 @@ class Member:
 class Object(Shape):
     """Members by name: the parameters of a function, a dataclass, a TypedDict.
 
-    ``build`` makes the Python value of those that were given; a ``ValueError`` of it is a problem of the whole object.
-    ``name`` is given where the object refers to itself, and the schema then goes by ``$ref``.
+    ``build`` makes the Python value from the given members. If it raises ``ValueError``, the whole object has a problem.
+    ``name`` is set if the object contains itself. Its schema is then a ``$ref``.
     """
 
     kind = "object"
@@ -124,7 +124,7 @@ class Object(Shape):
         self.description: str | None = None
 
     def add(self, name: str, member: Member) -> None:
-        """Adds a member by its name in JSON."""
+        """Adds a member under its JSON name."""
         if name in self.members:
             raise ValueError(f"`{name}` is the name of two members")
         self.members[name] = member
@@ -195,14 +195,14 @@ _NUMERIC = {"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "mul
 
 
 class Bounded(Shape):
-    """A shape with what a ``Field`` says about it."""
+    """A shape with the bounds and notes of a ``Field``."""
 
     def __init__(self, inner: Shape, field: Field):
         self.inner, self.field, self.kind = inner, field, inner.kind
 
     @staticmethod
     def misfits(kind: str | None, field: Field) -> list[str]:
-        """The bounds that mean nothing for values of this kind."""
+        """The bounds that do not apply to values of this kind."""
         fits = set(_FITS.get(kind or "", ()))
         if kind in _SIZES:
             fits |= {"min_length", "max_length"}
@@ -265,7 +265,7 @@ _RULES: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 
 
 def _distinct(items: list[Any]) -> bool:
-    """Whether no two items are equal as JSON: ``1`` equals ``1.0`` and not ``true``. Linear in their size."""
+    """Whether all items differ as JSON values: ``1`` equals ``1.0`` but not ``true``. Takes linear time."""
     return len({_canonical(item) for item in items}) == len(items)
 
 

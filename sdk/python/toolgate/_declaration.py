@@ -1,4 +1,4 @@
-"""One declared tool: its schemas, its findings, and how a call of it runs."""
+"""One declared tool: its schemas, its findings, and the run of a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_SCHEMA_DEPTH = 32
 
 
 class Tool:
-    """A function and what was declared about it. Everything about it is worked out once, when it is first asked for."""
+    """A function with its declaration. All properties are computed once, on first use."""
 
     def __init__(self, executor: str, function: Callable[..., Any], given: dict[str, Any]):
         self.executor, self.function, self.given = executor, function, given
@@ -51,13 +51,13 @@ class Tool:
 
     @functools.cached_property
     def _read(self) -> tuple[Object, Shape | None, str | None, list[str]]:
-        """The shape of the arguments, of the result, the parameter that takes the call, and what is wrong with them."""
+        """The shapes of arguments and result, the parameter for the call, and the mistakes in them."""
         found: list[str] = []
         reader, root = Reader(), Object(dict)
         try:
             hints = typing.get_type_hints(self.function, include_extras=True)
         except NameError as error:
-            return root, None, None, [f"{error}; types of a tool have to be defined in its module"]
+            return root, None, None, [f"{error}; the types of a tool must be defined in its module"]
         except TypeError as error:
             return root, None, None, [str(error)]
         takes_call: str | None = None
@@ -100,7 +100,7 @@ class Tool:
 
     @functools.cached_property
     def result(self) -> dict[str, Any] | None:
-        """The JSON Schema of what the function returns, where its annotation says something."""
+        """The JSON Schema of the return annotation, if it has one."""
         shape = self._read[1]
         return None if shape is None or isinstance(shape, Anything) else _with_defs(shape)
 
@@ -114,18 +114,18 @@ class Tool:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options, as the interface has them."""
+        """The options in the form of the interface."""
         return self._declared[0]
 
     def findings(self) -> list[str]:
-        """What is wrong with the declaration, one line each, without the tool's name."""
+        """The mistakes in the declaration, one line each, without the tool's name."""
         found = list(self._declared[1])
         if not _NAME.match(self.name):
             found.append("a name has 1 to 64 letters, digits, `_` and `-`")
         if not self.description.strip():
             found.append("has no description: write a docstring, which the model reads")
         if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
-            found.append("is async: write a plain function, since a call has nothing else to do while it waits")
+            found.append("is async: write a plain function, because a call has nothing else to do while it waits")
         elif inspect.isgeneratorfunction(self.function):
             found.append("is a generator: return one result, and report what comes before it with `call.progress`")
         gated = self.requires_approval
@@ -141,7 +141,7 @@ class Tool:
         return found
 
     def to_wire(self) -> dict[str, Any]:
-        """The declaration with the members of the interface's record ``tool``."""
+        """The declaration with the fields of the interface's record ``tool``."""
         return {
             "name": self.name,
             "description": self.description,
@@ -153,7 +153,7 @@ class Tool:
         }
 
     def decode(self, arguments: Any) -> dict[str, Any]:
-        """The arguments as the function takes them; raises ``InvalidArguments`` with every problem and its place."""
+        """Decodes the arguments for the function. Raises ``InvalidArguments`` with every problem and its position."""
         problems = Problems()
         decoded = self._read[0].decode(arguments, "", problems)
         if problems:
@@ -161,13 +161,13 @@ class Tool:
         return decoded
 
     def run(self, arguments: Any, call: Call) -> Any:
-        """Runs the function with decoded arguments and gives what it returns."""
+        """Runs the function with decoded arguments and returns its result."""
         takes_call = self._read[2]
         own = {takes_call: call} if takes_call else {}
         return self.function(**self.decode(arguments), **own)
 
     def result_problems(self, value: Any) -> list[str]:
-        """How a result, a JSON value, breaks what the function's annotation says."""
+        """The ways in which a result, as a JSON value, breaks the return annotation."""
         problems, shape = Problems(), self._read[1]
         if shape is not None:
             shape.decode(value, "", problems)
@@ -204,7 +204,7 @@ def _depth(value: Any) -> int:
 
 
 def all_findings(tools: list[Tool]) -> list[str]:
-    """What is wrong with all declarations, one line each: where, the tool, what."""
+    """The mistakes in all declarations, one line each: position, tool, mistake."""
     found, names = [], set()
     for tool in tools:
         lines = tool.findings()

@@ -1,4 +1,4 @@
-"""Descriptions from docstrings: Google, NumPy and Sphinx style. Not a parser of any of them, only of what they share."""
+"""Descriptions from docstrings in Google, NumPy and Sphinx style. It parses only what these styles share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 _NAMED = {"Args", "Arguments", "Parameters", "Params", "Attributes", "Fields"}
 _NAMED |= {"Keyword Args", "Keyword Arguments", "Other Parameters"}
 _DROPPED = {"Returns", "Return", "Yields", "Yield", "Receives", "Raises"}
-"""Sections that no model needs: the schemas say what is returned. Any other, a warning for instance, is description."""
+"""Sections that are omitted, because the schemas describe results. All others, such as warnings, are description."""
 _GOOGLE = re.compile(r"^([A-Z][A-Za-z ]*):\s*$")
 _UNDERLINE = re.compile(r"^-{3,}\s*$")
 _SPHINX = re.compile(r"^:(?:param|parameter|arg|argument|key|keyword|attribute)\s+(?:[^:]+\s)?\*{0,2}(\w+):\s*(.*)$")
@@ -19,14 +19,14 @@ _NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
 
 
 class Doc(NamedTuple):
-    """What a docstring says: what the thing is, and what each of its parameters is."""
+    """The content of a docstring: a description, and one for each parameter."""
 
     description: str
     parameters: dict[str, str]
 
 
 def parse(text: str | None) -> Doc:
-    """Reads a docstring, whatever its style; an absent one says nothing."""
+    """Reads a docstring of any of the styles. Without one, the descriptions are empty."""
     lines = inspect.cleandoc(text or "").splitlines()
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def parse(text: str | None) -> Doc:
 
 
 def _heading(lines: list[str], at: int) -> tuple[str | None, int]:
-    """The section of parameters or results that begins here, and how many lines its heading has."""
+    """The section of parameters or results that begins at this line, and the number of lines of its heading."""
     google = _GOOGLE.match(lines[at])
     if google and google[1] in _NAMED | _DROPPED:
         return google[1], 1
@@ -61,7 +61,7 @@ def _heading(lines: list[str], at: int) -> tuple[str | None, int]:
 
 
 def _ends(lines: list[str], at: int) -> bool:
-    """Whether a section in NumPy's style, whose entries are not indented, ends before this line: at prose, or at another."""
+    """Whether a section in NumPy style ends before this line. Its entries are not indented, so prose ends it too."""
     line, after = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
     if not line.strip() or line[0].isspace():
         return False
@@ -69,7 +69,7 @@ def _ends(lines: list[str], at: int) -> bool:
 
 
 def _dropped(lines: list[str], at: int, numpy: bool) -> int:
-    """Skips a section and gives the line after it."""
+    """Skips a section and returns the next line."""
     at = _block(lines, at, 0, [])
     while numpy and at < len(lines) and not _heading(lines, at)[0] and not _ends(lines, at):
         at = _block(lines, at + 1, 0, [])
@@ -77,7 +77,7 @@ def _dropped(lines: list[str], at: int, numpy: bool) -> int:
 
 
 def _entries(lines: list[str], at: int, parameters: dict[str, list[str]], numpy: bool) -> int:
-    """Reads the entries of a section and gives the line after it."""
+    """Reads the entries of a section and returns the next line."""
     base: int | None = None
     while at < len(lines):
         line = lines[at]
@@ -100,7 +100,7 @@ def _entries(lines: list[str], at: int, parameters: dict[str, list[str]], numpy:
 
 
 def _block(lines: list[str], at: int, indent: int, into: list[str]) -> int:
-    """Takes the lines that are indented more than ``indent``, blank ones between them included."""
+    """Reads the lines that are indented more than ``indent``, including blank lines between them."""
     while at < len(lines):
         line = lines[at]
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
@@ -111,6 +111,6 @@ def _block(lines: list[str], at: int, indent: int, into: list[str]) -> int:
 
 
 def _joined(lines: list[str]) -> str:
-    """Lines as one paragraph; a blank line between words stays as a line break."""
+    """Joins lines into one paragraph. A blank line between them becomes a line break."""
     paragraphs = "\n".join(lines).strip().split("\n\n")
     return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip())

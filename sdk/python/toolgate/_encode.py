@@ -1,4 +1,4 @@
-"""From Python values to JSON: results, progress, what is stored and sent."""
+"""Converts Python values to JSON: results, progress, stored values, request bodies."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ._shape import step
 from .failure import Failed
 
 MAX_DEPTH = 100
-"""Levels of a value, a little fewer than readers of JSON take: what is deeper, or contains itself, is a mistake."""
+"""The deepest nesting, a little less than JSON readers accept. A deeper or recursive value is a mistake."""
 
 
 class NoJson(Failed):
-    """A value that has no form in JSON. It is the tool's own mistake, so the call fails."""
+    """A value without a form in JSON. This is a mistake of the tool, so the call fails."""
 
 
 def to_json(value: Any) -> str:
     """The JSON text of a value: compact, in UTF-8, with exact integers of any size.
 
     Dataclasses become objects, enums their values, sets and tuples arrays, dates ISO 8601, ``Decimal`` and ``UUID`` strings.
-    Whatever else JSON has no form for, NaN and infinity included, raises ``NoJson`` with its place.
+    All other values without a form in JSON, including NaN and infinity, raise ``NoJson`` with their position.
     """
     text = json.dumps(encode(value), ensure_ascii=False, separators=(",", ":"))
     try:
@@ -40,7 +40,7 @@ def to_json(value: Any) -> str:
 
 
 def encode(value: Any, at: str = "", depth: int = 0) -> Any:
-    """The value in terms of dict, list, str, int, float, bool and None."""
+    """Converts the value to dict, list, str, int, float, bool and None."""
     if depth > MAX_DEPTH:
         raise NoJson(f"{at[:60]}…: is nested deeper than {MAX_DEPTH} levels")
     depth += 1
@@ -70,10 +70,10 @@ def encode(value: Any, at: str = "", depth: int = 0) -> Any:
 
 @functools.cache
 def _names(cls: type) -> dict[str, str]:
-    """What the fields of a dataclass are called in JSON."""
+    """The JSON names of a dataclass's fields."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # types that cannot be found are told of where a tool is declared with them
+    except Exception:  # declaring a tool with such a class reports types that cannot be found
         hints = {}
     fields = dataclasses.fields(cls)
     return {field.name: alias_of(hints.get(field.name)) or field.name for field in fields}
@@ -90,7 +90,7 @@ def _key(name: Any, at: str) -> str:
 
 
 def _ordered(items: Any) -> list[Any]:
-    """A set in an order of its own, so that the same call gives the same text."""
+    """A set in a fixed order, so that the same call gives the same text."""
     try:
         return sorted(items)
     except TypeError:

@@ -1,6 +1,6 @@
-"""What is on the other side of a call: the host's interface in a component, a made-up host in a test.
+"""The other side of a call: the host's interface in a component, or a simulated host in a test.
 
-One at a time, because an instance runs one call and nothing else.
+There is one at a time, because an instance runs only one call.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 LEVELS = ("debug", "info", "warn", "error")
-"""How much a log line matters; `warning` is taken for `warn`."""
+"""The importance of a log line. `warning` is also accepted for `warn`."""
 
 
 class Killed(BaseException):
-    """The host was killed, in a test. No tool sees it, as none sees the end of its host."""
+    """The host was killed, in a test. A tool cannot catch it, just as it cannot notice the end of a real host."""
 
 
 class Host(Protocol):
-    """What a host offers to a call."""
+    """The functions that a host offers to a call."""
 
     def progress(self, message: str, fraction: float | None, data: str | None) -> None: ...
     def log(self, level: str, message: str) -> None: ...
@@ -31,7 +31,7 @@ _installed: Host | None = None
 
 
 def install(host: Host | None) -> Host | None:
-    """Puts a host in place and gives the one before."""
+    """Sets the host and returns the previous one."""
     global _installed
     before, _installed = _installed, host
     return before
@@ -40,10 +40,10 @@ def install(host: Host | None) -> Host | None:
 def current() -> Host:
     """The host of this call."""
     if _installed is None:
-        raise RuntimeError("there is no call here: in a test, run the tool with toolgate.testing.run")
+        raise RuntimeError("no call is running: in a test, run the tool with toolgate.testing.run")
     return _installed
 
 
 def clean(text: str) -> str:
-    """A text that the interface can carry: lone surrogates, which are not UTF-8, become U+FFFD."""
+    """Makes a text valid UTF-8: lone surrogates become U+FFFD."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not text.isascii() else text

@@ -1,4 +1,4 @@
-"""The options of a declaration: the keys that ``plugin.wit`` calls ``options``, and what is wrong with them."""
+"""The options of a declaration: the keys of ``options`` in ``plugin.wit``, and their mistakes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NAME = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
 def to_options(given: dict[str, Any], parameters: dict[str, Any], found: list[str]) -> dict[str, Any]:
-    """The options as the interface has them; what is wrong goes to ``found``.
+    """Converts options to the form of the interface. Mistakes are added to ``found``.
 
-    ``given`` has what a decorator was given, without what was left out, under the decorator's names.
+    ``given`` contains the explicit arguments of a decorator, under the decorator's names.
     """
     options: dict[str, Any] = {}
     properties = parameters.get("properties", {})
@@ -121,7 +121,7 @@ def _distinct_texts(values: Any, least: int, most: int, length: int) -> bool:
 
 
 def prompt_problems(prompt: Any, properties: dict[str, Any]) -> list[str]:
-    """What is wrong with a template: its size, its braces, the arguments that it names."""
+    """The mistakes in a template: its size, its braces, and the arguments that it names."""
     if not isinstance(prompt, str):
         return ["`prompt` is a text"]
     problems = ["`prompt` is over 4096 bytes"] if len(prompt.encode("utf-8", "replace")) > 4096 else []

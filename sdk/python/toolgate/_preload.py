@@ -1,7 +1,7 @@
-"""What has to be in memory before a component is cut off from files, and what must not be the same in every instance.
+"""Loads modules before a component loses access to files, and seeds random numbers in each call.
 
-The standard library imports some modules inside of functions. In a component such an import finds no file, so they are
-loaded while it is built: ``datetime.strptime`` would fail without ``_strptime``, ``str.encode("cp1252")`` without its codec.
+The standard library imports some modules inside of functions. In a component such an import finds no file. So these
+modules are loaded during the build: ``datetime.strptime`` needs ``_strptime``, ``str.encode("cp1252")`` needs its codec.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CODECS += ("iso8859-15", "mac-roman", "punycode", "unicode-escape", "raw-unicod
 
 
 def finish() -> None:
-    """Loads what is loaded on demand, and reads the sources of loaded modules, which tracebacks show."""
+    """Loads modules that are usually loaded on demand, and the sources of loaded modules, which tracebacks show."""
     for name in _CODECS:
         codecs.lookup(name)
     try:
@@ -36,5 +36,5 @@ def finish() -> None:
 
 
 def begin() -> None:
-    """At the start of a call: a generator that was seeded while the component was built would repeat itself in each call."""
+    """Runs at the start of a call. A generator that was seeded during the build would repeat itself in each call."""
     random.seed()

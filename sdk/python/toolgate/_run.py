@@ -1,4 +1,4 @@
-"""One call from the text of its arguments to the text of its result. What a tool raises becomes a failure here."""
+"""Runs one call, from the text of its arguments to the text of its result. Exceptions become failures here."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .call import Call
 from .failure import Failed, InvalidArguments, ToolError, Unavailable
 
 MAX_TRACEBACK = 4000
-"""Characters of a traceback that go to the log: its end, which says most."""
+"""The characters of a traceback that are logged. Its end is the most useful part."""
 
 
 class CallLog(logging.Handler):
-    """Hands the records of ``logging`` to the call's log."""
+    """Writes the records of ``logging`` to the call's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         levels = ((logging.ERROR, "error"), (logging.WARNING, "warn"), (logging.INFO, "info"))
@@ -31,7 +31,7 @@ class CallLog(logging.Handler):
 
 
 def run(tools: Callable[[str], Tool | None], call: Call, arguments: str) -> str:
-    """Runs a call and gives its result as JSON, or raises one of the three failures."""
+    """Runs a call and returns its result as JSON, or raises one of the three failures."""
     tool = tools(call.tool)
     if tool is None or tool.executor != "server":
         raise Failed(f"this plugin has no tool `{call.tool}` to run")
@@ -52,7 +52,7 @@ def run(tools: Callable[[str], Tool | None], call: Call, arguments: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """The type of an exception, and what it says."""
+    """The type of an exception with its message."""
     try:
         text = str(error)
     except Exception:

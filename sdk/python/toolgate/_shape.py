@@ -1,6 +1,6 @@
-"""Shapes: what an annotation means in JSON. Each says its JSON Schema and decodes a JSON value into Python's.
+"""Shapes: the JSON form of an annotation. Each has a JSON Schema and decodes JSON values into Python values.
 
-Decoding never raises: it notes every problem with its place, a JSON Pointer, and gives ``BAD`` for what has none.
+Decoding never raises. It records every problem with its position, a JSON Pointer, and returns ``BAD`` for a wrong value.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 from typing import Any
 
 BAD: Any = object()
-"""Stands for a value that could not be decoded."""
+"""The result for a value that could not be decoded."""
 
 
 class Problems:
-    """What is wrong with a value, in order; no more than ``LIMIT`` are kept, since a model mends them one by one."""
+    """The problems of a value, in order. At most ``LIMIT`` are kept, because a model corrects them one by one."""
 
     LIMIT = 10
 
@@ -42,12 +42,12 @@ class Problems:
 
 
 def step(at: str, name: str | int) -> str:
-    """The place of a member or item of what is at ``at``."""
+    """The position of a member or item of the value at ``at``."""
     return f"{at}/{str(name).replace('~', '~0').replace('/', '~1')}"
 
 
 def show(value: Any) -> str:
-    """A value as a message shows it: JSON, cut where it is long."""
+    """A value for a message: JSON, shortened if it is long."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
@@ -56,7 +56,7 @@ def show(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The name that JSON Schema has for a JSON value's type."""
+    """The type of a JSON value, as JSON Schema names it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -71,26 +71,26 @@ _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"
 
 
 def a(kind: str) -> str:
-    """A kind with its article."""
+    """The name of a type with its article."""
     return _ARTICLES.get(kind, f"a {kind}")
 
 
 class Shape:
-    """What an annotation means in JSON."""
+    """The JSON form of an annotation."""
 
     kind: str | None = None
-    """The JSON type, where there is exactly one."""
+    """The JSON type, if there is exactly one."""
 
     def schema(self, defs: dict[str, Any]) -> dict[str, Any]:
-        """The JSON Schema; what is referred to by name is put into ``defs``."""
+        """The JSON Schema. Schemas that are referred to by name are added to ``defs``."""
         raise NotImplementedError
 
     def decode(self, value: Any, at: str, problems: Problems) -> Any:
-        """The Python value, or ``BAD`` with at least one problem noted."""
+        """The Python value, or ``BAD`` after at least one recorded problem."""
         raise NotImplementedError
 
     def words(self) -> str:
-        """What is expected, for a message."""
+        """The expected values, for a message."""
         return a(self.kind) if self.kind else "a value"
 
     def wrong(self, value: Any, at: str, problems: Problems) -> Any:
@@ -98,7 +98,7 @@ class Shape:
 
 
 class Anything(Shape):
-    """``Any`` and ``object``: every JSON value, as it is."""
+    """``Any`` and ``object``: every JSON value, unchanged."""
 
     def schema(self, defs: dict[str, Any]) -> dict[str, Any]:
         return {}
@@ -120,7 +120,7 @@ class Null(Shape):
 
 
 class Boolean(Shape):
-    """``bool``: neither 0 nor 1 is one."""
+    """``bool``. 0 and 1 are not accepted."""
 
     kind = "boolean"
 
@@ -132,7 +132,7 @@ class Boolean(Shape):
 
 
 class Integer(Shape):
-    """``int``: of any size; ``3.0`` is one, as it is in JSON Schema."""
+    """``int``, of any size. ``3.0`` is accepted, as in JSON Schema."""
 
     kind = "integer"
 
@@ -175,7 +175,7 @@ class String(Shape):
 
 
 class Parsed(Shape):
-    """A string that stands for something else: a date, a UUID, an exact number."""
+    """A string that encodes another value: a date, a UUID, an exact number."""
 
     kind = "string"
 
@@ -203,7 +203,7 @@ class Parsed(Shape):
 
 
 class Choice(Shape):
-    """``Literal`` and ``Enum``: one of some scalars, told apart by type too (``true`` is not ``1``)."""
+    """``Literal`` and ``Enum``: one of several scalars. Types matter: ``true`` is not ``1``."""
 
     def __init__(self, choices: list[tuple[Any, Any]]):
         self.choices = choices

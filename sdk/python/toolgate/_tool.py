@@ -1,6 +1,6 @@
-"""Declaring tools: a decorator over a typed function, for each of the four that may produce a result.
+"""The decorators that declare tools: one for each kind of executor.
 
-The function stays what it was and can be called as before; what is declared hangs on it as ``__toolgate__``.
+A decorated function still works as before. Its declaration is in its attribute ``__toolgate__``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _registered: dict[tuple[str, str], Tool] = {}
 
 
 def registered() -> list[Tool]:
-    """The tools that were declared so far, in order."""
+    """The tools declared so far, in order."""
     return list(_registered.values())
 
 
@@ -31,9 +31,9 @@ def _register(executor: str, function: Callable[..., Any] | None, given: dict[st
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(function) or not hasattr(function, "__code__"):
-            raise TypeError(f"a tool is a function, and {function!r} is none")
+            raise TypeError(f"a tool must be a function, not {function!r}")
         declared = Tool(executor, function, given)
-        # A module that is loaded again declares its tools again, and does not declare them twice.
+        # A reloaded module declares its tools again. This does not count as a second declaration.
         _registered[(function.__module__, function.__qualname__ + "/" + str(given.get("name", "")))] = declared
         function.__toolgate__ = declared  # type: ignore[attr-defined]
         return function
@@ -92,30 +92,31 @@ def tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A tool that the function carries out, in the host's sandbox.
+    """A tool that the function implements, in the host's sandbox.
 
     Args:
-        function: The function, where the decorator stands without brackets.
-        name: The function's name, if absent.
-        description: For the model; the docstring, if absent.
+        function: The function, if the decorator is used without parentheses.
+        name: The tool's name; by default the function's name.
+        description: The description for the model; by default the docstring.
         title: A name for people.
         requires_approval: A person must approve each call first.
-        streaming: It reports progress before its one result.
-        timeout: Seconds that one run may take.
-        recovery: What becomes of a call that was running when the host was killed.
-        expires: Seconds that a wait for approval may take.
-        on_expiry: What ends a wait for approval that nobody gave.
-        prompt: What a person is shown: ``{name}`` is an argument, ``{/json/pointer}`` one within, ``{{`` a brace.
-        editable: What an approver may change: arguments' names, ``"all"`` or ``"none"``.
-        context_keys: The members of the turn's context that approvers see; without it, all.
+        streaming: The tool reports progress before its result.
+        timeout: The most seconds of one run.
+        recovery: What the host does with a call that was running when the host was killed.
+        expires: The most seconds of a wait for approval.
+        on_expiry: The outcome of an approval that nobody answers in time.
+        prompt: The text that a person sees: ``{name}`` is an argument, ``{/json/pointer}`` a value in one, ``{{`` a
+        brace.
+        editable: The arguments that an approver may change: names, ``"all"`` or ``"none"``.
+        context_keys: The members of the turn's context that approvers see; by default all.
         risk: The possible harm of a wrong call.
-        read_only: A hint: it changes nothing.
-        destructive: A hint: what it changes may be lost.
-        idempotent: A hint: a second call with the same arguments changes nothing more.
-        open_world: A hint: it deals with a world that nobody can list, like the web.
-        keep_for_turns: A result is worth keeping in a model's context for so many turns.
-        keep_latest: Only so many of the latest results are worth keeping.
-        never_evict: Results are never dropped from a model's context.
+        read_only: A hint: the tool changes nothing.
+        destructive: A hint: the tool may destroy data.
+        idempotent: A hint: a repeated call with the same arguments has no further effect.
+        open_world: A hint: the tool deals with an open world, such as the web.
+        keep_for_turns: Results are useful in a model's context for this many turns.
+        keep_latest: Only this many of the latest results are useful.
+        never_evict: Results must stay in a model's context.
     """
     given = dict(locals())
     return _register("server", given.pop("function"), given)
@@ -144,8 +145,9 @@ def client_tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A tool that the program at the user's end carries out: a page, a device. The function's body never runs; its
-    parameters are those of the tool, and what it returns is what the client has to return. Arguments as for ``tool``."""
+    """A tool that the program at the user's end runs, such as a page or a device. The function's body never runs. Its
+    parameters are those of the tool, and its return annotation describes the client's result. The decorator's arguments are
+    as for ``tool``."""
     given = dict(locals())
     return _register("client", given.pop("function"), given)
 
@@ -171,14 +173,14 @@ def human_tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A question: a person answers, and the answer is the result. The function's body never runs; what it returns is what
-    the person has to answer.
+    """A question to a person, whose answer is the result. The function's body never runs. Its return annotation
+    describes the answer.
 
     Args:
-        responses: The decisions to choose from; the result is then ``{"decision": choice, "data": answer}``.
-        answer_on_expiry: The answer when nobody answers in time.
+        responses: The decisions to choose from. The result is then ``{"decision": choice, "data": answer}``.
+        answer_on_expiry: The answer if nobody answers in time.
 
-    The others as for ``tool``. A question is never gated: approving a question would be circular.
+    The other arguments are as for ``tool``. A question is never gated, because approving a question would be circular.
     """
     given = dict(locals())
     return _register("human", given.pop("function"), given)
@@ -200,7 +202,7 @@ def provider_tool(
     keep_latest: int | None = None,
     never_evict: bool = False,
 ) -> Any:
-    """A tool that the model's provider runs inside its own stream. The function's body never runs. Arguments as for
-    ``tool``; nothing can be gated, since there is no moment before the call at which it could be stopped."""
+    """A tool that the model's provider runs inside its own stream. The function's body never runs. The arguments are as
+    for ``tool``. It cannot be gated, because the host cannot stop such a call."""
     given = dict(locals())
     return _register("provider", given.pop("function"), given)

@@ -1,4 +1,4 @@
-"""The host of a component: the bindings that componentize-py makes of the world. Only ``component`` imports this."""
+"""The host of a component: the bindings that componentize-py generates. Only ``component`` imports this."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .config import ConfigUnavailable
 
 
 def optional(*names: str, having: str) -> Any:
-    """The bindings of an interface, if the component's world has it.
+    """The bindings of an interface, if the component's world contains it.
 
-    Two interfaces of one name, both of them ``store``, are told apart by their package, and are not where there is only one.
+    Two interfaces are called ``store``. If the world contains both, their names include the package.
     """
     for name in names:
         try:
@@ -33,7 +33,7 @@ _atomics = optional("atomics", having="Cas")
 _http = optional("types", having="OutgoingRequest")
 _handler = optional("outgoing_handler", having="handle")
 _streams = optional("streams", having="InputStream")
-# Not in the world of a component that was built against 0.1.0.
+# A component that was built against 0.1.0 does not have this.
 _stop_requested = getattr(host, "stop_requested", None)
 
 _LEVELS = {"debug": host.Level.DEBUG, "info": host.Level.INFO, "warn": host.Level.WARN, "error": host.Level.ERROR}
@@ -42,12 +42,12 @@ _EXECUTORS = {name.lower(): member for name, member in tool_types.Executor.__mem
 
 def _missing(what: str, table: str) -> RuntimeError:
     return RuntimeError(
-        f"this component was built without {what}: say `[wants.{table}]` in toolgate-plugin.toml and build it again"
+        f"this component was built without {what}: write `[wants.{table}]` in toolgate-plugin.toml and build it again"
     )
 
 
 class ComponentHost:
-    """What the host offers, over the interface."""
+    """The functions of the host, through the interface."""
 
     def progress(self, message: str, fraction: float | None, data: str | None) -> None:
         host.progress(host.Update(message, fraction, data))
@@ -84,12 +84,12 @@ class ComponentHost:
 
 
 def install() -> None:
-    """Makes the interface the host of every call."""
+    """Makes the interface the host of all calls."""
     _host.install(ComponentHost())
 
 
 def to_tool(declared: dict[str, Any]) -> tool_types.Tool:
-    """A declaration as the interface's record."""
+    """Converts a declaration to the interface's record."""
     gated = declared["approval"] == "requires-approval"
     return tool_types.Tool(
         name=declared["name"],
@@ -103,5 +103,5 @@ def to_tool(declared: dict[str, Any]) -> tool_types.Tool:
 
 
 def failure(case: str, error: Exception) -> Err[Any]:
-    """A failure as the interface has it."""
+    """Converts a failure to the form of the interface."""
     return Err(getattr(tool_types, f"Failure_{case}")(_host.clean(str(error))))

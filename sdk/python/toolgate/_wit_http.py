@@ -1,4 +1,4 @@
-"""Requests of wasi:http, over the bindings of the interfaces `types` and `outgoing-handler`."""
+"""Requests of wasi:http, through the bindings of the interfaces `types` and `outgoing-handler`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from componentize_py_types import Err, Ok
 from .http import Request, RequestDenied, RequestInvalid, Response, Unreachable
 
 _PIECE = 4096
-"""Bytes that are written at once, which is what the interface allows."""
+"""The most bytes of one write, as the interface allows."""
 _READ = 65536
 _DENIED = ("HttpRequestDenied", "DestinationIpProhibited")
 _INVALID = ("HttpRequestUriInvalid", "HttpRequestMethodInvalid")
 
 
 def send(types: Any, handler: Any, streams: Any, request: Request) -> Response:
-    """Sends a request and reads the whole answer."""
+    """Sends a request and reads the whole response."""
     outgoing = _outgoing(types, request)
     body = outgoing.body() if request.body is not None else None
     try:
@@ -44,7 +44,7 @@ def _outgoing(types: Any, request: Request) -> Any:
     authority, path = rest[:end], rest[end:]
     fields, headers = types.Fields(), request.headers
     if request.body is not None and not any(name.lower() == "content-length" for name, _ in headers):
-        # Its length is known, and not every server reads a body in chunks.
+        # Sends the length, because not every server accepts chunked bodies.
         headers += (("content-length", str(len(request.body))),)
     for name, value in headers:
         try:
@@ -83,7 +83,7 @@ def _options(types: Any, timeout: float | None) -> Any:
 
 
 def _write(types: Any, body: Any, content: bytes) -> None:
-    """A server may answer before it has read everything; what it answers says more than that it stopped reading."""
+    """Writes the body. A server may respond before it has read everything. Its response is then more useful."""
     try:
         with body.write() as stream:
             for at in range(0, len(content), _PIECE):
@@ -118,7 +118,7 @@ def _case(value: Any) -> str:
 def _known(error: Any) -> Exception:
     case = _case(error)
     if case in _DENIED:
-        return RequestDenied("the host does not allow the request; the call's log says what is missing")
+        return RequestDenied("the host does not allow the request; the call's log names the missing grant")
     if case in _INVALID:
         return RequestInvalid(f"the request cannot be sent: {case}")
     detail = getattr(error, "value", None)

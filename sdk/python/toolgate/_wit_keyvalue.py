@@ -1,4 +1,4 @@
-"""A bucket of wasi:keyvalue, over the bindings of the interfaces `store` and `atomics`."""
+"""A bucket of wasi:keyvalue, through the bindings of the interfaces `store` and `atomics`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _known(error: Any) -> Exception:
 
 
 class Bucket:
-    """What ``toolgate.keyvalue.Bucket`` stands on."""
+    """The backend of ``toolgate.keyvalue.Bucket``."""
 
     def __init__(self, store: Any, atomics: Any, name: str):
         self.atomics = atomics
@@ -66,7 +66,7 @@ class Bucket:
 
 
 class Swap:
-    """One try at changing a value: ``swap`` gives ``None``, or the next try where another call was faster."""
+    """One attempt to change a value. ``swap`` returns ``None``, or the next attempt after a lost race."""
 
     def __init__(self, atomics: Any, cas: Any):
         self.atomics, self.cas = atomics, cas

@@ -12,29 +12,29 @@ from ._encode import to_json
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a call belongs and who is behind it."""
+    """The origin of a call, and the people behind it."""
 
     conversation: str = ""
     turn: str = ""
     caller: str = ""
     """The principal that submitted the turn."""
     approver: str | None = None
-    """The principal that approved the call, if there was one."""
+    """The principal that approved the call, if one did."""
     context: Any = None
-    """What the caller passed along with the turn: any JSON, ``None`` where it passed nothing."""
+    """The value that the caller passed with the turn: any JSON, or ``None``."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call. A function gets it by a parameter that is annotated with ``Call``, which is not an argument of the tool."""
+    """One call. A function receives it in a parameter annotated with ``Call``, which is not an argument of the tool."""
 
     id: str
-    """The id that the caller gave the call, the same at every attempt."""
+    """The id that the caller gave the call. It is the same for every attempt."""
     tool: str
     idempotency_key: str
-    """Stable over every attempt at this call and never used for another: pass it to services with side effects."""
+    """The same for every attempt at this call, and different for other calls. Pass it to services with side effects."""
     attempt: int
-    """1, then one more each time that the call is dispatched again after a crash."""
+    """1 at first, and one more each time the host dispatches the call again after a crash."""
     scope: Scope
 
     def progress(self, message: str, fraction: float | None = None, data: Any = None) -> None:
@@ -42,7 +42,7 @@ class Call:
 
         Args:
             message: One line for people.
-            fraction: 0.0 to 1.0 where it is known; anything else is taken as not known.
+            fraction: 0.0 to 1.0, if it is known. Other values count as unknown.
             data: A value for the user interface, such as a partial result.
         """
         known = float(fraction) if fraction is not None else None
@@ -50,7 +50,7 @@ class Call:
         _host.current().progress(_host.clean(str(message)), known, text)
 
     def log(self, level: str, message: str) -> None:
-        """Writes a line to the call's log. ``print`` and ``logging`` go there as well.
+        """Writes a line to the call's log. ``print`` and ``logging`` write there too.
 
         Args:
             level: ``debug``, ``info``, ``warn`` or ``error``.
@@ -62,10 +62,10 @@ class Call:
         _host.current().log(level, _host.clean(str(message)))
 
     def stop_requested(self) -> bool:
-        """Whether the call should come to its end: nobody waits for its result any more, or its time is nearly up.
+        """Whether the call should end, because it was cancelled or its time is nearly up.
 
-        A tool that works long asks between its steps, and ends with what it has or with a failure. On a host that is older
-        than the question it is always false.
+        A tool that runs for long checks this between its steps. It then returns what it has, or a failure. On a host
+        that does not support this it is always false.
         """
         return _host.current().stop_requested()
 
@@ -74,20 +74,20 @@ _current: Call | None = None
 
 
 def current_call() -> Call:
-    """The call that runs now, for code that the call was not handed to."""
+    """The running call, for code that does not have it as a parameter."""
     if _current is None:
-        raise RuntimeError("there is no call here: in a test, run the tool with toolgate.testing.run")
+        raise RuntimeError("no call is running: in a test, run the tool with toolgate.testing.run")
     return _current
 
 
 def enter(call: Call | None) -> Call | None:
-    """Makes a call the current one and gives the one before."""
+    """Sets the current call and returns the previous one."""
     global _current
     before, _current = _current, call
     return before
 
 
 def read_scope(text: str) -> Scope:
-    """The scope from its JSON text. Unknown keys are ignored, since more may come."""
+    """Reads the scope from its JSON text. Unknown keys are ignored, because later versions may add some."""
     given = json.loads(text)
     return Scope(**{name: given[name] for name in Scope.__dataclass_fields__ if name in given})

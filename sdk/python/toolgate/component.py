@@ -1,7 +1,8 @@
-"""The entry of a component: the author's module ``plugin`` behind the interface's two exports.
+"""The entry of a component: connects the author's module ``plugin`` with the interface's two exports.
 
-``componentize-py … componentize toolgate.component``: this module is loaded while the component is built, and with it
-everything that a call will need, because there is no file to import from later. What is declared wrongly ends the build.
+``componentize-py … componentize toolgate.component`` loads this module during the build, together with everything that
+a
+call will need, because a component has no files to import from. A wrong declaration ends the build.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from ._tool import registered
 
 _wit.install()
 logging.basicConfig(level=logging.INFO, handlers=[CallLog()], format="%(message)s")
-# What is imported from here on is the author's: no `__pycache__` beside it.
+# The following imports are the author's. Python must not write `__pycache__` beside them.
 sys.dont_write_bytecode = True
 
-import plugin as _plugin  # noqa: E402: the log is in place first
+import plugin as _plugin  # noqa: E402: the log must be set up first
 
 _TOOLS: dict[str, Tool] = {}
 

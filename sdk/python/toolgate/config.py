@@ -1,7 +1,7 @@
-"""What the operator configured for the plugin. The plugin asks for it in ``toolgate-plugin.toml``: ``[wants.config]``.
+"""The operator's configuration for the plugin. The plugin requests it in ``toolgate-plugin.toml``: ``[wants.config]``.
 
-The value of a secret is a placeholder. Put it where the secret belongs in a request of ``toolgate.http`` and the host sends
-the secret in its place, where the operator granted that; nothing else can be done with it.
+The value of a secret is a placeholder. Put it into a request of ``toolgate.http`` at the place of the secret. The host
+replaces it there if the operator granted that. It has no other use.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from .failure import Failed, Unavailable
 
 
 class ConfigUnavailable(Unavailable):
-    """The host could not look it up."""
+    """The host could not read the configuration."""
 
 
 def get(name: str, default: str | None = None) -> str | None:
-    """The value of this name, or the default where the operator gave none."""
+    """The value with this name, or the default if the operator configured none."""
     value = _host.current().config(name)
     return default if value is None else value
 
 
 def required(name: str) -> str:
-    """The value of this name, which the tool cannot do without: the call fails where the operator gave none."""
+    """The value with this name. The call fails if the operator configured none."""
     value = _host.current().config(name)
     if value is None:
         raise Failed(f"the operator has not configured `{name}` for this plugin")
@@ -29,5 +29,5 @@ def required(name: str) -> str:
 
 
 def get_all() -> dict[str, str]:
-    """Every value that the operator gave, by name."""
+    """Every configured value, by name."""
     return _host.current().config_all()

@@ -1,4 +1,4 @@
-"""What an annotation says beyond a type: ``Annotated[int, Field(description="…", minimum=1)]``."""
+"""Descriptions and bounds in annotations: ``Annotated[int, Field(description="…", minimum=1)]``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ _TEXTS = ("pattern", "format")
 
 
 class Field:
-    """Describes and bounds one value. Every argument is optional; the short names ``ge``, ``le``, ``gt``, ``lt`` work too.
+    """Describes and bounds one value. Every argument is optional. The short names ``ge``, ``le``, ``gt``, ``lt`` work
+    too.
 
-    ``min_length`` and ``max_length`` bound a string's characters, a list's items or a dict's members. ``pattern`` is
-    searched, not matched whole: anchor it with ``^`` and ``$``. ``unique_items`` is for lists; ``extra`` is merged into the
-    JSON Schema as it is, and nothing of it is checked by the SDK (the host checks it). ``alias`` is the name in JSON of a
-    parameter or of a dataclass's field, the only one that it then has: for ``from``, which no parameter may be called.
+    ``min_length`` and ``max_length`` bound a string's characters, a list's items or a dict's members. ``pattern``
+    matches
+    anywhere in the string: anchor it with ``^`` and ``$``. ``unique_items`` is for lists. ``extra`` is merged into the
+    JSON
+    Schema unchecked; the host checks it. ``alias`` sets the only JSON name of a parameter or of a dataclass's field,
+    for
+    names such as ``from`` that Python does not allow.
     """
 
     def __init__(

@@ -1,9 +1,11 @@
-"""Requests over HTTP. The plugin asks for what it wants to reach in ``toolgate-plugin.toml``: ``[[wants.http]]``.
+"""Requests over HTTP. The plugin requests the addresses in ``toolgate-plugin.toml``: ``[[wants.http]]``.
 
-The operator decides what a plugin may reach, and the host adds an ``Idempotency-Key`` to every request that changes
-something. Redirects are not followed: a 3xx is an answer like any other. Where a key or token belongs, put the placeholder
-that ``config.get`` gives for the secret. ``urllib.request``, ``http.client`` and what is built on them (requests, httpx)
-need sockets, which a component does not have.
+The operator decides which addresses a plugin may reach. The host adds an ``Idempotency-Key`` to every request that may
+change something. Redirects are not followed: a 3xx status is an ordinary response. For a key or token, send the
+placeholder
+of ``config.get``. ``urllib.request``, ``http.client`` and the packages that use them (requests, httpx) need sockets,
+which a
+component does not have.
 """
 
 from __future__ import annotations
@@ -19,35 +21,35 @@ from .failure import Failed, Unavailable
 
 
 class RequestInvalid(Failed):
-    """The URL, a header or the body cannot be sent."""
+    """The URL, a header or the body is invalid."""
 
 
 class RequestDenied(Failed):
-    """The host does not allow it; the call's log says what would have to be granted."""
+    """The host does not allow the request. The call's log names the missing grant."""
 
 
 class Unreachable(Unavailable):
-    """It was sent, or tried, and got no response."""
+    """The request was tried, but got no response."""
 
 
 class StatusFailed(Failed):
-    """The server said no, and trying again in the same way will not help."""
+    """The server refused. Trying again the same way will not help."""
 
 
 class StatusUnavailable(Unavailable):
-    """The server said no (429 or 5xx), and trying again later may help."""
+    """The server refused (429 or 5xx). Trying again later may help."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it is sent."""
+    """A request to send."""
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     timeout: float | None = None
-    """Seconds until the connection stands, until the answer begins, and between its pieces, each."""
+    """The most seconds to connect, to the start of the response, and between its parts, each."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +62,28 @@ class Response:
     body: bytes = field(default=b"", repr=False)
 
     def header(self, name: str, default: str | None = None) -> str | None:
-        """The first header of this name."""
+        """The first header with this name."""
         return next((value for known, value in self.headers if known == name.lower()), default)
 
     @property
     def ok(self) -> bool:
-        """Whether the status says that the request succeeded (2xx)."""
+        """Whether the status is a success (2xx)."""
         return 200 <= self.status < 300
 
     @property
     def text(self) -> str:
-        """The body as text, with what is not UTF-8 replaced."""
+        """The body as text. Invalid UTF-8 is replaced."""
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body, read as JSON; the call fails where it is none."""
+        """Reads the body as JSON. The call fails if it is not JSON."""
         try:
             return _json.loads(self.body)
         except ValueError as error:
             raise Failed(f"the server's answer is not JSON: {error}") from None
 
     def raise_for_status(self) -> Response:
-        """Itself, if the request succeeded; otherwise the failure that fits the status."""
+        """Returns the response if it succeeded. Otherwise raises the failure that fits the status."""
         if self.ok:
             return self
         helps = self.status == 429 or self.status >= 500
@@ -104,9 +106,9 @@ def request(
         method: GET, POST and so on, in upper case.
         url: The whole URL, with its scheme.
         params: A query to add to it.
-        headers: By name.
-        body: Bytes, or a text that is sent as UTF-8.
-        json: A value to send as a body of JSON, in the place of ``body``.
+        headers: Headers by name.
+        body: Bytes, or a text to send as UTF-8.
+        json: A value to send as JSON, instead of ``body``.
         timeout: Seconds; see ``Request``.
     """
     fields = dict(headers or {})

@@ -1,8 +1,11 @@
-"""A key-value store that outlasts the call. The plugin asks for it in ``toolgate-plugin.toml``: ``[wants.keyvalue]``.
+"""A key-value store whose data outlives the call. The plugin requests it in ``toolgate-plugin.toml``:
+``[wants.keyvalue]``.
 
-Each plugin has a bucket of its own. Calls run in instances of their own and at the same time, and a host may be killed
-between any two writes: ``Bucket.update`` is the one way to change a value that others change too, and a tool that needs
-several writes finds out from what is stored how far an earlier attempt came.
+Each plugin has its own bucket. Calls run at the same time in separate instances, and a host may be killed between any
+two
+writes. Use ``Bucket.update`` to change a value that other calls change too. A tool that needs several writes must find
+out
+from the stored data how far an earlier attempt came.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from ._encode import to_json
 from .failure import Failed, Unavailable
 
 _MAX_SWAPS = 1000
-"""So many swaps in a row that others won mean that something is wrong, not that the key is popular."""
+"""More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many."""
 
 
 class NoSuchBucket(Failed):
-    """The host has no bucket of this name."""
+    """The host has no bucket with this name."""
 
 
 class AccessDenied(Failed):
@@ -27,15 +30,15 @@ class AccessDenied(Failed):
 
 
 class Malformed(Failed):
-    """What is stored under a key is not what the tool expects there."""
+    """The stored value does not have the expected form."""
 
 
 class StoreUnavailable(Unavailable):
-    """The store could not do it now."""
+    """The store is not available now."""
 
 
 class Bucket:
-    """The plugin's key-value pairs. Values are what JSON can hold; dataclasses are stored as objects."""
+    """The plugin's key-value pairs. Values are JSON. Dataclasses are stored as objects."""
 
     def __init__(self, inner: Any):
         self._inner = inner
@@ -46,32 +49,32 @@ class Bucket:
         return default if found is None else _decode(key, found)
 
     def get_bytes(self, key: str) -> bytes | None:
-        """The bytes under a key, as they are."""
+        """The bytes under a key, unchanged."""
         return self._inner.get(key)
 
     def set(self, key: str, value: Any) -> None:
-        """Puts a value under a key. Where several calls may write one key, use ``update``."""
+        """Stores a value under a key. If several calls may write the key, use ``update``."""
         self._inner.set(key, to_json(value).encode())
 
     def set_bytes(self, key: str, value: bytes) -> None:
-        """Puts bytes under a key."""
+        """Stores bytes under a key."""
         self._inner.set(key, bytes(value))
 
     def delete(self, key: str) -> None:
-        """Removes a key; one that is not there is fine."""
+        """Removes a key, if it exists."""
         self._inner.delete(key)
 
     def exists(self, key: str) -> bool:
-        """Whether there is something under a key."""
+        """Whether the key exists."""
         return self._inner.exists(key)
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Adds to the number under a key, 0 where there is none, and gives the sum. No call gets between; but a call that is
-        dispatched again adds again, so this is for numbers that need not be exact."""
+        """Adds to the number under a key atomically, and returns the sum. A missing key counts as 0. A call that is
+        dispatched again adds again, so use this only for numbers that need not be exact."""
         return self._inner.increment(key, by)
 
     def keys(self, prefix: str = "") -> list[str]:
-        """All keys that begin with a prefix, in order. Reads every key of the bucket."""
+        """All keys with this prefix, sorted. It reads every key of the bucket."""
         found: set[str] = set()
         cursor: str | None = None
         while True:
@@ -81,11 +84,14 @@ class Bucket:
                 return sorted(found)
 
     def update(self, key: str, change: Callable[[Any], Any], default: Any = None) -> Any:
-        """Changes the value under a key by compare-and-swap, and gives the new one.
+        """Changes the value under a key by compare-and-swap, and returns the new one.
 
-        Hands the value (the default where there is none) to ``change`` and writes what that returns, but only if nobody
-        else wrote meanwhile; otherwise starts again with what they wrote. ``change`` may therefore run several times and
-        should do nothing else. What it leaves unchanged is not written; what it raises ends the call, with nothing written.
+        Calls ``change`` with the value, or with the default if the key is missing. It writes the returned value only if
+        no
+        other call changed it meanwhile. Otherwise it starts again with the new value. So ``change`` may run several
+        times
+        and should have no other effect. An unchanged value is not written. An exception ends the call, with nothing
+        written.
         """
         cas = self._inner.cas(key)
         for _ in range(_MAX_SWAPS):
@@ -101,7 +107,7 @@ class Bucket:
         raise StoreUnavailable(f"`{key}` is being changed by too many calls at once")
 
 
-def open(name: str = "default") -> Bucket:  # noqa: A001: the word that the interface has
+def open(name: str = "default") -> Bucket:  # noqa: A001: the name that the interface has
     """The plugin's own bucket."""
     return Bucket(_host.current().open_bucket(name))
 
@@ -110,9 +116,9 @@ def _decode(key: str, value: bytes) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise Malformed(f"what is stored under `{key}` is not JSON: {error}") from None
+        raise Malformed(f"the value of `{key}` is not JSON: {error}") from None
 
 
 def _copy(default: Any) -> Any:
-    """So that ``change`` may change a default list or dict in its place and still start again from the same."""
+    """Copies the default, because ``change`` may modify it and a new try must start from the original."""
     return json.loads(to_json(default))

@@ -1,4 +1,4 @@
-"""Running tools natively, without a host: ``check()`` what is declared, ``run()`` what is written."""
+"""Runs tools natively, without a host: ``check()`` tests declarations, ``run()`` runs a tool."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["Attempt", "Killed", "Memory", "Run", "Update", "check", "declaration
 
 
 def check() -> None:
-    """Raises ``DeclarationError`` with everything that is wrong in the declarations of the loaded modules.
+    """Raises ``DeclarationError`` with all mistakes in the declarations of the loaded modules.
 
-    The host's own check is ``toolgate check FILE``, over the built component.
+    The host's own check, ``toolgate check FILE``, needs the built component.
     """
     findings = all_findings(registered())
     if findings:
@@ -34,13 +34,13 @@ def check() -> None:
 
 
 def declarations() -> list[dict[str, Any]]:
-    """The declarations as a host sees them, with schemas and options as dicts."""
+    """The declarations in the form of the host, with schemas and options as dicts."""
     wire = [tool.to_wire() for tool in registered()]
     return [{**one, "parameters": json.loads(one["parameters"]), "options": json.loads(one["options"])} for one in wire]
 
 
 def run(tool: str | Callable[..., Any], arguments: dict[str, Any] | None = None, **options: Any) -> Run:
-    """Runs a server tool once, by its name or its function, with everything about the call made up.
+    """Runs a server tool once, by its name or its function, with an invented call.
 
     The options are those of ``Attempt``: ``run(fetch, {...}, answers=lambda request: Response(200))``.
     """
@@ -58,33 +58,33 @@ class Update:
 
 @dataclass
 class Run:
-    """What came of an attempt: ``result``, or ``failure`` with the reason why there is none."""
+    """The result of an attempt: ``result``, or ``failure`` with the reason."""
 
     failure: ToolError | None = None
     updates: list[Update] = field(default_factory=list)
     logs: list[tuple[str, str]] = field(default_factory=list)
-    """Level and line, in order: of ``Call.log``, ``logging`` and ``print``."""
+    """Level and line, in order, from ``Call.log``, ``logging`` and ``print``."""
     _result: Any = None
 
     @property
     def result(self) -> Any:
-        """The result, as it comes out of its JSON; raises the failure where there is none."""
+        """The result after its way through JSON. Raises the failure if there is one."""
         if self.failure is not None:
             raise self.failure
         return self._result
 
 
 class Memory:
-    """A key-value store of a test. It outlasts attempts, as a host's does, and can kill one at a write."""
+    """A key-value store for tests. Attempts share its data, and it can kill one at a write."""
 
     def __init__(self) -> None:
         self.pairs: dict[str, bytes] = {}
         self._left: int | None = None
         self.interfere: Callable[[str], None] | None = None
-        """Called before each swap, with the key: a test writes here what another call would."""
+        """Called before each swap with the key. A test can write here as another call would."""
 
     def kill_after(self, writes: int | None) -> None:
-        """Lets so many writes happen and kills the attempt at the next; ``None`` kills no more."""
+        """Allows this many more writes, and kills the attempt at the next one. ``None`` cancels this."""
         self._left = writes
 
     def write(self, key: str, value: bytes | None) -> None:
@@ -98,7 +98,7 @@ class Memory:
             self.pairs[key] = value
 
     def values(self) -> dict[str, Any]:
-        """Everything that is stored, decoded."""
+        """All stored values, decoded."""
         return {key: json.loads(value) for key, value in self.pairs.items()}
 
 
@@ -114,17 +114,17 @@ class Attempt:
     scope: Scope | dict[str, Any] = field(default_factory=lambda: Scope("c", "t", "tester"))
     memory: Memory = field(default_factory=Memory)
     answers: Callable[[Request], Response] | None = None
-    """Answers the requests that it sends; without it, all of them are denied."""
+    """Returns the responses to requests. Without it, all requests are denied."""
     config: dict[str, str] = field(default_factory=dict)
     stop_after: int | None = None
-    """``stop_requested`` says no so many times, then yes; without it, always no."""
+    """How many times ``stop_requested`` is false before it becomes true. Without it, it is always false."""
 
     def again(self) -> Attempt:
         """The next attempt at the same call, with the same store."""
         return replace(self, attempt=self.attempt + 1)
 
     def run(self) -> Run:
-        """Runs it to its end. What it gives is what a host would give, the check of arguments and result included."""
+        """Runs the attempt. The outcome is that of a host, including the checks of arguments and result."""
         tool = _find(self.tool)
         scope = read_scope(to_json(self.scope))
         call = Call(self.id, tool.name, self.idempotency_key, self.attempt, scope)
@@ -156,7 +156,7 @@ def _find(tool: str | Callable[..., Any]) -> Tool:
 
 
 class _Printed(io.TextIOBase):
-    """Standard output as the host takes it: a line of the call's log for each line."""
+    """Standard output as in a host: each line goes to the call's log."""
 
     def __init__(self, level: str):
         self.level, self.rest = level, ""
@@ -190,7 +190,7 @@ def _installed(host: _host.Host) -> Iterator[None]:
 
 
 class _TestHost:
-    """A host that collects what a call says."""
+    """A host that collects a call's output."""
 
     def __init__(self, attempt: Attempt, outcome: Run):
         self.attempt, self.outcome = attempt, outcome
@@ -212,7 +212,7 @@ class _TestHost:
 
     def send(self, request: Request) -> Response:
         if self.attempt.answers is None:
-            raise RequestDenied("the host does not allow the request; the call's log says what is missing")
+            raise RequestDenied("the host does not allow the request; the call's log names the missing grant")
         return self.attempt.answers(request)
 
     def config(self, name: str) -> str | None:

@@ -1,17 +1,17 @@
-//! Arguments from their JSON text, and where in it the decoder stopped.
+//! Reads arguments from their JSON text, and finds the position of an error.
 
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
 
-/// Reads the arguments of a call. The host has checked them against the schema; what the schema cannot say is refused here, with
-/// its place.
+/// Reads the arguments of a call. The host has already checked them against the schema. Faults that a schema cannot
+/// describe are refused here, with their position.
 pub(crate) fn read<Args: DeserializeOwned>(text: &str) -> Result<Args, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::InvalidArguments(explained(text, &error)))
 }
 
-/// What serde_json says, with a JSON Pointer for its line and column. What was set aside before it was read, as for an untagged
-/// enum, has the place of the whole.
+/// The message of serde_json, with a JSON Pointer instead of line and column. Values that serde buffers first, as for
+/// an untagged enum, get the position of the whole value.
 fn explained(text: &str, error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let said = error.to_string();
@@ -21,15 +21,15 @@ fn explained(text: &str, error: &serde_json::Error) -> String {
     format!("{}: {said}", place(read))
 }
 
-/// What is open where a text of JSON breaks off.
+/// An array or object that is open where a JSON text breaks off.
 enum Open {
-    /// An array, and the index of its item.
+    /// An array, with the index of the current item.
     Array(usize),
-    /// An object, and its latest name, as it is written, with its quotes.
+    /// An object, with the range of its latest name, quotes included.
     Object(Option<std::ops::Range<usize>>),
 }
 
-/// The JSON Pointer of the value that the beginning of a JSON text ends in or behind.
+/// The JSON Pointer of the value in or after which the beginning of a JSON text ends.
 fn place(text: &[u8]) -> String {
     let mut open: Vec<Open> = Vec::new();
     let (mut at, mut named) = (0, false);
@@ -52,7 +52,7 @@ fn place(text: &[u8]) -> String {
             }
             _ => {}
         }
-        // Behind a colon comes a value, which may be a text, and no name.
+        // After a colon, a text is a value and not a name.
         named = match byte {
             b':' => true,
             b'{' | b',' => false,
@@ -80,7 +80,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only what is refused matters")]
+    #[expect(dead_code, reason = "only refusals matter")]
     struct Order {
         #[serde(rename = "a/b")]
         amount: Option<u8>,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only what is refused matters")]
+    #[expect(dead_code, reason = "only refusals matter")]
     struct Line {
         price: i32,
         note: Option<String>,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_has_its_place() {
+    fn refused_arguments_have_a_position() {
         for (text, said) in [
             (r#"{"a/b": 256}"#, "/a~1b: invalid value: integer `256`, expected u8"),
             (
@@ -130,7 +130,7 @@ mod tests {
             (r#"{"a/b": 1, "A/b": 2}"#, "/A~1b: unknown field `A/b`, expected one of `a/b`, `lines`, `when`"),
             (r#"{"a/b": 1, "a/b": 2}"#, "/a~1b: duplicate field `a/b`"),
             (r#"{"when": "later", "lines": []}"#, "/when: the only moment is now"),
-            // What refuses after it was read is found by where the decoder then was: here at the end of the whole.
+            // An error after reading has the decoder's last position: here the end of the whole text.
             (r#"{"when": "later"}"#, "/: the only moment is now"),
             (r#"[[1], {"x": 2}]"#, "/0: invalid type: sequence, expected u8"),
             ("3", "/: invalid type: integer `3`, expected struct Order"),

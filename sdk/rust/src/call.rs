@@ -3,34 +3,34 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How much a log line matters.
+/// The importance of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// For the author of the plugin.
     Debug,
-    /// Worth knowing, nothing to do.
+    /// Worth knowing, but nothing to do.
     Info,
-    /// Something is off and the call goes on.
+    /// Something is wrong, but the call continues.
     Warn,
-    /// The call will not have its result.
+    /// The call will fail.
     Error,
 }
 
 /// The other end of a running call: the host, or a test.
 pub trait Outlet {
-    /// Takes one report of progress; `data` is a JSON text.
+    /// Receives a report of progress. `data` is a JSON text.
     fn progress(&self, message: &str, fraction: Option<f64>, data: Option<String>);
 
-    /// Takes one log line.
+    /// Receives a log line.
     fn log(&self, level: Level, message: &str);
 
-    /// Whether the call should come to its end. In tests alone: what is behind a trait object is linked whether anybody
-    /// calls it or not, and a plugin that never asks would need a host that can be asked.
+    /// Whether the call should end. This method exists only in native tests. The linker keeps all methods of a trait
+    /// object, so in a component it would import `stop-requested` even if no tool asks.
     #[cfg(not(target_family = "wasm"))]
     fn stop_requested(&self) -> bool;
 }
 
-/// What the host hands to `server.run`, as it came over the interface.
+/// The call as the host passes it to `server.run`.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The id that the caller gave the call.
@@ -39,31 +39,31 @@ pub struct Request {
     pub tool: String,
     /// A JSON text, valid against the tool's schema.
     pub arguments: String,
-    /// Stable over every attempt.
+    /// The same for every attempt.
     pub idempotency_key: String,
-    /// 1, then one more after each crash.
+    /// 1 at first, and one more after each crash.
     pub attempt: u32,
     /// A JSON object.
     pub scope: String,
 }
 
-/// Where a call belongs and who is behind it.
+/// The origin of a call, and the people behind it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Scope {
     /// The conversation that the call's turn belongs to.
     pub conversation: String,
-    /// The turn that asked for the call.
+    /// The turn that contains the call.
     pub turn: String,
     /// The principal that submitted the turn.
     pub caller: String,
-    /// The principal that approved the call, if there was one.
+    /// The principal that approved the call, if one did.
     pub approver: Option<String>,
-    /// What the caller passed along with the turn; `null` where it passed nothing.
+    /// The value that the caller passed with the turn, or `null`.
     pub context: Value,
 }
 
-/// One call: its identity, its way to report progress, and whether it should stop.
+/// One call: its identity, its progress reports, and whether it should stop.
 pub struct Call<'a> {
     request: &'a Request,
     outlet: &'a dyn Outlet,
@@ -74,27 +74,28 @@ impl<'a> Call<'a> {
         Self { request, outlet }
     }
 
-    /// The id that the caller gave the call, the same at every attempt.
+    /// The id that the caller gave the call. It is the same for every attempt.
     pub fn id(&self) -> &str {
         &self.request.id
     }
 
-    /// Stable over every attempt at this call and never used for another: pass it to services with side effects.
+    /// The same for every attempt at this call, and different for every other call. Pass it to services with side
+    /// effects.
     pub fn idempotency_key(&self) -> &str {
         &self.request.idempotency_key
     }
 
-    /// 1, then one more each time that the call is dispatched again after a crash.
+    /// 1 at first, and one more each time the host dispatches the call again after a crash.
     pub fn attempt(&self) -> u32 {
         self.request.attempt
     }
 
-    /// Where the call belongs and who is behind it. Read on demand, because most tools never ask.
+    /// The origin of the call, and the people behind it. It is parsed on demand, because most tools do not need it.
     pub fn scope(&self) -> Scope {
         serde_json::from_str(&self.request.scope).unwrap_or_default()
     }
 
-    /// Reports progress. `fraction` is 0.0 to 1.0 where it is known.
+    /// Reports progress. `fraction` is 0.0 to 1.0 if it is known.
     pub fn progress(&self, message: &str, fraction: impl Into<Option<f64>>) {
         self.outlet.progress(message, fraction.into(), None);
     }
@@ -109,11 +110,12 @@ impl<'a> Call<'a> {
         self.outlet.log(level, message);
     }
 
-    /// Whether the call should come to its end: it was cancelled, or its time is nearly up. A tool that works for long asks
-    /// between its steps, lets go of what it holds outside, and returns what it has, or a failure. It has about a second for
-    /// that; then the host ends it as it stands.
+    /// Whether the call should end, because it was cancelled or its time is nearly up. A tool that runs for long checks
+    /// this between its steps, releases its outside resources, and returns what it has, or a failure. It has about a
+    /// second for that. Then the host stops it.
     ///
-    /// Since 0.1.1 of the interface: a plugin that asks needs a host that has it, and one that does not ask loads on older ones.
+    /// Since version 0.1.1 of the interface: a plugin that calls this needs a host with that version. Other plugins
+    /// also load on older hosts.
     pub fn stop_requested(&self) -> bool {
         #[cfg(target_family = "wasm")]
         let requested = crate::guest::stop_requested();

@@ -1,8 +1,8 @@
-//! What the operator configured for the plugin: wasi:config of the host, or what
-//! [`Attempt::config`](crate::testing::Attempt::config) says in a test.
+//! The operator's configuration for the plugin: wasi:config of the host, or the values of
+//! [`Attempt::config`](crate::testing::Attempt::config) in a test.
 //!
-//! The value of a secret is a placeholder. Put it where the secret belongs in a request over [`http`](crate::http) and the
-//! host sends the secret in its place, where the operator granted that; nothing else can be done with it.
+//! The value of a secret is a placeholder. Put it into a request over [`http`](crate::http) at the place of the secret.
+//! The host replaces it there if the operator granted that. It has no other use.
 
 use crate::Failure;
 
@@ -15,18 +15,18 @@ mod wasi;
 #[cfg(target_family = "wasm")]
 use wasi as backend;
 
-/// The value of this name, if the operator gave one.
+/// The value with this name, if the operator configured one.
 ///
 /// # Errors
-/// `Unavailable` when the host could not look it up.
+/// `Unavailable` if the host could not read it.
 pub fn get(name: &str) -> Result<Option<String>, Failure> {
     backend::get(name).map_err(|why| Failure::Unavailable(format!("the configuration cannot be read now: {why}")))
 }
 
-/// The value of this name, which the tool cannot do without.
+/// The value with this name, if the tool needs one.
 ///
 /// # Errors
-/// `Failed` with what the operator would have to configure; and as [`get`].
+/// `Failed`, with the name that the operator has to configure. Otherwise as [`get`].
 pub fn required(name: &str) -> Result<String, Failure> {
     get(name)?.ok_or_else(|| Failure::Failed(format!("the operator has not configured `{name}` for this plugin")))
 }

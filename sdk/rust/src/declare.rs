@@ -1,4 +1,4 @@
-//! What can be said about a tool, each option on exactly the tools that it means something for.
+//! The options of a tool. Each method exists only for the tools that its option applies to.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{OnExpiry, Recovery, Risk};
 
 /// For every tool.
 impl<E, A> Tool<E, A> {
-    /// A name for people, where the tool's name is not good enough.
+    /// A name for people, if the tool's name is not clear enough.
     pub fn title(mut self, title: &'static str) -> Self {
         self.spec.options.title = Some(title);
         self
@@ -29,46 +29,46 @@ impl<E, A> Tool<E, A> {
         self
     }
 
-    /// A hint: what the tool changes may be lost.
+    /// A hint: the tool may destroy data.
     pub fn destructive(mut self) -> Self {
         self.spec.options.hints.destructive = Some(true);
         self
     }
 
-    /// A hint: a second call with the same arguments changes nothing more.
+    /// A hint: a repeated call with the same arguments has no further effect.
     pub fn idempotent(mut self) -> Self {
         self.spec.options.hints.idempotent = Some(true);
         self
     }
 
-    /// A hint: whether the tool deals with a world that nobody can list, like the web.
+    /// A hint: whether the tool deals with an open world, such as the web.
     pub fn open_world(mut self, open: bool) -> Self {
         self.spec.options.hints.open_world = Some(open);
         self
     }
 
-    /// A result is worth keeping in a model's context for this many turns.
+    /// Results are useful in a model's context for this many turns.
     pub fn keep_for_turns(mut self, turns: u32) -> Self {
         self.spec.options.retention.max_age_turns = Some(turns);
         self
     }
 
-    /// Only this many of the tool's latest results are worth keeping in a model's context.
+    /// Only this many of the latest results are useful in a model's context.
     pub fn keep_latest(mut self, count: u32) -> Self {
         self.spec.options.retention.max_count = Some(count);
         self
     }
 
-    /// Results are never dropped from a model's context.
+    /// Results must stay in a model's context.
     pub fn never_evict(mut self) -> Self {
         self.spec.options.retention.never_evict = true;
         self
     }
 }
 
-/// For tools that wait for something outside: gated ones, questions, and those that a client carries out.
+/// For tools that wait for somebody: gated tools, questions, and client tools.
 impl<E, A> Tool<E, A> {
-    /// The longest that each wait may take; in whole milliseconds. The host's default where nothing is said.
+    /// The longest that each wait may take, in whole milliseconds. Without it, the host's default.
     pub fn expires(mut self, after: Duration) -> Self
     where
         (E, A): Waits,
@@ -77,8 +77,8 @@ impl<E, A> Tool<E, A> {
         self
     }
 
-    /// Of the turn's context, only these members are shown with the wait; none, if the list is empty. Without this, the
-    /// context is shown whole.
+    /// Only these members of the turn's context are shown while the call waits. An empty list shows none. Without this
+    /// option the whole context is shown.
     pub fn context_keys(mut self, names: &'static [&'static str]) -> Self
     where
         (E, A): Waits,
@@ -87,7 +87,8 @@ impl<E, A> Tool<E, A> {
         self
     }
 
-    /// What a person is shown: `{name}` is a top-level argument, `{/json/pointer}` one within, `{{` and `}}` are braces.
+    /// The text that a person sees. `{name}` is a top-level argument, `{/json/pointer}` a value inside one, `{{` and
+    /// `}}` are braces.
     pub fn prompt(mut self, template: &'static str) -> Self
     where
         (E, A): Asks,
@@ -101,14 +102,14 @@ impl<E, A> Tool<E, A> {
 macro_rules! gates {
     ($($executor:ty),+) => {$(
         impl Tool<$executor, Auto> {
-            /// A person must approve each call before it is carried out.
+            /// A person must approve each call before it runs.
             pub fn requires_approval(self) -> Tool<$executor, Gated> {
                 Tool { spec: self.spec, executor: self.executor, gate: PhantomData }
             }
         }
 
         impl<A> Tool<$executor, A> {
-            /// The tool reports progress before its one result.
+            /// The tool reports progress before its result.
             pub fn streaming(mut self) -> Self {
                 self.spec.streaming = true;
                 self
@@ -120,13 +121,13 @@ gates!(Server, Client);
 
 /// For server tools.
 impl<A> Tool<Server, A> {
-    /// The longest that one run may take; in whole milliseconds. The host's default where nothing is said.
+    /// The longest that one run may take, in whole milliseconds. Without it, the host's default.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.spec.options.timeout_ms = Some(milliseconds(after));
         self
     }
 
-    /// What happens to a call that was running when the host was killed.
+    /// What the host does with a call that was running when the host was killed.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.spec.options.recovery = Some(recovery);
         self
@@ -135,7 +136,7 @@ impl<A> Tool<Server, A> {
 
 /// For gated tools.
 impl<E: Executor> Tool<E, Gated> {
-    /// What ends the wait for an approval that nobody gives.
+    /// The outcome of an approval that nobody answers in time.
     pub fn on_expiry(mut self, outcome: OnExpiry) -> Self {
         self.spec.options.on_expiry = Some(Expiry::Approval(outcome));
         self
@@ -156,22 +157,22 @@ impl<E: Executor> Tool<E, Gated> {
 
 /// For questions.
 impl<Answer> Tool<Human<Answer>, Auto> {
-    /// When nobody answers, this is the answer.
+    /// The answer if nobody answers in time.
     ///
     /// # Panics
-    /// When the answer has no JSON form: a mistake in the declaration, which any unit test of the tools finds.
+    /// If the answer has no JSON form. Any unit test of the tools finds this mistake.
     pub fn answer_on_expiry(mut self, answer: &Answer) -> Self
     where
         Answer: Serialize,
     {
-        #[expect(clippy::expect_used, reason = "documented, and reached by the first test that lists the tools")]
+        #[expect(clippy::expect_used, reason = "documented, and found by the first test that lists the tools")]
         let answer = serde_json::to_value(answer).expect("an answer has a JSON form");
         self.spec.options.on_expiry = Some(Expiry::Answer(answer));
         self
     }
 
     /// The decisions that the person chooses from. The result is then `{"decision": choice, "data": answer}`, and the
-    /// answer may be left out.
+    /// answer is optional.
     pub fn responses(mut self, responses: &'static [&'static str]) -> Self {
         self.spec.options.responses = Some(responses);
         self

@@ -2,32 +2,32 @@
 
 use std::error::Error;
 
-/// Why a call has no result. The text is for the model: what was wrong, and what it could do instead.
+/// Why a call has no result. The text is for the model: what was wrong, and what it can do instead.
 ///
-/// Every [`Error`] becomes [`Failure::Failed`] under `?`. `Failure` itself is therefore no `Error`: it is the end of the
-/// road, not a link of a chain.
+/// With `?`, every [`Error`] becomes [`Failure::Failed`]. So `Failure` itself is not an `Error`: the two conversions
+/// would conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The arguments fit the schema and still make no sense.
+    /// The arguments fit the schema but make no sense.
     InvalidArguments(String),
-    /// It was tried and did not work; trying again in the same way will not help.
+    /// The attempt failed. Repeating it the same way will not help.
     Failed(String),
-    /// What the tool needs cannot be reached now; trying again later may help.
+    /// Something that the tool needs is unavailable. Trying again later may help.
     Unavailable(String),
 }
 
 impl Failure {
-    /// The arguments fit the schema and still make no sense.
+    /// The arguments fit the schema but make no sense.
     pub fn invalid_arguments(why: impl Into<String>) -> Self {
         Self::InvalidArguments(why.into())
     }
 
-    /// It was tried and did not work.
+    /// The attempt failed.
     pub fn failed(why: impl Into<String>) -> Self {
         Self::Failed(why.into())
     }
 
-    /// What the tool needs cannot be reached now.
+    /// Something that the tool needs is unavailable.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self::Unavailable(why.into())
     }

@@ -1,7 +1,7 @@
-//! The two ends of the interface, generated from `wit/`, and the conversions between them and the SDK's own types.
+//! Bindings to the interface, generated from `wit/`, and conversions to the SDK's own types.
 //!
-//! wit-component drops every import that a component never calls, so a plugin imports only what its tools use. Nothing here
-//! is public in the sense of a promise: the macros need it.
+//! wit-component drops imports that a component never calls, so a plugin imports only what its tools use. This module
+//! is public only for the macros, and may change at any time.
 
 #![allow(missing_docs, unreachable_pub, reason = "generated; the documentation is in wit/")]
 
@@ -9,7 +9,7 @@ pub mod policy;
 
 use crate::{AnyTool, Call, ExecutorKind, Failure, Level, Outlet, Plugin, Request};
 
-/// The world of plugins that only declare.
+/// The world of plugins that only declare tools.
 pub mod declarations {
     wit_bindgen::generate!({
         path: "../../wit/v0.1",
@@ -20,8 +20,8 @@ pub mod declarations {
     });
 }
 
-/// What a plugin with server tools exports besides. A world of its own, because the export macros of the interface's worlds
-/// `declarations` and `plugin` would have the same names; wit-component makes one world of the two.
+/// The additional exports of a plugin with server tools. They need a world of their own, because the export macros of
+/// the interface's worlds `declarations` and `plugin` would have the same names. wit-component merges both worlds.
 pub mod server {
     wit_bindgen::generate!({
         path: "../../wit/v0.1",
@@ -104,7 +104,7 @@ impl Outlet for Host {
     }
 }
 
-/// Asks the host whether the call should come to its end.
+/// Asks the host whether the call should end.
 pub(crate) fn stop_requested() -> bool {
     host::stop_requested()
 }

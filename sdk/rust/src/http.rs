@@ -1,9 +1,9 @@
-//! Requests over HTTP: wasi:http of the host, or the answers of [`Attempt::answers`](crate::testing::Attempt::answers) in a
-//! test.
+//! Requests over HTTP: wasi:http of the host, or the function of [`Attempt::answers`](crate::testing::Attempt::answers)
+//! in a test.
 //!
-//! The operator decides what a plugin may reach, and the host adds an `Idempotency-Key` to every request that changes
-//! something. Redirects are not followed: a 3xx is an answer like any other. Where a key or token belongs, put the
-//! placeholder that [`config::get`](crate::config::get) gives for the secret: the host puts the secret in its place.
+//! The operator decides which addresses a plugin may reach. The host adds an `Idempotency-Key` to every request that
+//! may change something. Redirects are not followed: a 3xx status is an ordinary response. For a key or token, send the
+//! placeholder of [`config::get`](crate::config::get). The host replaces it with the secret.
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ mod wasi;
 #[cfg(target_family = "wasm")]
 use wasi as backend;
 
-/// Why there is no response.
+/// Why a request got no response.
 ///
-/// No `std::error::Error`, so that under `?` it becomes [`Failure::Unavailable`] where trying again may help.
+/// It is not a `std::error::Error`, so that `?` turns it into [`Failure::Unavailable`] if trying again may help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The URL, a header or the body cannot be sent.
+    /// The URL, a header or the body is invalid.
     Invalid(String),
-    /// The host does not allow it; the call's log says what would have to be granted.
+    /// The host does not allow the request. The call's log names the missing grant.
     Denied(String),
-    /// It was sent, or tried, and got no response.
+    /// The request was tried, but got no response.
     Unreachable(String),
 }
 
@@ -58,7 +58,7 @@ impl From<Error> for Failure {
 pub struct Request {
     /// The method, in upper case.
     pub method: String,
-    /// The whole URL, its query included.
+    /// The full URL with its query.
     pub url: String,
     /// The headers, in order.
     pub headers: Vec<(String, String)>,
@@ -82,37 +82,37 @@ impl Request {
         Self::new("POST", url)
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// With this body, of this media type.
+    /// Sets the body and its media type.
     pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self.header("content-type", media_type)
     }
 
-    /// With this value as a body of JSON.
+    /// Sets a JSON body.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when the value has no JSON form.
+    /// [`Error::Invalid`] if the value has no JSON form.
     pub fn json(self, value: &impl Serialize) -> Result<Self, Error> {
         let body = serde_json::to_vec(value).map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(self.body("application/json", body))
     }
 
-    /// Sends it and reads the whole response, with any status.
+    /// Sends the request and reads the whole response. Any status is a response, not an error.
     ///
     /// # Errors
-    /// [`Error`]; an answer that says no is none.
+    /// [`Error`], if there is no response.
     pub fn send(&self) -> Result<Response, Error> {
         backend::send(self)
     }
 }
 
-/// An answer.
+/// The response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// The status.
@@ -124,15 +124,15 @@ pub struct Response {
 }
 
 impl Response {
-    /// The first header of this name.
+    /// The first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Itself, if its status says that the request succeeded (2xx).
+    /// Returns the response if its status is a success (2xx).
     ///
     /// # Errors
-    /// A failure that says which status it was; `Unavailable` where trying again may help (429 and 5xx).
+    /// A failure with the status. `Unavailable` if trying again may help (429 and 5xx).
     pub fn successful(self) -> Result<Self, Failure> {
         let message = format!("the server answered with status {}", self.status);
         match self.status {
@@ -142,15 +142,15 @@ impl Response {
         }
     }
 
-    /// The body as text, with what is not UTF-8 replaced.
+    /// The body as text. Invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body, read as JSON.
+    /// Reads the body as JSON.
     ///
     /// # Errors
-    /// `Failed` when it is no `T`.
+    /// `Failed` if the body is not JSON for `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         serde_json::from_slice(&self.body)
             .map_err(|error| Failure::Failed(format!("the server's answer is not what was expected: {error}")))

@@ -1,8 +1,9 @@
-//! A key-value store that outlasts the call: wasi:keyvalue of the host, or [`Memory`](crate::testing::Memory) in a test.
+//! A key-value store whose data outlives the call: wasi:keyvalue of the host, or [`Memory`](crate::testing::Memory) in
+//! a test.
 //!
-//! Each plugin has one bucket of its own, `default`. Calls run in instances of their own and at the same time, and a host
-//! may be killed between any two writes; [`Bucket::update`] is the one way to change a value that others change too, and a
-//! tool that needs several writes finds out from what is stored how far an earlier attempt came.
+//! Each plugin has its own bucket, `default`. Calls run at the same time in separate instances, and a host may be
+//! killed between any two writes. Use [`Bucket::update`] to change a value that other calls change too. A tool that
+//! needs several writes must find out from the stored data how far an earlier attempt came.
 
 use std::fmt;
 
@@ -20,22 +21,21 @@ mod wasi;
 #[cfg(target_family = "wasm")]
 use wasi as backend;
 
-/// So many swaps in a row that others won mean that something is wrong, not that the key is popular: each lost one is
-/// another call's progress.
+/// More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many.
 const MAX_SWAPS: u32 = 1_000;
 
-/// Why the store did not do what it was asked.
+/// Why an operation of the store failed.
 ///
-/// No `std::error::Error`, so that under `?` it becomes [`Failure::Unavailable`] where trying again may help.
+/// It is not a `std::error::Error`, so that `?` turns it into [`Failure::Unavailable`] if trying again may help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The host has no bucket of this name.
     NoSuchStore,
     /// The plugin may not use this bucket.
     AccessDenied,
-    /// The store could not do it now.
+    /// The store is not available now.
     Other(String),
-    /// What is stored under the key is not what the tool expects there.
+    /// The stored value does not have the expected form.
     Malformed(String),
 }
 
@@ -59,12 +59,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// A swap that did not happen.
+/// A failed swap.
 enum Lost<Cas> {
-    /// Somebody else was faster; here is the handle for the next try.
+    /// Another call changed the value first. The handle is for the next attempt.
     Race(Cas),
-    /// The store could not do it.
-    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "the store of a test can always do it"))]
+    /// The store failed.
+    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "the store of a test never fails"))]
     Store(Error),
 }
 
@@ -75,7 +75,7 @@ impl Bucket {
     /// The plugin's own bucket, `default`.
     ///
     /// # Errors
-    /// [`Error`] when the host offers none.
+    /// [`Error`] if the host offers none.
     pub fn open() -> Result<Self, Error> {
         backend::Bucket::open("default").map(Self)
     }
@@ -83,41 +83,40 @@ impl Bucket {
     /// The value under a key.
     ///
     /// # Errors
-    /// [`Error`] when the store cannot be read or the value is no `T` in JSON.
+    /// [`Error`] if the store cannot be read, or the value is not JSON for `T`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
         self.0.get(key)?.map(|bytes| decode(key, &bytes)).transpose()
     }
 
-    /// Puts a value under a key, as JSON. Where several calls may write one key, use
-    /// [`update`](Self::update).
+    /// Stores a value under a key, as JSON. If several calls may write the key, use [`update`](Self::update).
     ///
     /// # Errors
-    /// [`Error`] when the store cannot be written.
+    /// [`Error`] if the store cannot be written.
     pub fn set(&self, key: &str, value: &impl Serialize) -> Result<(), Error> {
         self.0.set(key, &encode(key, value)?)
     }
 
-    /// Removes a key; one that is not there is fine.
+    /// Removes a key, if it exists.
     ///
     /// # Errors
-    /// [`Error`] when the store cannot be written.
+    /// [`Error`] if the store cannot be written.
     pub fn delete(&self, key: &str) -> Result<(), Error> {
         self.0.delete(key)
     }
 
-    /// Adds to the number under a key, which counts as 0 when it is not there, and gives the sum. One step: no call gets
-    /// between. But a call that is dispatched again adds again, so this is for numbers that need not be exact.
+    /// Adds to the number under a key atomically, and returns the sum. A missing key counts as 0. A call that is
+    /// dispatched again adds again, so use this only for numbers that need not be exact.
     ///
     /// # Errors
-    /// [`Error`] when the store cannot be written or the value is not a number of its own.
+    /// [`Error`] if the store cannot be written, or the value is not such a number.
     pub fn increment(&self, key: &str, by: i64) -> Result<i64, Error> {
         self.0.increment(key, by)
     }
 
-    /// All keys that begin with a prefix, in order. Reads every key of the bucket: for tools that look at everything anyway.
+    /// All keys with this prefix, sorted. It reads every key of the bucket.
     ///
     /// # Errors
-    /// [`Error`] when the store cannot be read.
+    /// [`Error`] if the store cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         let mut keys = Vec::new();
         let mut cursor = None;
@@ -134,14 +133,15 @@ impl Bucket {
         Ok(keys)
     }
 
-    /// Changes the value under a key by compare-and-swap: reads it (`T::default()` when there is none), lets `step` change
-    /// it, and writes it only if nobody else wrote meanwhile; otherwise starts again with what they wrote. `step` may
-    /// therefore run several times and should do nothing else. What it leaves unchanged is not written.
+    /// Changes the value under a key by compare-and-swap. It reads the value (`T::default()` if the key is missing),
+    /// calls `step`, and writes the value only if no other call changed it meanwhile. Otherwise it starts again with
+    /// the new value. So `step` may run several times and should have no other effect. An unchanged value is not
+    /// written.
     ///
-    /// With `T = Option<Document>`, `None` stands for a key that is not there.
+    /// With `T = Option<Document>`, `None` means a missing key.
     ///
     /// # Errors
-    /// What `step` says, with nothing written; and `Unavailable` when the store cannot be used.
+    /// The error of `step`, with nothing written. `Unavailable` if the store cannot be used.
     pub fn update<T, R>(&self, key: &str, mut step: impl FnMut(&mut T) -> Result<R, Failure>) -> Result<R, Failure>
     where
         T: Serialize + DeserializeOwned + Default,

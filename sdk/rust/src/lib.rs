@@ -1,7 +1,7 @@
 //! Tools for agents in Rust, as WebAssembly components for toolgate.
 //!
-//! A tool is a typed function plus what it declares about itself. The arguments and the result are ordinary types; their
-//! JSON Schemas are derived. This is a whole plugin:
+//! A tool is a typed function with its declaration. Arguments and result are ordinary types, and their JSON Schemas are
+//! derived. This is a complete plugin:
 //!
 //! ```
 //! use toolgate_sdk::prelude::*;
@@ -24,11 +24,12 @@
 //! # toolgate_sdk::testing::check(&tools()).unwrap();
 //! ```
 //!
-//! Four kinds of tools differ in who produces the result: [`Tool::server`], [`Tool::human`], [`Tool::client`],
-//! [`Tool::provider`]. Server and client tools may be gated with `requires_approval()`. What makes no sense does not compile:
-//! options of gated tools appear on gated tools only, and so on; [`testing::check`] finds the rest in a unit test.
+//! The four kinds of tools differ in who produces the result: [`Tool::server`], [`Tool::human`], [`Tool::client`],
+//! [`Tool::provider`]. Server and client tools may be gated with `requires_approval()`. Combinations that make no sense
+//! do not compile: for example, the options of gated tools exist only on gated tools. [`testing::check`] finds other
+//! mistakes in a unit test.
 //!
-//! The other thing that an operator can load is a [`mod@policy`], which judges calls instead of carrying them out.
+//! A component can also be a [`mod@policy`], which decides about calls instead of running them.
 
 mod arguments;
 mod call;
@@ -59,7 +60,7 @@ pub use policy::Risk;
 pub use schema::NoArguments;
 pub use tool::{Approval, Asks, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
 
-/// What a plugin's source imports.
+/// The usual imports of a plugin.
 pub mod prelude {
     pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Risk, Tool};
     pub use schemars::JsonSchema;

@@ -1,47 +1,47 @@
-//! What a tool declares beyond its kind: the JSON object that the interface calls `options`.
+//! The options of a tool: the JSON object that the interface calls `options`.
 
 use serde_json::{Map, Value, json};
 
 use crate::policy::Risk;
 use crate::schema::SchemaOf;
 
-/// What ends a wait for an approval that nobody gave.
+/// The outcome of an approval that nobody answers in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnExpiry {
-    /// The call ends `expired`. What happens where nothing is declared.
+    /// The call ends `expired`. The default.
     Error,
     /// The call ends `denied`.
     Deny,
-    /// The call goes on, where the operator allows that for the tool.
+    /// The call runs, if the operator allows that for the tool.
     Approve,
 }
 
-/// What happens to a call that was running when the host was killed.
+/// What the host does with a call that was running when the host was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// It is dispatched again with the same idempotency key. What happens where nothing is declared.
+    /// It dispatches the call again with the same idempotency key. The default.
     Retry,
-    /// A person decides.
+    /// It asks a person.
     Ask,
-    /// It ends `in_doubt`.
+    /// It ends the call `in_doubt`.
     Fail,
 }
 
-/// Which arguments an approver may change.
+/// The arguments that an approver may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Editable {
     All,
     Fields(&'static [&'static str]),
 }
 
-/// What ends a wait, as the two kinds of waits have it.
+/// The outcome of an expired wait: for an approval, or for a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expiry {
     Approval(OnExpiry),
     Answer(Value),
 }
 
-/// How long a result is worth keeping in a model's context.
+/// How long a result is useful in a model's context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Retention {
     pub(crate) max_age_turns: Option<u32>,
@@ -49,7 +49,7 @@ pub(crate) struct Retention {
     pub(crate) never_evict: bool,
 }
 
-/// What a tool does to the world.
+/// The effects of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     pub(crate) read_only: Option<bool>,
@@ -58,7 +58,7 @@ pub(crate) struct Hints {
     pub(crate) open_world: Option<bool>,
 }
 
-/// Every option; what is absent here is absent in the JSON.
+/// All options. Those that are `None` are absent in the JSON.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
     pub(crate) title: Option<&'static str>,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::tool::{Approval, Executor, ExecutorKind, Run, Spec, Tool};
 use crate::{Call, Client, Failure, Human, Provider};
 
-/// A tool of any kind, as the host will know it.
+/// A tool of any kind, as the host sees it.
 pub struct AnyTool {
     spec: Spec,
     executor: ExecutorKind,
@@ -34,22 +34,22 @@ impl AnyTool {
         self.spec.name
     }
 
-    /// For the model.
+    /// The description, for the model.
     pub fn description(&self) -> &'static str {
         self.spec.description
     }
 
-    /// Who produces its result.
+    /// The kind of executor.
     pub fn executor(&self) -> ExecutorKind {
         self.executor
     }
 
-    /// Whether a person must approve first.
+    /// Whether a person must approve each call first.
     pub fn requires_approval(&self) -> bool {
         self.gated
     }
 
-    /// Whether it reports progress before its result.
+    /// Whether the tool reports progress before its result.
     pub fn streaming(&self) -> bool {
         self.spec.streaming
     }
@@ -65,7 +65,7 @@ impl AnyTool {
     }
 }
 
-/// Tools that somebody outside carries out, which a component can declare without exporting a function.
+/// The kinds of tools that a component without `server` can declare, because others run them.
 #[diagnostic::on_unimplemented(
     message = "a server tool needs a component that exports `server`",
     label = "list it in `plugin!` instead of `declarations!`"
@@ -85,18 +85,18 @@ impl Tools {
         Self::default()
     }
 
-    /// With one more.
+    /// Adds a tool.
     pub fn with(mut self, tool: impl Into<AnyTool>) -> Self {
         self.0.push(tool.into());
         self
     }
 
-    /// With one more that is not a server tool.
+    /// Adds a tool that is not a server tool.
     pub fn with_declared<E: Declarable, A: Approval>(self, tool: Tool<E, A>) -> Self {
         self.with(tool)
     }
 
-    /// All of them, in the order in which they were listed.
+    /// All tools in their order.
     pub fn iter(&self) -> impl Iterator<Item = &AnyTool> {
         self.0.iter()
     }
@@ -104,7 +104,7 @@ impl Tools {
     /// Runs a server tool. Arguments and result are JSON texts.
     ///
     /// # Errors
-    /// What the tool's function says, and `Failed` when there is no such server tool, which a host never asks for.
+    /// The failure of the tool's function. `Failed` if this server tool does not exist; a host never asks for one.
     pub fn run(&self, tool: &str, call: &Call<'_>, arguments: &str) -> Result<String, Failure> {
         match self.0.iter().find(|candidate| candidate.spec.name == tool).and_then(|found| found.run.as_ref()) {
             Some(run) => run(call, arguments),
@@ -113,13 +113,13 @@ impl Tools {
     }
 }
 
-/// What a component is made of; `plugin!` and `declarations!` implement it.
+/// The tools of a component. `plugin!` and `declarations!` implement it.
 #[doc(hidden)]
 pub trait Plugin {
     fn tools() -> Tools;
 }
 
-/// Exports tools of any kind, and defines `fn tools() -> Tools` for tests. Once per crate, at its root.
+/// Exports tools of any kind, and defines `fn tools() -> Tools` for tests. Use it once per crate, at its root.
 #[macro_export]
 macro_rules! plugin {
     ($($tool:expr),+ $(,)?) => {
@@ -142,8 +142,8 @@ macro_rules! plugin {
     };
 }
 
-/// Exports tools that people, clients or providers carry out, and defines `fn tools() -> Tools` for tests. The component
-/// exports nothing to run, so it can do nothing but declare.
+/// Exports tools that people, clients or providers run, and defines `fn tools() -> Tools` for tests. The component
+/// exports no function to run, so it can only declare.
 #[macro_export]
 macro_rules! declarations {
     ($($tool:expr),+ $(,)?) => {

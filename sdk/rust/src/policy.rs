@@ -1,4 +1,4 @@
-//! Policies in Rust: a function that judges calls, as a component that a host asks before they go on.
+//! Policies in Rust: a function that decides about calls. The host asks the component before it continues a call.
 //!
 //! ```
 //! use toolgate_sdk::policy::{Answer, Question, Risk};
@@ -15,43 +15,43 @@
 //! assert_eq!(judge(&Question::new("note_delete", serde_json::json!({}))), Answer::Proceed);
 //! ```
 //!
-//! A policy only tightens: `Proceed` leaves in place what the tool declares and what every other rule asks for. One that
-//! panics, takes too long or needs too much has a person asked, so when in doubt, panic.
+//! A policy only tightens: with `Proceed`, the tool's declaration and all other rules still apply. If a policy panics
+//! or exceeds its limits, a person is asked. So when in doubt, panic.
 //!
-//! Arguments come from a model, and the context from the caller: neither is to be trusted, and what has another form than
-//! expected is a reason to ask.
+//! Arguments come from a model and the context from the caller. Trust neither. If one has an unexpected form, require
+//! an approval.
 
 use serde_json::{Map, Value};
 
 use crate::Level;
 
-/// A call that is to be judged.
+/// A call to decide about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The name of the tool.
     pub tool: String,
     /// The plugin that it belongs to.
     pub plugin: String,
-    /// Who submitted the call, as the host authenticated it.
+    /// The principal that submitted the call, as the host authenticated it.
     pub caller: String,
     /// The conversation that it belongs to. The caller chooses its name.
     pub conversation: String,
-    /// Its arguments, an object that fits the tool's schema. A number that no `f64`, `i64` or `u64` holds is rounded.
+    /// Its arguments: an object that fits the tool's schema. Numbers outside of `f64`, `i64` and `u64` are rounded.
     pub arguments: Value,
-    /// What the caller passed along with the turn; `null` where it passed nothing.
+    /// The value that the caller passed with the turn, or `null`.
     pub context: Value,
-    /// Who produces the result.
+    /// The kind of executor.
     pub executor: Executor,
     /// Whether the tool itself declares that a person must approve.
     pub requires_approval: bool,
-    /// What the operator wrote for this policy in the configuration; an object.
+    /// The settings that the operator configured for this policy: an object.
     pub settings: Value,
-    /// Everything else that the host says of the call; an object. More may come.
+    /// All other facts that the host provides: an object. Later versions may add members.
     pub facts: Map<String, Value>,
 }
 
 impl Question {
-    /// A call of a server tool with these arguments, for tests. Everything else can be set afterwards.
+    /// A call of a server tool with these arguments, for tests. Set other fields afterwards.
     pub fn new(tool: &str, arguments: Value) -> Self {
         Self {
             tool: tool.to_owned(),
@@ -68,27 +68,27 @@ impl Question {
     }
 }
 
-/// Who produces the result of a call.
+/// The kind of executor of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
     /// The plugin.
     Server,
-    /// A person. Only [`Answer::Deny`] counts for such a call, because a person is asked anyway.
+    /// A person. Only [`Answer::Deny`] has an effect, because a person is asked anyway.
     Human,
     /// The program at the user's end.
     Client,
 }
 
-/// How much is at stake.
+/// The possible harm of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Risk {
-    /// Easily undone.
+    /// Easy to undo.
     Low,
-    /// Undone with some effort.
+    /// Can be undone with some effort.
     Medium,
     /// Hard to undo.
     High,
-    /// Cannot be undone, or reaches far.
+    /// Impossible to undo, or with wide effects.
     Critical,
 }
 
@@ -104,35 +104,35 @@ impl Risk {
     }
 }
 
-/// What the policy says of a call.
+/// The decision of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Answer {
-    /// It has nothing against it.
+    /// The policy does not object.
     Proceed,
-    /// A person must approve it first.
+    /// A person must approve the call first.
     RequireApproval {
-        /// Why, for that person. Cut at 4096 bytes.
+        /// The reason for that person, cut at 4096 bytes.
         reason: String,
-        /// How much is at stake.
+        /// The possible harm.
         risk: Option<Risk>,
     },
-    /// It ends denied. The text says why, to the model and in the audit. Cut at 4096 bytes.
+    /// The call is denied. The text is the reason for the model and the audit, cut at 4096 bytes.
     Deny(String),
 }
 
 impl Answer {
-    /// A person must approve it first, for this reason.
+    /// Requires that a person approves the call, for this reason.
     pub fn require_approval(reason: impl Into<String>) -> Self {
         Self::RequireApproval { reason: reason.into(), risk: None }
     }
 
-    /// It ends denied, for this reason.
+    /// Denies the call, for this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny(reason.into())
     }
 
-    /// With so much at stake. Says nothing of an answer that asks nobody.
+    /// Sets the risk. It has no effect on an answer that asks nobody.
     pub fn risk(self, risk: Risk) -> Self {
         match self {
             Self::RequireApproval { reason, .. } => Self::RequireApproval { reason, risk: Some(risk) },
@@ -149,11 +149,11 @@ pub fn log(level: Level, message: &str) {
     let _ = (level, message);
 }
 
-/// The longest reason that a host takes, in bytes.
+/// The longest reason that a host accepts, in bytes.
 #[cfg(any(target_family = "wasm", test))]
 const MAX_REASON: usize = 4096;
 
-/// A reason that the host takes, however long it was.
+/// Shortens a reason to the length that a host accepts.
 #[cfg(any(target_family = "wasm", test))]
 pub(crate) fn cut(mut reason: String) -> String {
     if reason.len() > MAX_REASON {
@@ -164,13 +164,13 @@ pub(crate) fn cut(mut reason: String) -> String {
     reason
 }
 
-/// What a component is made of; `policy!` implements it.
+/// The function of a component. `policy!` implements it.
 #[doc(hidden)]
 pub trait Policy {
     fn judge(question: &Question) -> Answer;
 }
 
-/// Exports a function `fn(&Question) -> Answer` as a policy. Once per crate, at its root.
+/// Exports a function `fn(&Question) -> Answer` as a policy. Use it once per crate, at its root.
 #[macro_export]
 macro_rules! policy {
     ($judge:expr $(,)?) => {

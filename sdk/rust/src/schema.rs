@@ -5,18 +5,20 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Derives a schema when it is asked for. A call never asks, so running a tool pays nothing for its declaration.
+/// Derives a schema on demand. A call does not need it, so declarations cost nothing at run time.
 pub(crate) type SchemaOf = fn() -> Value;
 
-/// The schema of what is read: arguments, a person's answer, a client's result. What has a default may be absent.
+/// The schema of values that are read: arguments, a person's answer, a client's result. Members with a default are
+/// optional.
 ///
-/// Draft 2020-12, with everything inlined but what refers to itself (that stays a local `$ref`); without `$schema`, since the
-/// interface fixes the draft, and without the root's `title`, since a Rust type's name tells a model nothing.
+/// It is draft 2020-12. Everything is inlined except recursive types, which stay local `$ref`s. There is no `$schema`,
+/// because the interface fixes the draft, and no `title` at the root, because the name of a Rust type tells a model
+/// nothing.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what is written: a server tool's result. What is always written is required.
+/// The schema of values that are written: a server tool's result. Members that are always written are required.
 pub(crate) fn schema_of_result<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_serialize())
 }

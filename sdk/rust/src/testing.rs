@@ -1,4 +1,4 @@
-//! Tests of a plugin on the native target, without a host: [`check`] what is declared, [`run`] what is written.
+//! Native tests of a plugin, without a host: [`check`] tests declarations, [`run`] runs a tool.
 
 mod attempt;
 mod check;

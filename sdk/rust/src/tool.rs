@@ -1,6 +1,7 @@
-//! A tool as its author writes it: the kind and the gate are types, so that what makes no sense does not compile.
+//! Tools as authors write them. The kind and the gate are types, so that combinations that make no sense do not
+//! compile.
 //!
-//! A gated question is circular, and a provider's call has no moment to stop at, so neither can be written:
+//! Approving a question would be circular, and the host cannot stop a provider's call. So neither can be gated:
 //!
 //! ```compile_fail,E0599
 //! # use toolgate_sdk::prelude::*;
@@ -11,7 +12,7 @@
 //! Tool::provider::<NoArguments>("web_search", "Searches the web.").requires_approval();
 //! ```
 //!
-//! What only an approver could use is there only once the tool is gated, and a bound on running only where something runs:
+//! Options for approvers exist only on gated tools, and limits on running only on server tools:
 //!
 //! ```compile_fail,E0599
 //! # use toolgate_sdk::prelude::*;
@@ -42,8 +43,8 @@ use crate::{Call, Failure, arguments};
 
 /// A tool: its declaration and, for a server tool, its function.
 ///
-/// `E` is who produces the result, `A` whether a person is asked first. Start with [`Tool::server`], [`Tool::human`],
-/// [`Tool::client`] or [`Tool::provider`] and list the result in [`plugin!`](crate::plugin) or
+/// `E` is the executor, and `A` tells whether a person must approve first. Start with [`Tool::server`],
+/// [`Tool::human`], [`Tool::client`] or [`Tool::provider`], and list the tool in [`plugin!`](crate::plugin) or
 /// [`declarations!`](crate::declarations).
 #[must_use = "a tool does nothing until it is listed in `plugin!` or `declarations!`"]
 pub struct Tool<E, A> {
@@ -52,7 +53,7 @@ pub struct Tool<E, A> {
     pub(crate) gate: PhantomData<A>,
 }
 
-/// What every tool declares, whatever its kind.
+/// The declaration that tools of all kinds share.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
@@ -62,10 +63,10 @@ pub(crate) struct Spec {
     pub(crate) options: Options,
 }
 
-/// The function of a server tool, between JSON texts.
+/// The function of a server tool, from arguments to result as JSON texts.
 pub(crate) type Run = Box<dyn Fn(&Call<'_>, &str) -> Result<String, Failure>>;
 
-/// Who produces the result, as a value.
+/// The kind of executor, as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutorKind {
     /// The plugin's own function.
@@ -94,13 +95,13 @@ pub struct Client;
 /// The model's provider produces the result.
 pub struct Provider;
 
-/// Nobody is asked first.
+/// No approval is needed.
 pub struct Auto;
 
 /// A person must approve first.
 pub struct Gated;
 
-/// Who produces the result: [`Server`], [`Human`], [`Client`] or [`Provider`].
+/// The executor of a tool: [`Server`], [`Human`], [`Client`] or [`Provider`].
 pub trait Executor: sealed::Sealed {
     #[doc(hidden)]
     const KIND: ExecutorKind;
@@ -113,13 +114,13 @@ pub trait Executor: sealed::Sealed {
     }
 }
 
-/// Whether a person is asked first: [`Auto`] or [`Gated`].
+/// Whether a person must approve first: [`Auto`] or [`Gated`].
 pub trait Approval: sealed::Sealed {
     #[doc(hidden)]
     const GATED: bool;
 }
 
-/// The cells of the matrix in which a call waits for something outside.
+/// The combinations in which a call waits for somebody.
 #[diagnostic::on_unimplemented(
     message = "a call of this tool never waits, so it cannot expire",
     label = "only gated tools, questions and client tools wait"
@@ -131,7 +132,7 @@ impl Waits for (Client, Auto) {}
 impl Waits for (Client, Gated) {}
 impl<Answer> Waits for (Human<Answer>, Auto) {}
 
-/// The cells of the matrix in which a person is asked something.
+/// The combinations in which a person is asked.
 #[diagnostic::on_unimplemented(
     message = "no person is asked about a call of this tool, so it has no prompt",
     label = "only gated tools and questions have a prompt"
@@ -184,7 +185,7 @@ impl<E> Tool<E, Auto> {
 }
 
 impl Tool<Server, Auto> {
-    /// A tool that the plugin itself carries out, in the host's sandbox. `Out`'s schema is declared as the `result`.
+    /// A tool that the plugin itself runs, in the host's sandbox. The schema of `Out` is declared as `result`.
     pub fn server<Args, Out, F>(name: &'static str, description: &'static str, run: F) -> Self
     where
         Args: DeserializeOwned + JsonSchema,
@@ -198,8 +199,8 @@ impl Tool<Server, Auto> {
         Self::new::<Args>(name, description, Server { run: Box::new(run) }, options)
     }
 
-    /// A server tool whose result is the JSON text that the function writes, with any JSON as its declared result. For
-    /// results that are JSON already; the host refuses a text that is none.
+    /// A server tool whose function returns its result as JSON text. The declared result is any JSON. Use it for
+    /// results that are JSON already. The host refuses a text that is not JSON.
     pub fn server_json<Args, F>(name: &'static str, description: &'static str, run: F) -> Self
     where
         Args: DeserializeOwned + JsonSchema,
@@ -211,7 +212,7 @@ impl Tool<Server, Auto> {
 }
 
 impl Tool<Client, Auto> {
-    /// A tool that the program at the user's end carries out. `Out`'s schema is what its result is checked against.
+    /// A tool that the program at the user's end runs. The host checks its result against the schema of `Out`.
     pub fn client<Args: JsonSchema, Out: JsonSchema>(name: &'static str, description: &'static str) -> Self {
         let options = Options { result: Some(schema_of::<Out>), ..Options::default() };
         Self::new::<Args>(name, description, Client, options)
@@ -219,7 +220,7 @@ impl Tool<Client, Auto> {
 }
 
 impl Tool<Human<()>, Auto> {
-    /// A question to a person; the answer, which fits `Answer`'s schema, is the result.
+    /// A question to a person. The answer is the result, and fits the schema of `Answer`.
     pub fn human<Args: JsonSchema, Answer: JsonSchema>(
         name: &'static str,
         description: &'static str,
@@ -230,7 +231,7 @@ impl Tool<Human<()>, Auto> {
 }
 
 impl Tool<Provider, Auto> {
-    /// A tool that the model's provider carries out inside its own stream: the host records its calls, and never runs one.
+    /// A tool that the model's provider runs inside its own stream. The host only records its calls.
     pub fn provider<Args: JsonSchema>(name: &'static str, description: &'static str) -> Self {
         Self::new::<Args>(name, description, Provider, Options::default())
     }

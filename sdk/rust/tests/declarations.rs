@@ -1,4 +1,4 @@
-//! What the SDK declares, in the exact JSON of the interface; and what `check` finds.
+//! The declarations of the SDK in the exact JSON of the interface, and the findings of `check`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A test can have a call stop, and sees what the tool makes of it.
+//! A test can stop a call and observe the tool's reaction.
 
 use std::cell::Cell;
 

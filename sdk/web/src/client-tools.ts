@@ -50,7 +50,7 @@ export interface ClientTools {
 }
 
 /** Characters of the longest reason of a failure. */
-const LONGEST_REASON = 1000;
+const MAX_REASON = 1000;
 
 /** Milliseconds before the page asks again whether a call is still open, where the host does not say when to. */
 const LOOK = 1000;
@@ -189,5 +189,5 @@ class Attached {
 }
 
 function failure(reason: string): Answer {
-  return { decision: "error", comment: reason.slice(0, LONGEST_REASON) };
+  return { decision: "error", comment: reason.slice(0, MAX_REASON) };
 }

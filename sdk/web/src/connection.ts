@@ -132,7 +132,7 @@ export class Connection {
   }
 
   /**
-   * Asks the host for a new CSRF token, without sending the old one. Without a session there is none, and the request
+   * Asks the host for a new CSRF token, without sending the old one. Without a session the host has no token, and the request
    * itself fails.
    */
   async #renew(): Promise<void> {

@@ -42,7 +42,7 @@ export interface StreamOptions {
 
 /** The first and the longest pause. */
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 30_000;
+const MAX_PAUSE = 30_000;
 /** The host sends a heartbeat every 15 seconds by default. */
 const SILENCE = 60_000;
 
@@ -83,7 +83,7 @@ export async function* follow(
       failed = error;
     }
     if (signal.aborted) return;
-    const most = Math.min(FIRST_PAUSE * 2 ** failures, LONGEST_PAUSE);
+    const most = Math.min(FIRST_PAUSE * 2 ** failures, MAX_PAUSE);
     failures += 1;
     // At least half of the pause, so that the clients do not all return to a restarted host at the same time.
     const retryIn = Math.max(most * (0.5 + clock.random() / 2), failed?.retryAfter ?? 0);

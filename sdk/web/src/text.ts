@@ -31,7 +31,7 @@ const COVERS =
   /[\u0334-\u0338\u0488\u0489\u20d2\u20d3\u20d8-\u20da\u20dd-\u20e0\u20e2-\u20e6\u20ea\u20eb\ua670-\ua672\u1abe\ufe20-\ufe2f]/;
 /** Characters that cannot carry a mark. */
 const BARE = /^$|^[\s!-/:-@[-`{-~\p{Cc}]/u;
-const MOST_MARKS = 4;
+const MAX_MARKS = 4;
 const PLAIN = /^[ -~\n]*$/;
 
 /** The positions of deceptive characters, by the rules of the host (docs/hostile-text.md). */
@@ -45,7 +45,7 @@ function deceiving(text: string): Set<number> {
       if (!isKeycap) loud.add(at);
     } else if (!/[\ufe00-\ufe0f]/.test(c)) {
       marks += 1;
-      if (isBare || marks > MOST_MARKS || c === before || COVERS.test(c)) loud.add(at);
+      if (isBare || marks > MAX_MARKS || c === before || COVERS.test(c)) loud.add(at);
     }
     isBare = BARE.test(c) || loud.has(at);
     // Variation selectors come between the base of a keycap and its mark.

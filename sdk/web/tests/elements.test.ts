@@ -390,7 +390,7 @@ describe("an inbox", () => {
     ...root(element).querySelectorAll<ToolgateApproval>("toolgate-approval"),
   ];
 
-  it("shows open suspensions, or that there are none", async () => {
+  it("shows open suspensions, or an empty text", async () => {
     const element = await inbox();
     expect(text(element, "empty")).toBe("Nothing is waiting for you.");
     host.add(suspension());

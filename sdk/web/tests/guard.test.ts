@@ -112,7 +112,7 @@ describe("a card takes answers again", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("during an edit, whatever others did meanwhile", async () => {
+  it("during an edit, even after changes by others", async () => {
     const card = await appeared(new ToolgateApproval(), { editable: "all" });
     clock.advance(500);
     button(card, "edit")?.click();

@@ -1,4 +1,4 @@
-//! The demo's folder, made afresh each time: configuration, plugins, the host's data and its log.
+//! The demo's folder, newly created each time: configuration, plugins, the host's data and its log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::workspace;
 
-/// The operator's side: which plugins there are and what they may use.
+/// The operator's configuration: the plugins and their grants.
 const CONFIGURATION: &str = "\
 # Written by `cargo xtask demo`.
 plugins = \"plugins\"
@@ -23,17 +23,17 @@ file = \"policies/limits.wasm\"
 component = \"any\"
 ";
 
-/// The component among the example plugins that is a policy.
+/// The example component that is a policy.
 const POLICY: &str = "limits.wasm";
 
-/// Where the demo takes place.
+/// The folder of the demo.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// Creates an empty folder and copies the components into it.
     pub(crate) fn fresh(components: &[PathBuf]) -> Result<Self> {
         let beside = workspace::binary("toolgate")?;
-        let target = beside.parent().and_then(Path::parent).context("xtask does not lie in a target folder")?;
+        let target = beside.parent().and_then(Path::parent).context("xtask is not in a target folder")?;
         let folder = Self(target.join("demo"));
         if folder.0.exists() {
             fs::remove_dir_all(&folder.0).with_context(|| format!("could not remove {}", folder.0.display()))?;
@@ -59,18 +59,18 @@ impl Folder {
         self.0.join("toolgate.toml")
     }
 
-    /// What the host logs.
+    /// The host's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.0.join("host.log")
     }
 
-    /// The folder as one would type it in the root of the repository.
+    /// The folder, relative to the root of the repository.
     pub(crate) fn shown(&self) -> PathBuf {
         relative(&self.0)
     }
 }
 
-/// A path as one would type it in the root of the repository.
+/// A path, relative to the root of the repository if it is inside it.
 pub(crate) fn relative(path: &Path) -> PathBuf {
     path.strip_prefix(workspace::root()).unwrap_or(path).to_owned()
 }

@@ -12,24 +12,24 @@ use super::folder::Folder;
 use super::toolgate::Toolgate;
 use crate::console;
 
-/// How often a host that starts is asked whether it is there, and how often at most: a minute in all.
+/// How often the demo asks a starting host whether it is ready, and how many times: a minute in all.
 const PROBE: (Duration, u32) = (Duration::from_millis(100), 600);
 
 /// A tool of the plugin that is loaded last when all are loaded in the order of their names.
 const LAST_TOOL: &str = "web_search";
 
-/// A host that runs. Dropping it kills it.
+/// A running host. Dropping it kills the process.
 pub(crate) struct Host {
     process: Process,
     port: u16,
 }
 
-/// The process, in reach of the watchdog.
+/// The process, shared with the watchdog.
 #[derive(Clone)]
 pub(crate) struct Process(Arc<Mutex<Child>>);
 
 impl Host {
-    /// Starts a host on the demo's folder and returns once it answers and knows its tools.
+    /// Starts a host on the demo's folder. Returns when the host answers and all tools are loaded.
     pub(crate) fn start(operator: &Toolgate, folder: &Folder, port: u16) -> Result<Self> {
         let port = if port == 0 { free_port()? } else { port };
         let host = Self { process: Process(Arc::new(Mutex::new(spawn(operator, folder, port)?))), port };
@@ -58,12 +58,12 @@ impl Host {
         bail!("the host does not answer; its log is {}", folder.log().display())
     }
 
-    /// Kills it as a crash would: no signal that it could catch.
+    /// Kills the host with SIGKILL, which it cannot catch.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
-    /// What the watchdog needs.
+    /// The process, for the watchdog.
     pub(crate) fn process(&self) -> Process {
         self.process.clone()
     }
@@ -74,7 +74,7 @@ impl Process {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills it and waits for its end.
+    /// Kills the process and waits for its end.
     pub(crate) fn kill(&self) -> Result<()> {
         let mut child = self.child();
         child.kill().and_then(|()| child.wait()).context("could not kill the host")?;
@@ -89,8 +89,8 @@ impl Drop for Host {
     }
 }
 
-/// A port that was free just now. The host could take one by itself; but who follows its events finds it again only where it
-/// was before the kill.
+/// A port that was free just now. The host could choose one itself, but then followers of events would not find it
+/// again after the kill.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("there is no free port")?;
     Ok(listener.local_addr().context("there is no free port")?.port())

@@ -1,4 +1,4 @@
-//! The commands of the binary, as the demo runs them and as it shows them to be pasted.
+//! Runs the binary's commands, and prints them in a form that users can paste.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,7 +12,7 @@ use super::turn::Turn;
 use crate::console;
 use crate::workspace;
 
-/// The binary with a person's token. Without one it uses the admin's, which it finds in the host's folder.
+/// The binary with a user's token. Without a token it uses the admin's, from the host's folder.
 #[derive(Clone)]
 pub(crate) struct Toolgate {
     binary: PathBuf,
@@ -21,12 +21,12 @@ pub(crate) struct Toolgate {
 }
 
 impl Toolgate {
-    /// In the hands of the operator.
+    /// The binary, as the operator uses it.
     pub(crate) fn new(binary: &Path, folder: &Folder) -> Self {
         Self { binary: binary.to_owned(), configuration: folder.configuration(), token: None }
     }
 
-    /// Makes a token and hands the binary to its holder.
+    /// Creates a token, and returns the binary for its holder.
     pub(crate) fn token(&self, name: &str, role: &str) -> Result<Self> {
         let printed = self.run(&["token", "create", "--name", name, "--role", role])?;
         let token = printed.split_whitespace().find(|word| word.starts_with("tg_"));
@@ -34,27 +34,27 @@ impl Toolgate {
         Ok(Self { token: Some(token), ..self.clone() })
     }
 
-    /// How many tools are live.
+    /// The number of live tools.
     pub(crate) fn tools(&self) -> Result<usize> {
         let printed = self.run(&["tools", "--format", "toolgate"])?;
         let live: Value = serde_json::from_str(&printed).context("the tools are not JSON")?;
         Ok(live["tools"].as_array().context("toolgate printed no list of tools")?.len())
     }
 
-    /// Submits a file of the folder `demo/`, and gives the turn as soon as nothing of it runs any more.
+    /// Submits a file of the folder `demo/`. Returns the turn when no call of it runs any more.
     pub(crate) fn submit(&self, file: &str, conversation: &str) -> Result<Turn> {
         let file = format!("demo/{file}");
         console::aside(&format!("$ toolgate submit {file} --conversation {conversation}"));
         Turn::parse(&self.run(&["submit", &file, "--conversation", conversation, "--json"])?)
     }
 
-    /// The turn as it is now.
+    /// The current turn.
     pub(crate) fn turn(&self, turn: &Turn) -> Result<Turn> {
         Turn::parse(&self.run(&["show", turn.id(), "--conversation", CONVERSATION, "--json"])?)
     }
 
-    /// Waits for the end of a turn that was submitted from this file: submitting the same calls again gives the recorded
-    /// turn.
+    /// Waits for the end of a turn that was submitted from this file. Submitting the same calls again returns the
+    /// recorded turn.
     pub(crate) fn wait(&self, file: &str, turn: &Turn) -> Result<Turn> {
         let file = format!("demo/{file}");
         let settled =
@@ -87,13 +87,13 @@ impl Toolgate {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A command that can be pasted into a terminal in the root of the repository.
+    /// A command that users can paste into a terminal in the root of the repository.
     pub(crate) fn line(&self, command: &str) -> String {
         let binary = relative(&self.binary);
         format!("{} {command} --config {}", binary.display(), relative(&self.configuration).display())
     }
 
-    /// A command that is not started yet.
+    /// A command, not started yet.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).current_dir(workspace::root()).env("TOOLGATE_CONFIG", &self.configuration);

@@ -17,7 +17,7 @@ type Version = (u32, u32, u32);
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let wit = world::write(project, world::WHOLE)?;
-    let (compiler, version) = compiler(kit, wanted(project)?)?;
+    let (compiler, version) = compiler(kit, least_version(project)?)?;
     (kit.say)(&format!("compiling {} with {version}", project.name()));
     let (builds, modules) = (kit.cache.of_tool("go/build")?, kit.cache.of_tool("go/modules")?);
     let go = || {
@@ -79,7 +79,7 @@ fn version(said: &str) -> Option<String> {
 }
 
 /// The version that the plugin's `go.mod` requires, or [`LEAST`] if that is newer.
-fn wanted(project: &Project) -> Result<Version, Failed> {
+fn least_version(project: &Project) -> Result<Version, Failed> {
     let file = project.folder().join("go.mod");
     let text = fs::read_to_string(&file).map_err(Failed::reading(&file))?;
     Ok(required(&text).unwrap_or(LEAST).max(LEAST))

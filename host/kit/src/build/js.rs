@@ -29,7 +29,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let package = project::json(&project.folder().join("package.json"))?;
     let engine = engine(&package, project.language())?;
     // Both engines import everything that the world names.
-    let wit = world::write(project, project.wants())?;
+    let wit = world::write(project, project.requested())?;
     let sdk = project.sdk()?;
     let installed = engine.toolchain().installed(kit)?;
     packages(kit, project.folder(), &package)?;
@@ -104,7 +104,7 @@ fn packages(kit: &Kit<'_>, folder: &Path, package: &Value) -> Result<(), Failed>
     let modified = |path: &str| folder.join(path).metadata().and_then(|found| found.modified()).ok();
     let installed = modified("node_modules/.package-lock.json");
     let is_current =
-        |file: &str| modified(file).is_none_or(|wanted| installed.is_some_and(|installed| installed >= wanted));
+        |file: &str| modified(file).is_none_or(|changed| installed.is_some_and(|installed| installed >= changed));
     if is_current("package.json") && is_current("package-lock.json") {
         return Ok(());
     }

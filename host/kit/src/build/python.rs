@@ -1,7 +1,7 @@
 //! Python: componentize-py puts CPython, the SDK and the author's modules into one component.
 //!
-//! The entry is the SDK's module `toolgate.component`, which imports the author's `plugin`. The component contains the modules
-//! that this imports. A call cannot import others.
+//! The entry is the SDK's module `toolgate.component`, which imports the author's `plugin`. The component contains the
+//! modules that this imports. A call cannot import others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         return Err(Failed::project(format!("{folder} has no plugin.py"), "write the plugin's tools there"));
     }
     // componentize-py imports everything that the world names.
-    let wit = world::write(project, project.wants())?;
+    let wit = world::write(project, project.requested())?;
     let sdk = own_sdk(project)?;
     let installed = toolchain::PYTHON.installed(kit)?;
     let tool = || installed.python("componentize_py:script").in_folder(project.folder());
     let version = tool().of_the_machine().arg("--version").run("asking componentize-py for its version")?;
     (kit.say)(&format!("building {} with {}", project.name(), version.trim()));
-    // It uses the packages of a virtual environment, or those of the machine if there is none. A component must not depend on
-    // either, so it gets an empty environment.
+    // It uses the packages of a virtual environment, or those of the machine without one. A component must not depend
+    // on either, so it gets an empty environment.
     let nothing = project.output().join("no-packages");
     let packages = nothing.join("lib/site-packages");
     fs::create_dir_all(&packages).map_err(Failed::writing(&packages))?;
@@ -56,8 +56,8 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
 }
 
-/// Copies the SDK's modules to `build/python`. Python writes its `__pycache__` beside the modules that it imports, and a build does
-/// not write into the SDK.
+/// Copies the SDK's modules to `build/python`. Python writes its `__pycache__` beside the modules that it imports, and
+/// a build does not write into the SDK.
 fn own_sdk(project: &Project) -> Result<PathBuf, Failed> {
     let copy = project.made_output()?.join("python");
     if copy.exists() {

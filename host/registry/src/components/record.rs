@@ -1,4 +1,4 @@
-//! The stored form of what is known of a component.
+//! The stored form of a component's record.
 
 use capabilities::{Capabilities, Capability};
 use domain::{Digest, PluginName};
@@ -8,14 +8,13 @@ use super::Known;
 use crate::declaration::StoredTool;
 use crate::manifest::Manifest;
 
-/// Counted up with every change of the form.
+/// Increased with every change of the form.
 const FORM: u32 = 3;
 
-/// The oldest form that is read. It has no manifests, and the calls that wait for such components were submitted without
-/// regard to one.
+/// The oldest form that is read. It has no manifests. Calls that wait for such components were submitted without one.
 const OLDEST: u32 = 2;
 
-/// The host that wrote a record.
+/// The version of the host that wrote the record.
 const HOST: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Serialize, Deserialize)]
@@ -32,7 +31,6 @@ struct Record {
     wants: Option<Manifest>,
 }
 
-/// The record of a component.
 pub(super) fn write(digest: Digest, known: &Known) -> String {
     let record = Record {
         form: FORM,
@@ -42,13 +40,13 @@ pub(super) fn write(digest: Digest, known: &Known) -> String {
         capabilities: known.capabilities.iter().map(|capability| capability.to_string()).collect(),
         has_server: known.has_server,
         tools: known.declared.iter().map(StoredTool::from).collect(),
-        wants: known.wants.clone(),
+        wants: known.manifest.clone(),
     };
-    // Strings, numbers and lists of them always have a text; an empty one would read as no record.
+    // Strings, numbers and lists always serialize. An empty text would read as a missing record.
     serde_json::to_string(&record).unwrap_or_default()
 }
 
-/// What a record says, if it is one about this component. One of an older host still serves the calls that wait for it.
+/// Reads the record of this component. A record of an older host still serves the calls that wait for the component.
 pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
     let record: Record = serde_json::from_slice(bytes).ok()?;
     if !(OLDEST..=FORM).contains(&record.form) || record.component != digest.to_string() {
@@ -61,7 +59,7 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
         capabilities: Capabilities::of(capabilities),
         has_server: record.has_server,
         current: record.host == HOST && record.form == FORM,
-        wants: record.wants,
+        manifest: record.wants,
         declared: record.tools.into_iter().map(StoredTool::declared).collect::<Option<_>>()?,
     })
 }

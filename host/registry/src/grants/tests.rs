@@ -1,5 +1,5 @@
-//! What is granted and wanted, held against every request of a small world: no rule of this file's own decides, only what
-//! each side would allow by itself.
+//! Checks the intersection of grants and manifest against every request of a small world. The expected result comes
+//! from each side alone.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use capabilities::http::Scheme;
 use capabilities::secrets::{SecretPlace, SecretValue};
 
 use super::*;
-use crate::manifest::{WantedFolder, WantedKeyValue, WantedValue};
+use crate::manifest::{RequestedFolder, RequestedKeyValue, RequestedValue};
 
 const WHY: &str = "for the test";
 
@@ -16,8 +16,8 @@ fn word<T: TryFrom<String, Error = crate::words::InvalidWord>>(text: &str) -> T 
     T::try_from(text.to_owned()).expect("a word")
 }
 
-fn wants(url: &str, methods: &[&str]) -> WantedHttp {
-    WantedHttp { url: word(url), methods: methods.iter().map(|method| word(method)).collect(), why: WHY.into() }
+fn wants(url: &str, methods: &[&str]) -> RequestedHttp {
+    RequestedHttp { url: word(url), methods: methods.iter().map(|method| word(method)).collect(), why: WHY.into() }
 }
 
 fn rule(url: &str, methods: &[&str]) -> HttpRule {
@@ -28,11 +28,11 @@ fn granting(http: Vec<HttpRule>) -> Grants {
     Grants { http, ..Grants::default() }
 }
 
-fn wanting(http: Vec<WantedHttp>) -> Manifest {
+fn wanting(http: Vec<RequestedHttp>) -> Manifest {
     Manifest { http, ..Manifest::default() }
 }
 
-/// A request, and whether a rule allows it.
+/// A request: scheme, host, port, path and method.
 type Request = (Scheme, &'static str, u16, &'static str, &'static str);
 
 fn allows(rules: &[HttpRule], (scheme, host, port, path, method): Request) -> bool {
@@ -46,7 +46,7 @@ fn allows(rules: &[HttpRule], (scheme, host, port, path, method): Request) -> bo
 }
 
 #[test]
-fn a_request_is_allowed_exactly_where_it_is_both_granted_and_wanted() {
+fn a_request_must_be_granted_and_requested() {
     let urls = [
         "https://a.example/",
         "https://a.example/v1",
@@ -77,7 +77,7 @@ fn a_request_is_allowed_exactly_where_it_is_both_granted_and_wanted() {
             for (granting_methods, wanting_methods) in
                 methods.iter().flat_map(|g| methods.iter().map(move |w| (*g, *w)))
             {
-                // A second rule on each side, so that pairs are tried and not positions.
+                // A second rule on each side, so that every pair of rules is compared.
                 let granted = granting(vec![rule("https://b.example/v1/", &["PUT"]), rule(granted, granting_methods)]);
                 let wanted =
                     wanting(vec![wants(wanted, wanting_methods), wants("https://b.example/", &["PUT", "GET"])]);
@@ -113,8 +113,8 @@ fn secret(name: &str, hosts: &[&str], places: &[SecretPlace]) -> Secret {
     }
 }
 
-fn wanted_secret(name: &str, hosts: &[&str], places: &[&str]) -> WantedSecret {
-    WantedSecret {
+fn wanted_secret(name: &str, hosts: &[&str], places: &[&str]) -> RequestedSecret {
+    RequestedSecret {
         name: word(name),
         hosts: hosts.iter().map(|host| word(host)).collect(),
         places: places.iter().map(|place| word(place)).collect(),
@@ -151,7 +151,7 @@ fn a_secret_goes_where_it_is_granted_and_wanted() {
     }
 }
 
-/// What is granted of everything but requests and secrets, and what is wanted.
+/// Grants of every kind except HTTP and secrets, and a manifest for them.
 fn everything() -> (Grants, Manifest) {
     let folder =
         |at: &str, write| Folder { path: PathBuf::from("/srv"), at: at.into(), write, handle: FolderHandle::default() };
@@ -161,10 +161,10 @@ fn everything() -> (Grants, Manifest) {
         folders: vec![folder("/data", true), folder("/read", false), folder("/spare", true)],
         ..Grants::default()
     };
-    let value = |name: &str| WantedValue { name: word(name), why: WHY.into() };
-    let want = |at: &str, write| WantedFolder { at: word(at), write, why: WHY.into() };
+    let value = |name: &str| RequestedValue { name: word(name), why: WHY.into() };
+    let want = |at: &str, write| RequestedFolder { at: word(at), write, why: WHY.into() };
     let wanted = Manifest {
-        keyvalue: Some(WantedKeyValue { bytes: Some(1_000), keys: Some(5), why: WHY.into() }),
+        keyvalue: Some(RequestedKeyValue { bytes: Some(1_000), keys: Some(5), why: WHY.into() }),
         config: vec![value("region"), value("tenant")],
         folders: vec![want("/data", false), want("/read", true), want("/lost", true)],
         ..Manifest::default()
@@ -173,20 +173,20 @@ fn everything() -> (Grants, Manifest) {
 }
 
 #[test]
-fn of_everything_the_smaller_part_counts() {
+fn the_smaller_of_grant_and_request_counts() {
     let (granted, wanted) = everything();
     let both = effective(&granted, Some(&wanted));
     assert_eq!(both.keyvalue, Some(KeyValueQuota { bytes: 100, keys: 5 }));
     assert_eq!(both.config, Some([("region".to_owned(), "eu".to_owned())].into()));
     let folders: Vec<_> = both.folders.iter().map(|folder| (folder.at.as_str(), folder.write)).collect();
     assert_eq!(folders, [("/data", false), ("/read", false)]);
-    assert_eq!(effective(&granted, None), granted, "who says nothing wants what is granted");
-    assert_eq!(effective(&granted, Some(&Manifest::default())), Grants::default(), "who wants nothing gets nothing");
-    assert_eq!(effective(&Grants::default(), Some(&wanted)), Grants::default(), "who is granted nothing gets nothing");
+    assert_eq!(effective(&granted, None), granted, "no manifest");
+    assert_eq!(effective(&granted, Some(&Manifest::default())), Grants::default(), "an empty manifest");
+    assert_eq!(effective(&Grants::default(), Some(&wanted)), Grants::default(), "no grants");
 }
 
 #[test]
-fn what_is_missing_and_what_nobody_wants_is_told() {
+fn missing_and_surplus_grants_are_listed() {
     let (mut granted, mut wanted) = everything();
     granted.http = vec![rule("https://a.example/v1/", &["GET"]), rule("https://b.example/", &[])];
     granted.secrets = vec![secret("token", &["a.example"], &[SecretPlace::Query("key".into())])];
@@ -199,8 +199,9 @@ fn what_is_missing_and_what_nobody_wants_is_told() {
         granted,
         is_holder,
     };
-    let told = access(granted.clone(), true);
-    let standing: Vec<_> = told.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
+    let access_here = access(granted.clone(), true);
+    let standing: Vec<_> =
+        access_here.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
     let standing: Vec<_> = standing.iter().map(|(what, standing)| (what.as_str(), *standing)).collect();
     assert_eq!(
         standing,
@@ -217,13 +218,13 @@ fn what_is_missing_and_what_nobody_wants_is_told() {
         ]
     );
     assert_eq!(
-        told.surplus(),
+        access_here.surplus(),
         ["http: GET,HEAD https://b.example:443/", "config: spare", "folder: /spare, read and write, which is /srv"]
     );
     let other = access(granted, false);
     assert!(other.wanted().iter().all(|wanted| wanted.standing == Standing::Missing));
     assert_eq!(other.withheld(), effective(&other.granted, Some(&wanted)));
-    assert_eq!(told.withheld(), Grants::default());
+    assert_eq!(access_here.withheld(), Grants::default());
 }
 
 #[test]
@@ -249,11 +250,11 @@ fn a_manifest_says_what_for_and_nothing_twice() {
             m.config[0].why = " \n".into();
         }),
         ("the `why` of config: region has more than 500 characters", |m| m.config[0].why = "x".repeat(501)),
-        ("it wants more than 64 of one kind: http", |m| m.http = vec![wants("https://a.example", &[]); 65]),
-        ("it wants `tenant` twice", |m| m.config[0].name = m.config[1].name.clone()),
-        ("it wants `tenant` twice", |m| m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]),
-        ("it wants the folder /read twice", |m| m.folders[0].at = m.folders[1].at.clone()),
-        ("the secret `token` names no host or no place that it is wanted for", |m| {
+        ("it requests more than 64 of one kind: http", |m| m.http = vec![wants("https://a.example", &[]); 65]),
+        ("it requests `tenant` twice", |m| m.config[0].name = m.config[1].name.clone()),
+        ("it requests `tenant` twice", |m| m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]),
+        ("it requests the folder /read twice", |m| m.folders[0].at = m.folders[1].at.clone()),
+        ("the request for the secret `token` names no host or no place in a request", |m| {
             m.secrets = vec![wanted_secret("token", &["a.b"], &[])];
         }),
     ];

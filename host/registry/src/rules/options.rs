@@ -1,4 +1,4 @@
-//! The options of a tool: which keys there are, for which tools, and that nothing else is said.
+//! The options of a tool: which keys exist, and to which tools they apply.
 //!
 //! The table is the one in the comment of `options` in `wit/v0.1/plugin.wit`.
 
@@ -15,28 +15,28 @@ use crate::{LoadRule, Settings};
 
 mod forms;
 
-/// Bytes of a tool's options, its schemas included.
+/// The most bytes of a tool's options, including their schemas.
 pub const MAX_OPTIONS: usize = 192 << 10;
 
-/// Characters of a title.
+/// The most characters of a title.
 pub const MAX_TITLE: usize = 128;
 
-/// Bytes of a prompt's template.
+/// The most bytes of a prompt's template.
 pub const MAX_PROMPT: usize = 4 << 10;
 
-/// Members of the context that a tool may name.
+/// The most context members that a tool may name.
 const MAX_CONTEXT_KEYS: usize = 64;
 
-/// Characters of the name of such a member.
+/// The most characters of a context member's name.
 const MAX_CONTEXT_KEY: usize = 128;
 
-/// The longest that a run may be declared to take: a day.
+/// The largest declared timeout of a run: a day.
 const MAX_TIMEOUT: u64 = 86_400_000;
 
-/// The longest that a wait may be declared to take: 365 days.
+/// The largest declared expiry of a wait: 365 days.
 const MAX_EXPIRES: u64 = 31_536_000_000;
 
-/// For which tools a key says anything.
+/// The tools to which a key applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     All,
@@ -48,7 +48,6 @@ enum Scope {
     NotHuman,
 }
 
-/// Every key there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Title,
@@ -111,7 +110,7 @@ impl Scope {
     }
 }
 
-/// Reads the options of one tool. What is wrong is a finding, and reads as if it were absent.
+/// Reads the options of one tool. An invalid option becomes a finding and counts as absent.
 pub(crate) fn read(
     declared: &Declared,
     parameters: Option<&Value>,
@@ -120,7 +119,7 @@ pub(crate) fn read(
 ) -> ToolOptions {
     let text = declared.options.as_str();
     let Some(members) = members(text, findings) else { return ToolOptions::default() };
-    // The schemas among the options are passed on verbatim, so their texts are cut from the source.
+    // The schemas in the options are passed on verbatim, so their texts are cut from the source.
     let texts: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut reader = Reader { declared, parameters, settings, texts, findings, options: ToolOptions::default() };
     for (name, value) in &members {
@@ -147,7 +146,7 @@ fn members(text: &str, findings: &mut Findings) -> Option<serde_json::Map<String
     let size = text.len();
     if size > MAX_OPTIONS {
         let message = format!("the options have {size} bytes, at most {MAX_OPTIONS} are taken");
-        findings.add(LoadRule::OptionsForm, message, "say less");
+        findings.add(LoadRule::OptionsForm, message, "shorten the options");
         return None;
     }
     match json::read(text) {
@@ -169,7 +168,7 @@ fn members(text: &str, findings: &mut Findings) -> Option<serde_json::Map<String
     }
 }
 
-/// What the value of a key is read with, and where it goes.
+/// The state while the options of one tool are read.
 struct Reader<'a> {
     declared: &'a Declared,
     parameters: Option<&'a Value>,
@@ -199,7 +198,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A key that does not exist.
     fn unknown(&mut self, what: &str, key: &str, known: &[&str]) {
         let message = format!("there is no {what} {}", quoted(key));
         let remedy = match crate::catalog::nearest(key, known.iter().copied()) {
@@ -209,13 +207,13 @@ impl Reader<'_> {
         self.findings.add(LoadRule::OptionUnknown, message, remedy);
     }
 
-    /// A value that is not of the form that the key asks for.
+    /// Adds a finding about a value of the wrong form.
     fn malformed(&mut self, key: &str, value: &Value, expected: &str) {
         let message = format!("the option `{key}` is {}", shown(value));
         self.findings.add(LoadRule::OptionForm, message, format!("write {expected}"));
     }
 
-    /// A value that is well formed and cannot be meant.
+    /// Adds a finding about a well-formed value that contradicts something.
     fn contradiction(&mut self, message: impl Into<String>, remedy: impl Into<String>) {
         self.findings.add(LoadRule::OptionContradiction, message, remedy);
     }

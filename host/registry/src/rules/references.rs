@@ -1,8 +1,8 @@
-//! Where the references of a schema lead: nowhere outside of it, and never round in a circle.
+//! Checks the references of a schema: they stay inside it, end, and cost little.
 //!
-//! A reference back is fine where it lies behind a step into the value (`properties`, `items`), since values end. One that
-//! does not (`{"$ref": "#"}`) never does, and a few dozen `allOf` that each refer twice to the next cost more than the
-//! universe has time: both would be the end of the host and not of the call.
+//! A recursive reference is fine below a step into the value (`properties`, `items`), because values are finite.
+//! Without such a step (`{"$ref": "#"}`) it never ends. A few dozen `allOf` that each refer twice to the next would
+//! take exponential time. Both would stop the host, not only the call.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,21 @@ use crate::finding::Findings;
 use crate::json::quoted;
 use crate::schema::{Graph, children, key};
 
-/// How many schemas may apply to one place of a value, counted as often as they do.
+/// The most schemas that may apply to one part of a value, each counted as often as it applies.
 const MAX_WEIGHT: u32 = 10_000;
 
-/// How many of them may lie inside each other. Holding a value against a schema takes as many frames on the stack as this
-/// times the depth of the value, and a stack that overflows is the end of the host.
+/// The deepest nesting of such schemas. Validation needs stack frames in proportion to this times the depth of the
+/// value, and a stack overflow would kill the host.
 const MAX_STEPS: usize = 16;
 
-/// How long a chain through the whole schema may be, which is about how deeply compiling it recurses.
+/// The longest chain through the whole schema. Compilation recurses about as deeply.
 const MAX_CHAIN: usize = 128;
 
-/// Applies the rules about references.
-pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) {
+/// Checks the rules about references.
+pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) {
     let graph = Graph::of(schema);
     let before = findings.len();
-    judge_targets(&graph, what, findings);
+    check_targets(&graph, what, findings);
     if findings.len() > before {
         return;
     }
@@ -44,7 +44,7 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) {
     }
 }
 
-/// Why following a schema has no end worth waiting for.
+/// Why a schema costs too much to follow.
 #[derive(Clone, Copy)]
 enum Fault {
     Circle,
@@ -72,9 +72,9 @@ impl Fault {
     }
 }
 
-/// Every reference must begin with `#` and lead somewhere; and no part of the schema has an address of its own, which would
-/// change what its references mean.
-fn judge_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
+/// Every reference must begin with `#` and have a target. No part of the schema may have an `$id`, because that would
+/// change the meaning of its references.
+fn check_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
     for (schema, pointer) in &graph.schemas {
         for keyword in ["$ref", "$dynamicRef"] {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
@@ -96,19 +96,19 @@ fn judge_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
     }
 }
 
-/// What applies where one schema does.
+/// The cost of applying one schema.
 #[derive(Clone, Copy)]
 struct Weight {
-    /// How many schemas, counted as often as they do.
+    /// How many schemas apply, each counted as often as it applies.
     schemas: u32,
-    /// How many are applied once more to mark what this schema evaluated, where an `unevaluatedProperties` or
-    /// `unevaluatedItems` around it asks for that. Those that lie inside each other so double the count each time.
+    /// How many of them apply once more to mark evaluated members, because an `unevaluatedProperties` or
+    /// `unevaluatedItems` around them needs that. Each level of such keywords doubles the count.
     marking: u32,
-    /// How many of them lie inside each other.
+    /// How deeply they are nested.
     steps: usize,
 }
 
-/// Weighs one schema. `None` in the map: this one is being weighed.
+/// Computes the cost of one schema. `None` in the map marks a schema whose cost is being computed.
 fn weigh<'a>(
     graph: &Graph<'a>,
     schema: &'a Value,
@@ -141,8 +141,8 @@ fn weigh<'a>(
     Ok(weight)
 }
 
-/// Whether the chains from a schema through what it holds and refers to are short. A link back to where the chain came from
-/// ends it. The map has the longest chain from each schema.
+/// Whether the chains from a schema through its parts and references are short. A reference back into the current chain
+/// ends it. The map contains the longest chain from each schema.
 fn is_short<'a>(graph: &Graph<'a>, schema: &'a Value, known: &mut HashMap<usize, usize>, above: usize) -> bool {
     if let Some(below) = known.get(&key(schema)) {
         return above + below <= MAX_CHAIN;

@@ -1,4 +1,4 @@
-//! Whether a text is a JSON Schema of draft 2020-12 that this host can hold values against at a bounded cost.
+//! Checks that a text is a JSON Schema of draft 2020-12 against which this host can validate at a bounded cost.
 
 use serde_json::Value;
 
@@ -7,19 +7,19 @@ use crate::LoadRule;
 use crate::finding::Findings;
 use crate::json;
 
-/// Bytes of one schema.
+/// The most bytes of one schema.
 pub const MAX_SCHEMA: usize = 64 << 10;
 
-/// How deeply the text of a schema may be nested.
+/// The deepest nesting of a schema's text.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// What `$schema` may say, if it says anything.
+/// The only allowed value of `$schema`.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// How many faults of one schema are told: the first ones explain the others.
+/// The most faults that are reported for one schema. The first ones usually explain the others.
 const MAX_FAULTS: usize = 4;
 
-/// Whether a schema is within the limit of size. `what` names it in findings, in backticks.
+/// Whether a schema is small enough. `what` names it in findings, in backticks.
 pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> bool {
     let size = text.len();
     if size > MAX_SCHEMA {
@@ -32,8 +32,8 @@ pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> boo
     size <= MAX_SCHEMA
 }
 
-/// Applies the rules about schemas to one, and says whether it can be used.
-pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool {
+/// Checks the rules about one schema, and returns whether it is usable.
+pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool {
     let before = findings.len();
     let depth = json::depth(schema);
     if depth > MAX_SCHEMA_DEPTH {
@@ -44,9 +44,9 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
         );
         return false;
     }
-    judge_form(what, schema, findings);
-    references::judge(what, schema, findings);
-    // A schema with a fault is not compiled: the compiler would report one of the same faults again.
+    check_form(what, schema, findings);
+    references::check(what, schema, findings);
+    // A faulty schema is not compiled, because the compiler would report the same faults again.
     if findings.len() == before
         && let Err(error) = crate::schema::compile(schema)
     {
@@ -56,7 +56,7 @@ pub(crate) fn judge(what: &str, schema: &Value, findings: &mut Findings) -> bool
     findings.len() == before
 }
 
-fn judge_form(what: &str, schema: &Value, findings: &mut Findings) {
+fn check_form(what: &str, schema: &Value, findings: &mut Findings) {
     match schema.get("$schema") {
         None => {}
         Some(Value::String(draft)) if draft.trim_end_matches('#') == DRAFT => {}

@@ -1,10 +1,10 @@
-//! Every rule about declarations, as rows: what is declared, and the exact findings.
+//! A table of every rule about declarations: a declaration, and its exact findings.
 
 use domain::{Need, Rule};
 use policy::OperatorRule;
 use serde_json::{Value, json};
 
-use super::{Subject, judge};
+use super::Subject;
 use crate::finding::Findings;
 use crate::testing::{declared, plugin, rules};
 use crate::{Finding, Settings};
@@ -12,12 +12,12 @@ use crate::{Finding, Settings};
 mod options;
 mod schemas;
 
-/// The settings of these tests: one tool may be approved by silence, and two patterns gate.
+/// The settings of these tests: a timeout may approve one tool, and two patterns gate.
 fn settings() -> Settings {
     let mut settings = Settings::new("unused");
     settings.approve_on_expiry.insert(domain::ToolName::new("patient").expect("a name"));
     let rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
-    // Two must approve what the tool itself declares to need that; nobody is asked who was not before.
+    // Where a tool requires approval by itself, two must approve. These rules do not ask for an approval themselves.
     let two = |(n, tools): (usize, &str)| OperatorRule {
         place: Some(format!("toolgate.toml:{n}:1").into()),
         needs: vec![Need { who: [].into(), quorum: 2, escalate: None }],
@@ -30,12 +30,12 @@ fn settings() -> Settings {
 
 fn findings(tools: &[Value], has_server: bool) -> Vec<Finding> {
     let declared: Vec<_> = tools.iter().map(declared).collect();
-    let name = plugin("judged");
+    let name = plugin("checked");
     let component = domain::Digest::of("bytes");
     let subject = Subject { plugin: &name, component, has_server, declared: &declared };
     let owner = |tool: &str| (tool == "taken").then(|| plugin("other"));
     let mut findings = Findings::default();
-    judge(&subject, &settings(), &owner, &mut findings);
+    super::check(&subject, &settings(), &owner, &mut findings);
     findings.into_vec()
 }
 
@@ -47,7 +47,7 @@ fn about(tool: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Holds each row's tool against its findings.
+/// Compares the findings of each row's tool with the expected ones.
 fn check(rows: &[(Value, &[&str])]) {
     for (tool, expected) in rows {
         assert_eq!(about(tool), *expected, "{tool}");

@@ -1,4 +1,4 @@
-//! Declarations in a section: judged before anything is compiled, compared once it may run, and never trusted for more.
+//! Declarations in a section: checked before anything is compiled, and compared with `tools()` later.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use super::granted::section_tool;
 use crate::testing::World;
 use crate::{Loaded, NotLoaded};
 
-/// A component whose `tools()` has these tools, and whose section is this.
+/// A component with this section, whose `tools()` returns these tools.
 fn packed(tools: Value, section: Value) -> Vec<u8> {
     json!({"tools": tools, "section": section}).to_string().into_bytes()
 }
@@ -27,32 +27,32 @@ fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_section_is_judged_before_anything_is_compiled() {
+fn a_section_is_checked_before_anything_is_compiled() {
     let world = World::new();
     let mut tool = section_tool("pay");
     tool["description"] = "".into();
     let findings = found(world.load("pay", &packed(json!([{"name": "pay"}]), section(&[tool]))));
     assert_eq!(findings[0].0, "description");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
-    assert_eq!(world.paper.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.asked.load(Ordering::SeqCst), 0);
 
     let lacking = json!({
         "imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "pay"}],
         "section": section(&[section_tool("pay")]),
     });
     assert_eq!(found(world.load("pay", lacking.to_string().as_bytes()))[0].0, "import-not-granted");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0, "what is not granted is not run either");
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0, "what is not granted is not run either");
 }
 
 #[test]
-fn a_section_that_says_what_the_tools_say_is_loaded_and_compared_once() {
+fn a_section_that_equals_the_tools_is_compared_once() {
     let world = World::new();
     let bytes = packed(json!([{"name": "pay"}]), section(&[section_tool("pay")]));
     world.load("pay", &bytes).expect("loads");
     assert_eq!(world.tools(), ["pay"]);
     let again = World::on(world.data, |_| {});
     again.load("pay", &bytes).expect("loads");
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "it was asked before");
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "it was asked before");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn every_difference_refuses_the_load() {
 }
 
 #[test]
-fn a_section_that_cannot_be_read_refuses_the_load_and_nothing_runs() {
+fn an_unreadable_section_refuses_the_load() {
     let wanting = |wants: Value| json!({"form": 1, "tools": [section_tool("pay")], "wants": wants});
     let mut unknown = section_tool("pay");
     unknown["executor"] = "nobody".into();
@@ -123,22 +123,22 @@ fn a_section_that_cannot_be_read_refuses_the_load_and_nothing_runs() {
         let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), section.clone())));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].0 == "declaration-form" && found[0].1.contains(expected), "{section}: {found:?}");
-        assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
+        assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
     }
 }
 
 #[test]
-fn where_it_is_required_a_component_without_a_declaration_is_refused_before_it_runs() {
+fn a_missing_required_declaration_refuses_the_load() {
     let world = World::with(|settings| settings.require_declaration = true);
     let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), Value::Null)));
     assert_eq!(
         found,
         [(
             "declaration-missing",
-            "the component carries no declaration, and this host loads none without one; pack it with `toolgate pack FILE`"
+            "the component has no declaration, and this host requires one; pack it with `toolgate pack FILE`"
                 .to_owned()
         )]
     );
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 0);
     world.load("pay", &packed(json!([{"name": "pay"}]), section(&[section_tool("pay")]))).expect("loads");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::testing::{World, component, one, plugin};
 
-/// Puts a file into the folder as a whole.
+/// Puts a complete file into the folder.
 fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
     let aside = world.folder.join(format!("{name}.part"));
     fs::write(&aside, bytes).expect("writes");
@@ -12,7 +12,7 @@ fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
 }
 
 #[test]
-fn what_comes_changes_and_goes_is_live_replaced_and_unloaded() {
+fn files_are_loaded_replaced_and_unloaded() {
     let world = World::watching();
     place(&world, "mail", one("send"));
     assert_eq!(world.event(), "mail loaded [send]");
@@ -31,7 +31,7 @@ fn a_file_that_is_written_in_place_is_loaded() {
     let world = World::watching();
     fs::write(world.folder.join("plain.wasm"), one("plain")).expect("writes");
     let mut event = world.event();
-    // On a busy machine the writer can be stopped between making the file and filling it, for longer than it has to settle.
+    // On a busy machine the writer can pause between creating the file and filling it, longer than the settling time.
     if event.starts_with("plain rejected") {
         event = world.event();
     }
@@ -62,7 +62,7 @@ fn a_plugin_whose_tools_were_taken_is_loaded_once_they_are_free() {
 }
 
 #[test]
-fn a_file_that_cannot_be_a_plugin_is_refused_and_others_are_left_alone() {
+fn files_with_invalid_names_are_refused() {
     let world = World::watching();
     fs::write(world.folder.join("notes.txt"), "not looked at").expect("writes");
     fs::create_dir(world.folder.join("folder.wasm")).expect("creates");
@@ -73,7 +73,7 @@ fn a_file_that_cannot_be_a_plugin_is_refused_and_others_are_left_alone() {
 }
 
 #[test]
-fn what_is_put_is_in_the_folder_and_live_and_what_is_refused_is_neither() {
+fn a_put_plugin_is_live_and_in_the_folder() {
     let world = World::watching();
     let put = |bytes: &[u8]| world.registry.shared.load(&plugin("put"), bytes, Some(&world.folder));
     put(&one("first")).expect("loads");
@@ -92,7 +92,7 @@ fn what_is_put_is_in_the_folder_and_live_and_what_is_refused_is_neither() {
 }
 
 #[test]
-fn what_is_removed_is_gone_at_once_though_another_plugin_is_being_compiled() {
+fn a_removal_does_not_wait_for_a_compilation() {
     let world = World::watching();
     world.registry.shared.load(&plugin("bad"), &one("steal"), Some(&world.folder)).expect("loads");
     assert_eq!(world.event(), "bad loaded [steal]");

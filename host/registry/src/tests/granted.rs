@@ -1,4 +1,4 @@
-//! A grant names a component by digest, not only its name, and a manifest only narrows it.
+//! Grants are for a component by digest, not only by name, and a manifest only narrows them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{Holder, Loaded, NotLoaded, PluginSettings};
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
 const HTTP: &str = "wasi:http/outgoing-handler@0.2.3";
 
-/// A component that imports these interfaces, with a section that wants this.
+/// A component with these imports, and with this manifest in its section.
 fn component(tool: &str, imports: &[&str], wants: Option<Value>) -> Vec<u8> {
     let mut component = json!({"imports": imports, "tools": [{"name": tool}]});
     if let Some(wants) = wants {
@@ -23,7 +23,7 @@ fn component(tool: &str, imports: &[&str], wants: Option<Value>) -> Vec<u8> {
     component.to_string().into_bytes()
 }
 
-/// A tool as a section has it that says what the paper guest says.
+/// A tool in a section that equals the one of the fake guest.
 pub(crate) fn section_tool(name: &str) -> Value {
     let declared = crate::testing::declared(&json!({ "name": name }));
     json!({
@@ -55,12 +55,12 @@ fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
+fn a_changed_component_has_no_grants_until_review() {
     let (old, new) = (component("keep", &[STORE], None), component("keep", &[STORE, STORE], None));
     let world = world(only(&old));
     world.load("ledger", &old).expect("loads");
     let expected = format!(
-        "what is granted to the plugin ledger is granted to {}, and this is {new}; look at it with `toolgate grants \
+        "the grants of the plugin ledger are for {}, and this component is {new}; review it with `toolgate grants \
          ledger`, then write `component = \"{new}\"` under `[plugin.ledger]`, or `component = \"any\"` to grant it to \
          any component of that name",
         Digest::of(&old),
@@ -72,7 +72,7 @@ fn a_changed_component_has_no_grants_until_somebody_looked_at_it() {
     assert_eq!(status.live.as_ref().map(|(digest, _)| *digest), Some(Digest::of(&old)));
     assert!(status.access.as_ref().is_some_and(|access| access.effective.keyvalue.is_some()));
 
-    // One that needs nothing of it is not kept out, and gets nothing of it.
+    // A component that needs none of the grants is loaded, without any of them.
     let plain = component("keep", &[], None);
     world.load("ledger", &plain).expect("loads");
     let component = world.registry.shared.component(&plugin("ledger"), Digest::of(&plain)).expect("is live");
@@ -91,7 +91,7 @@ fn grants_may_follow_the_name_or_be_for_several() {
 }
 
 #[test]
-fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
+fn folders_need_a_review_of_a_changed_component() {
     let world = World::with(|settings| {
         let handle = capabilities::filesystem::FolderHandle::default();
         let folder = capabilities::filesystem::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
@@ -102,7 +102,7 @@ fn folders_are_reason_for_a_review_although_every_guest_may_import_them() {
     let asks = component("keep", &["wasi:filesystem/preopens@0.2.3"], None);
     assert_eq!(found(world.load("ledger", &asks))[0].0, "needs-review");
     world.load("ledger", &component("keep", &[], None)).expect("loads");
-    // A manifest without folders says that the import is its toolchain's.
+    // A manifest without folders shows that only the toolchain added the import.
     let wants_none = component("keep", &["wasi:filesystem/preopens@0.2.3"], Some(json!({})));
     world.load("ledger", &wants_none).expect("loads");
 }
@@ -128,11 +128,11 @@ fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
 
     let found = found(world.load("ledger", &wants(json!({}))));
     assert_eq!(found.len(), 1);
-    assert!(found[0].1.contains("say in the plugin's manifest what it wants of `keyvalue`"), "{found:?}");
+    assert!(found[0].1.contains("request `keyvalue` in the plugin's manifest"), "{found:?}");
 }
 
 #[test]
-fn what_is_missing_is_told_with_the_lines_that_grant_it() {
+fn missing_grants_are_named_with_their_lines() {
     let world = World::new();
     let wants = json!({
         "http": [{"url": "https://api.example/v1/", "methods": ["POST"], "why": "to post"}],
@@ -159,7 +159,7 @@ fn what_is_missing_is_told_with_the_lines_that_grant_it() {
 }
 
 #[test]
-fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
+fn a_waiting_call_keeps_its_manifest_after_a_restart() {
     let wants = json!({"keyvalue": {"bytes": 7, "why": "to keep"}});
     let bytes = component("keep", &[STORE], Some(wants));
     let world = world(only(&bytes));
@@ -171,14 +171,14 @@ fn a_waiting_call_keeps_what_its_component_wanted_after_a_restart() {
     assert!(restarted.registry.pinned(&plugin("ledger"), digest, "keep").is_some());
     let pinned = restarted.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(pinned.grants.keyvalue, Some(KeyValueQuota { bytes: 7, keys: 10 }));
-    // An operator who takes the grant back takes it from the calls that wait, too.
+    // An operator who revokes a grant revokes it for the waiting calls too.
     let revoked = World::on(restarted.data, again(Holder::default()));
     let pinned = revoked.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(*pinned.grants, Grants::default());
 }
 
 #[test]
-fn a_waiting_call_never_gets_what_its_bytes_are_granted_under_another_name() {
+fn a_waiting_call_keeps_the_grants_of_its_own_plugin() {
     let bytes = component("keep", &[STORE], None);
     let world = world(Holder::AnyComponent);
     let digest = world.load("ledger", &bytes).expect("loads").component;
@@ -194,10 +194,10 @@ fn a_waiting_call_never_gets_what_its_bytes_are_granted_under_another_name() {
         component.grants.keyvalue.map(|quota| quota.bytes)
     };
     let again = World::on(world.data, twice.clone());
-    // The name is free for another plugin's tools now, and these are the same.
+    // Only the second plugin is live now, with the same tools.
     again.load("archive", &bytes).expect("loads");
     assert_eq!((quota(&again, "archive"), quota(&again, "ledger")), (Some(1_000_000), Some(100)));
-    // Nor after a restart: the record on disk names who was loaded last.
+    // The same after a restart, although the record on disk names the plugin that was loaded last.
     let restarted = World::on(again.data, twice);
     assert_eq!((quota(&restarted, "ledger"), quota(&restarted, "archive")), (Some(100), Some(1_000_000)));
 }

@@ -1,4 +1,4 @@
-//! How plugins come to be live, stay live and go.
+//! How plugins become live, are replaced and are unloaded.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -40,21 +40,19 @@ fn a_plugin_is_live_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_is_no_component_or_cannot_say_its_tools_is_refused() {
+fn components_that_do_not_list_their_tools_are_refused() {
     let world = World::new();
     assert_eq!(findings(world.load("a", b"\0asm")), ["not a WebAssembly component: it ends too early; build it again"]);
     let crash = json!({"crash": "the guest trapped"}).to_string();
     assert_eq!(
         findings(world.load("a", crash.as_bytes())),
-        [
-            "the plugin could not say what its tools are: the guest trapped; let `catalog.tools` return a constant, within \
-          the limits"
-        ]
+        ["the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant, within \
+          the limits"]
     );
 }
 
 #[test]
-fn imports_outside_of_the_grants_are_found_together_with_everything_else() {
+fn missing_grants_are_found_with_all_other_faults() {
     let store = "wasi:keyvalue/store@0.2.0-draft2";
     let bytes = json!({"imports": [store], "tools": [{"name": "keep", "description": ""}]}).to_string();
     let world = World::new();
@@ -105,17 +103,17 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
     assert!(!world.load("echo", &bytes).expect("is live").changed);
     world.load("echo", &one("other")).expect("loads");
     world.load("echo", &bytes).expect("loads");
-    assert_eq!(world.paper.asked.load(Ordering::SeqCst), 2, "once for each digest");
-    assert_eq!(world.paper.loads.load(Ordering::SeqCst), 2);
+    assert_eq!(world.fake.asked.load(Ordering::SeqCst), 2, "once for each digest");
+    assert_eq!(world.fake.loads.load(Ordering::SeqCst), 2);
 
     let again = World::on(world.data, |_| {});
     again.load("echo", &bytes).expect("loads");
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0);
     assert_eq!(again.tools(), ["echo"]);
 }
 
 #[test]
-fn grants_that_changed_are_judged_anew() {
+fn changed_grants_are_checked_again() {
     let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
     let granted = granting_keyvalue();
     let world = World::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
@@ -141,7 +139,7 @@ fn components_are_kept_for_as_long_as_somebody_needs_them() {
     assert_eq!(collect(&[]), 1);
     assert!(world.registry.pinned(&plugin("tool"), old_digest, "old").is_none());
     assert!(world.registry.pinned(&plugin("tool"), new_digest, "new").is_some());
-    let kept = world.paper.kept.lock().expect("unpoisoned").clone();
+    let kept = world.fake.kept.lock().expect("unpoisoned").clone();
     assert_eq!(kept, HashSet::from([new_digest]), "compiled code goes with its component");
 }
 
@@ -156,7 +154,7 @@ fn a_compiler_that_panics_is_a_finding_about_the_component() {
 }
 
 #[test]
-fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
+fn a_waiting_call_finds_its_tool_without_its_plugin() {
     let world = World::new();
     let digest = world.load("pay", &component(&[json!({"name": "pay", "gated": true})])).expect("loads").component;
     let again = World::on(world.data, |_| {});
@@ -166,11 +164,11 @@ fn a_waiting_call_finds_its_tool_after_a_restart_without_its_plugin() {
     assert_eq!(tool.pinned.component, digest);
     assert!(again.registry.pinned(&plugin("pay"), digest, "other").is_none());
     assert!(again.registry.pinned(&plugin("pay"), Digest::of("unknown"), "pay").is_none());
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0);
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn what_a_call_is_pinned_to_is_the_declaration_under_the_operators_policy() {
+fn a_call_is_pinned_to_declaration_and_policy() {
     let world = World::with(|settings| {
         settings.rules = crate::testing::rules(&[("gated_*", Rule::Ask), ("never_*", Rule::Deny)]);
         settings.limits.time = Span::from_secs(10);
@@ -214,13 +212,13 @@ fn settings_that_contradict_themselves_open_nothing() {
     let data = tempfile::tempdir().expect("a folder");
     let mut settings = Settings::new(data.path());
     settings.default_expires = Span::ZERO;
-    let paper = std::sync::Arc::new(crate::testing::Paper::default());
-    let opened = Registry::start(settings, paper, crate::testing::still(), std::sync::Arc::new(|_| {}));
+    let fake = std::sync::Arc::new(crate::testing::FakeSandbox::default());
+    let opened = Registry::start(settings, fake, crate::testing::still(), std::sync::Arc::new(|_| {}));
     assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
 }
 
 #[test]
-fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
+fn two_hundred_known_plugins_restart_without_compiling() {
     let bytes: Vec<_> = (0..200).map(|n| one(&format!("tool_{n}"))).collect();
     let world = World::watching();
     for (n, bytes) in bytes.iter().enumerate() {
@@ -230,7 +228,7 @@ fn two_hundred_known_plugins_are_live_again_in_far_less_than_a_second() {
     assert_eq!(first.tools().len(), 200);
     let again = World::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(again.tools().len(), 200);
-    assert_eq!(again.paper.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
+    assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
 }
 
 fn granting_keyvalue() -> PluginSettings {

@@ -1,4 +1,4 @@
-//! Runs of guests: what they are given, and what becomes of what they return.
+//! Runs of guests: their input, and the handling of their results.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -50,7 +50,7 @@ fn failure(end: End) -> Failure {
 }
 
 #[tokio::test]
-async fn a_result_is_handed_on_if_it_is_what_was_promised() {
+async fn a_result_that_fits_its_schema_is_returned() {
     let world = world(&[json!({"name": "echo", "options": {"result": {"type": "integer"}}})]);
     assert_eq!(world.registry.run(run(&world, "echo", "1")).await, ok("1"));
     let failure = failure(world.registry.run(run(&world, "echo", "\"x\"")).await);
@@ -68,7 +68,7 @@ async fn a_run_may_take_what_the_tool_and_the_operator_allow() {
 }
 
 #[tokio::test]
-async fn what_a_guest_reports_arrives() {
+async fn reports_of_a_guest_arrive() {
     let world = world(&[json!({"name": "echo"})]);
     let notes = Arc::new(Notes::default());
     let mut run = run(&world, "echo", "1");
@@ -78,7 +78,7 @@ async fn what_a_guest_reports_arrives() {
 }
 
 #[tokio::test]
-async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place() {
+async fn without_a_permit_a_call_ends_busy() {
     let world = world(&[json!({"name": "wait"}), json!({"name": "echo"})]);
     let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
@@ -94,11 +94,11 @@ async fn a_plugin_without_a_free_place_is_busy_and_a_dropped_run_frees_its_place
 }
 
 #[tokio::test]
-async fn a_queue_that_is_full_turns_calls_away_at_once_and_other_plugins_have_their_own() {
+async fn a_full_queue_refuses_calls_of_this_plugin_only() {
     let world = World::with(|settings| {
         settings.limits.concurrency = 1;
         settings.limits.queue = 2;
-        // Nobody who waits here is ever told that it took too long.
+        // The queue's time limit never ends a wait in this test.
         settings.queue = Span::from_secs(3600);
     });
     world.load("guest", &component(&[json!({"name": "wait"}), json!({"name": "echo"})])).expect("loads");
@@ -120,7 +120,8 @@ async fn a_queue_that_is_full_turns_calls_away_at_once_and_other_plugins_have_th
         )
     );
     assert_eq!(world.registry.run(run(&world, "who", "{}")).now_or_never(), Some(ok("\"\"")));
-    // One that gives up makes room in the queue, and one that ends gives its place to the first that waits.
+    // A call that gives up frees its position in the queue. A call that ends gives its permit to the first in the
+    // queue.
     drop(second);
     let mut third = Box::pin(world.registry.run(run(&world, "echo", "3")));
     assert!(matches!(futures::poll!(third.as_mut()), Poll::Pending));
@@ -146,7 +147,7 @@ async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
     let digest = pinned.pinned.component;
     let file = world.data.path().join(format!("components/{}.wasm", digest.hex()));
 
-    // After a restart nothing is compiled yet, so the bytes are read when they are first needed.
+    // After a restart nothing is compiled, so the first call reads the bytes.
     let again = World::on(world.data, |_| {});
     std::fs::write(&file, "other bytes").expect("writes");
     let invalidated = End::unrun(Outcome::Invalidated);
@@ -171,7 +172,7 @@ async fn a_component_whose_record_is_lost_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_is_known_of_a_component_is_recalled_without_a_run() {
+async fn a_lost_record_is_restored_without_a_run() {
     let world = world(&[json!({"name": "echo"})]);
     let run = run(&world, "echo", "1");
     let digest = run.pinned.component;

@@ -1,5 +1,5 @@
-//! What a file in the watched folder tells of itself before it is read: whether it is meant as a plugin, under which name,
-//! and whether it is still the same.
+//! The facts about a file in the watched folder that are known before it is read: whether it is a plugin, its name, and
+//! whether it changed.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -9,7 +9,7 @@ use domain::PluginName;
 
 use crate::{Finding, LoadRule};
 
-/// What can be told of a file without reading it.
+/// The metadata that identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     size: u64,
@@ -27,14 +27,14 @@ impl Stamp {
     }
 }
 
-/// Whether a file is meant as a plugin. A name that begins with a dot is one of a file that is still being written, by
-/// us, by rsync or by an editor.
+/// Whether a file is a plugin. A name with a leading dot belongs to a file that toolgate, rsync or an editor is still
+/// writing.
 pub(super) fn is_plugin(path: &Path) -> bool {
     let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && path.extension().is_some_and(|extension| extension == "wasm")
 }
 
-/// The plugin's name; where a file has one that no plugin can have, the nearest that one can, and what is wrong.
+/// The plugin's name. If no plugin can have it, the nearest valid name and a finding.
 pub(super) fn plugin_name(path: &Path) -> Result<PluginName, (Option<PluginName>, Finding)> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     PluginName::new(&stem).map_err(|error| {
@@ -43,7 +43,7 @@ pub(super) fn plugin_name(path: &Path) -> Result<PluginName, (Option<PluginName>
         let finding = Finding {
             tool: None,
             rule: LoadRule::PluginName,
-            message: format!("the file's name is no plugin's name: {error}"),
+            message: format!("the file's name is not a valid plugin name: {error}"),
             remedy: "rename the file".into(),
         };
         (PluginName::new(&near).ok(), finding)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_or_no_component_is_left_alone() {
+    fn hidden_and_other_files_are_ignored() {
         for (name, expected) in
             [("a.wasm", true), (".a.wasm", false), (".wasm", false), ("a.wasm.tmp", false), ("a", false)]
         {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_plugin_can_have_is_told_under_the_nearest_that_one_can() {
+    fn an_invalid_name_is_reported_under_the_nearest_valid_one() {
         assert_eq!(plugin_name(Path::new("a-b_1.wasm")).map_err(drop), PluginName::new("a-b_1").map_err(drop));
         for (file, near) in [("my tool.wasm", "my-tool"), ("größe.wasm", "gr--e"), ("a.b.wasm", "a-b")] {
             let (found, finding) = plugin_name(Path::new(file)).expect_err("no plugin's name");

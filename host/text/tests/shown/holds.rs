@@ -1,9 +1,8 @@
-//! What holds for every text that people are shown. The fuzz target `escaper` takes this file as its own, so that the property
-//! and the fuzzer hold the escaper to the same.
+//! Properties of every escaped text. The fuzz target `escaper` includes this file, so it checks the same.
 
 use serde_json::Value;
 
-/// Any text, in every form in which people are shown it.
+/// Checks a text in every escaped form.
 pub(crate) fn any_text(given: &str) {
     let line = text::line(given);
     for shown in [&*line, &text::excerpt(given, 20), &text::quoted(given, 20), &text::json_line(given)] {
@@ -22,14 +21,14 @@ pub(crate) fn any_text(given: &str) {
     }
     let written = Value::from(given).to_string();
     assert_eq!(serde_json::from_str::<Value>(&text::json(&written)).ok(), Some(Value::from(given)));
-    // Equality would not hold for numbers beyond a float's, and the escaper does not touch them.
+    // Numbers can be too large for `Value`, and the escaper does not change them.
     if let Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) = serde_json::from_str::<Value>(given) {
         assert_eq!(serde_json::from_str::<Value>(&text::json(given)).ok().as_ref(), Some(&value));
         assert_eq!(serde_json::from_str::<Value>(&text::json_line(given)).ok(), Some(value));
     }
 }
 
-/// Characters that are always escaped, in any context: taken from the Unicode charts, not from the escaper.
+/// Characters that are always escaped, from the Unicode charts and not from the escaper.
 pub(crate) fn is_dangerous(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
         | '\u{1680}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -38,7 +37,7 @@ pub(crate) fn is_dangerous(c: char) -> bool {
         | '\u{e0000}'..='\u{10ffff}')
 }
 
-/// The text that was escaped, which held no backslash.
+/// Reverses the escaping of a text without backslashes.
 fn unescaped(shown: &str) -> String {
     let (mut text, mut rest) = (String::new(), shown);
     while let Some(at) = rest.find('\\') {

@@ -1,4 +1,4 @@
-//! Text of people, which stays readable: each comes out as it went in, in every form.
+//! Honest text stays unchanged in every form.
 
 use crate::Rows;
 
@@ -14,9 +14,9 @@ fn honest_text_stays_as_it_is() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What this costs: honest text that is written out, since it cannot be told from a forgery. Nothing of it is lost.
+/// Honest text that is escaped because it looks like a forgery. Nothing of it is lost.
 #[test]
-fn what_is_written_out_though_it_may_be_meant_well() {
+fn some_honest_text_is_escaped() {
     for (honest, shown) in Rows::read().meant_well {
         assert_eq!(text::line(&honest), shown);
     }

@@ -1,9 +1,9 @@
-//! Text that deceives, and how it is written out.
+//! Deceptive text, and how it is escaped.
 
 use crate::Rows;
 
 #[test]
-fn what_deceives_is_written_out_and_nothing_else_is() {
+fn only_deceptive_text_is_escaped() {
     let rows = Rows::read().hostile;
     let shown: Vec<_> = rows.values().flatten().map(|(text, expected)| (text, text::line(text), expected)).collect();
     let wrong: Vec<_> = shown.iter().filter(|(_, shown, expected)| shown != *expected).collect();
@@ -12,7 +12,7 @@ fn what_deceives_is_written_out_and_nothing_else_is() {
 }
 
 #[test]
-fn the_same_text_deceives_nobody_within_json() {
+fn deceptive_text_is_escaped_in_json_too() {
     for (text, _) in Rows::read().hostile.values().flatten() {
         let written = serde_json::Value::from(vec![text.as_str(), "plain"]).to_string();
         let shown = text::json(&written);
@@ -21,14 +21,14 @@ fn the_same_text_deceives_nobody_within_json() {
             serde_json::from_str(&written).ok(),
             "{shown}"
         );
-        let loud = text::line(text).matches("\\u{").count();
+        let escapes = text::line(text).matches("\\u{").count();
         let in_json = shown.matches('\\').count();
-        assert!(in_json >= loud, "{shown} against {}", text::line(text));
+        assert!(in_json >= escapes, "{shown} against {}", text::line(text));
     }
 }
 
 #[test]
-fn a_string_of_json_is_judged_by_itself_and_past_its_escapes() {
+fn each_json_string_is_checked_on_its_own() {
     for (json, expected) in [
         (
             r#"{"to":"раураӏ","note":"Это для вас, а не для нас"}"#,
@@ -47,7 +47,7 @@ fn a_string_of_json_is_judged_by_itself_and_past_its_escapes() {
     }
 }
 
-/// As much as arguments may be, and one word: to look at each of its parts for each other would take hours.
+/// One word as long as arguments may be. Comparing each pair of its parts would take hours.
 #[test]
 fn a_long_word_of_very_many_parts_is_judged() {
     let parts = (1 << 20) / "а.".len();
@@ -61,7 +61,7 @@ fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
     assert_eq!(text::block(&several, "| "), format!("| one\n| two\\rthree\n| {long}\n"));
     assert_eq!(text::lines("one\r\ntwo\rthree\n\u{1b}"), "one\ntwo\\rthree\n\\u{1b}");
     assert_eq!(text::block("", "| "), "| \n");
-    // A word is judged by the whole text and not by its line.
+    // A word is checked in the context of the whole text, not of its line.
     assert_eq!(text::block("Это мир,\nа\nне сор", "| "), "| Это мир,\n| а\n| не сор\n");
 }
 

@@ -1,6 +1,6 @@
-//! What people are shown of hostile and of honest text: rows of what comes in and what is to come out.
+//! Tests of the escaper, with rows of texts and their expected forms.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where the rows are no JSON")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its rows are not JSON")]
 
 extern crate toolgate_text as text;
 
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Texts and what people see of them, each under what it is an example of. The page has rules of its own, and its tests read the
-/// same rows (`sdk/web/tests/text.test.ts`): what the host and the page show of a text is one thing.
+/// Texts and their escaped forms, grouped by what they are examples of. The page has its own implementation, and its
+/// tests read the same rows (`sdk/web/tests/text.test.ts`).
 #[derive(Deserialize)]
 struct Rows {
     hostile: BTreeMap<String, Vec<(String, String)>>,
-    /// Sentences of languages, some with what is hostile elsewhere: joiners, marks, full width, single letters that look like
-    /// others, words of another script among them.
+    /// Sentences of languages. Some contain what is hostile elsewhere: joiners, marks, fullwidth forms, single letters
+    /// that look like others, words of another script.
     honest: BTreeMap<String, Vec<String>>,
     meant_well: Vec<(String, String)>,
 }

@@ -1,10 +1,10 @@
-//! What holds for every text, however it was put together.
+//! Properties of the escaper for random texts.
 
 use proptest::prelude::*;
 
 use crate::holds;
 
-/// Characters that a text may be put together of: everything, and often what is dangerous.
+/// Random characters, with many dangerous ones.
 fn character() -> impl Strategy<Value = char> {
     prop_oneof![
         4 => any::<char>(),

@@ -1,4 +1,4 @@
-// The network of a test: a function that answers.
+// The network of a test: a function that returns the responses.
 
 import { toUtf8 } from "../text.js";
 import { world } from "./world.js";

@@ -1,5 +1,5 @@
-// JSON Schema (draft 2020-12) as tests hold values to it, since no host does. Formats are notes, as they are to a host; what refers
-// to other documents, and the keywords `$dynamicRef`, `unevaluatedItems` and `unevaluatedProperties`, hold nothing here.
+// Validates JSON Schema (draft 2020-12) in tests, which have no host. Formats are only notes, as on a host. References
+// to other documents and the keywords `$dynamicRef`, `unevaluatedItems` and `unevaluatedProperties` are ignored.
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -9,10 +9,10 @@ import { isDeepStrictEqual } from "node:util";
  */
 
 /**
- * What is wrong with a value, each with its place.
+ * The problems of a value, each with its position.
  * @param {Node} schema
  * @param {unknown} value
- * @param {Node} [root] The document, to whose parts `$ref` refers.
+ * @param {Node} [root] The document that `$ref` refers to.
  * @param {string} [at]
  * @returns {string[]}
  */

@@ -1,4 +1,4 @@
-// The store of a test: a map that the test may give and look into.
+// The store of a test: a map that the test can supply and inspect.
 
 import { fromUtf8, toUtf8 } from "../text.js";
 import { world } from "./world.js";

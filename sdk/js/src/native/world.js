@@ -1,4 +1,4 @@
-// What surrounds a call of a test: which of several that wait at the same time is found by Node.js itself.
+// The environment of a test's call. Node.js itself finds the right one among several that wait at the same time.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -17,6 +17,6 @@ export const worlds = new AsyncLocalStorage();
 export function world(what) {
   const found = worlds.getStore();
   if (!found)
-    throw new Error(`${what} is there within a call: natively, within run() of @toolgate/sdk/testing`);
+    throw new Error(`${what} exists only within a call: natively, within run() of @toolgate/sdk/testing`);
   return found;
 }

@@ -1,10 +1,10 @@
-// How the two engines differ. The build says which it is.
+// The differences between the two engines. The build sets the engine.
 
 /** @type {"quickjs" | "starlingmonkey"} */
 export const ENGINE = TOOLGATE_ENGINE;
 
 /**
- * An absent value of an option: `null` for QuickJS, `undefined` for StarlingMonkey.
+ * A missing value of an option: `null` for QuickJS, `undefined` for StarlingMonkey.
  * @template T
  * @param {T | undefined} value
  */
@@ -12,7 +12,7 @@ export function none(value) {
   return value ?? (ENGINE === "quickjs" ? null : undefined);
 }
 
-/** Whether a negative 64-bit integer can be handed to the host: StarlingMonkey aborts at one. */
+/** Whether a negative 64-bit integer can be passed to the host. StarlingMonkey aborts on one. */
 export const NEGATIVE = ENGINE === "quickjs";
 
 /**
@@ -32,7 +32,7 @@ export function fromInt64(value) {
 }
 
 /**
- * The error of a `result`, however the engine throws it.
+ * The error of a `result`, in whichever form the engine throws it.
  * @param {any} thrown
  * @returns {{ tag: string, val?: any }}
  */

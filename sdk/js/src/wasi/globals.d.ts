@@ -1,4 +1,4 @@
-// What the build puts in place, and the modules that only a component has.
+// Constants that the build replaces, and modules that exist only in a component.
 
 declare const TOOLGATE_ENGINE: "quickjs" | "starlingmonkey";
 

@@ -1,11 +1,11 @@
-// The network of a real call: wasi:http, interfaces `types` and `outgoing-handler`. Waiting is the host's: `pollable.block`.
+// The network of a real call: wasi:http, interfaces `types` and `outgoing-handler`. `pollable.block` waits in the host.
 
 import { handle } from "wasi:http/outgoing-handler";
 import { Fields, IncomingBody, OutgoingBody, OutgoingRequest } from "wasi:http/types";
 import { fromUtf8, toUtf8 } from "../text.js";
 import { int64, none, payload } from "./engine.js";
 
-/** What is written or read at once. */
+/** The bytes of one read or write. */
 const PIECE = 4096;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
@@ -23,7 +23,7 @@ export function send(request) {
       write(body, /** @type {Uint8Array} */ (request.body));
       OutgoingBody.finish(body, none(undefined));
     } catch {
-      // A server may answer before it has read everything. What it answers says more than that it stopped reading.
+      // A server may respond before it has read everything. Its response is more useful than the failed write.
     }
   }
   const ready = pending.subscribe();
@@ -39,7 +39,7 @@ function open({ method, url, headers, body }) {
   const [, scheme = "", authority, rest = ""] = match;
   const fields = new Fields();
   const measured = headers.some(([name]) => name.toLowerCase() === "content-length");
-  // Without its length a body is sent in chunks, which not every server reads.
+  // Sends the length, because not every server accepts chunked bodies.
   if (body && !measured) fields.append("content-length", toUtf8(String(body.length)));
   for (const [name, value] of headers)
     invalidUnless(`the header ${name}`, () => fields.append(name, toUtf8(value)));
@@ -66,7 +66,7 @@ function write(body, bytes) {
   const stream = body.write();
   for (let at = 0; at < bytes.length; at += PIECE)
     stream.blockingWriteAndFlush(bytes.subarray(at, at + PIECE));
-  // A body is finished only when its stream is gone.
+  // A body can be finished only after its stream was released.
   dispose(stream);
 }
 
@@ -105,7 +105,7 @@ function read(answer) {
 }
 
 /**
- * The results within the option that `get` gives, which the engines show as `{ tag: "ok" | "err", val }`.
+ * Unwraps the results inside the option that `get` returns. The engines represent them as `{ tag: "ok" | "err", val }`.
  * @param {any} result
  */
 function unwrap(result) {

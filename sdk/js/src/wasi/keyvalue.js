@@ -9,7 +9,7 @@ import { fromInt64, int64, NEGATIVE, none, payload } from "./engine.js";
  * @param {() => T} step
  * @returns {T}
  */
-function told(step) {
+function translated(step) {
   try {
     return step();
   } catch (thrown) {
@@ -22,7 +22,7 @@ export class RawBucket {
 
   /** @param {string} name */
   constructor(name) {
-    this.#bucket = told(() => store.open(name));
+    this.#bucket = translated(() => store.open(name));
   }
 
   /**
@@ -30,7 +30,7 @@ export class RawBucket {
    * @returns {Uint8Array | undefined}
    */
   get(key) {
-    return bytes(told(() => this.#bucket.get(key)));
+    return bytes(translated(() => this.#bucket.get(key)));
   }
 
   /**
@@ -38,7 +38,7 @@ export class RawBucket {
    * @param {Uint8Array} value
    */
   set(key, value) {
-    told(() => this.#bucket.set(key, value));
+    translated(() => this.#bucket.set(key, value));
   }
 
   /**
@@ -46,12 +46,12 @@ export class RawBucket {
    * @returns {boolean}
    */
   exists(key) {
-    return told(() => this.#bucket.exists(key));
+    return translated(() => this.#bucket.exists(key));
   }
 
   /** @param {string} key */
   delete(key) {
-    told(() => this.#bucket.delete(key));
+    translated(() => this.#bucket.delete(key));
   }
 
   /**
@@ -59,11 +59,11 @@ export class RawBucket {
    * @returns {{ keys: string[], cursor: string | undefined }}
    */
   listKeys(cursor) {
-    const page = told(() => this.#bucket.listKeys(none(cursor)));
+    const page = translated(() => this.#bucket.listKeys(none(cursor)));
     return { keys: page.keys, cursor: page.cursor ?? undefined };
   }
 
-  /** Whether `increment` takes numbers below zero. */
+  /** Whether `increment` accepts negative numbers. */
   get takesNegative() {
     return NEGATIVE;
   }
@@ -73,12 +73,12 @@ export class RawBucket {
    * @param {number} by
    */
   increment(key, by) {
-    return fromInt64(told(() => atomics.increment(this.#bucket, key, int64(by))));
+    return fromInt64(translated(() => atomics.increment(this.#bucket, key, int64(by))));
   }
 
   /** @param {string} key */
   cas(key) {
-    return new Cas(told(() => atomics.Cas.new(this.#bucket, key)));
+    return new Cas(translated(() => atomics.Cas.new(this.#bucket, key)));
   }
 }
 
@@ -92,12 +92,12 @@ class Cas {
 
   /** @returns {Uint8Array | undefined} */
   current() {
-    return bytes(told(() => this.#cas.current()));
+    return bytes(translated(() => this.#cas.current()));
   }
 
   /**
    * @param {Uint8Array} value
-   * @returns {Cas | undefined} What to try again with, if another call was faster.
+   * @returns {Cas | undefined} The next attempt, if another call changed the value first.
    */
   swap(value) {
     try {

@@ -1,13 +1,13 @@
-// Math.random for QuickJS, which seeds its own while the component is made: every call would draw the same numbers.
+// Math.random for QuickJS. The engine seeds its own during the build, so every call would draw the same numbers.
 
 /**
- * Numbers from 0 up to 1, as many as are wanted, that follow from a text: xorshift over 128 bits. They are not for secrets.
+ * An endless sequence of numbers from 0 up to 1, derived from a text: xorshift over 128 bits. They are not for secrets.
  * @param {string} text
  * @returns {() => number}
  */
 export function seeded(text) {
   const [a, b, c, d] = [1, 2, 3, 4].map((salt) => hash(text, salt));
-  // A state of zeros would stay one.
+  // A state of all zeros would never change.
   const state = Uint32Array.of(a ?? 0, b ?? 0, c ?? 0, (d ?? 0) | 1);
   const next = () => {
     const [first = 0, , , last = 0] = state;
@@ -20,7 +20,7 @@ export function seeded(text) {
 }
 
 /**
- * FNV-1a with a last stirring, so that texts which differ little give numbers which differ much.
+ * FNV-1a with a final mix, so that similar texts give very different numbers.
  * @param {string} text
  * @param {number} salt
  */

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 pub(crate) type Values = BTreeMap<String, String>;
 
 thread_local! {
-    /// What calls on this thread are configured with. A test sets it for the length of one call.
+    /// The configuration of calls on this thread. A test sets it for one call.
     static CURRENT: RefCell<Values> = const { RefCell::new(Values::new()) };
 }
 
-/// Configures `call` so.
+/// Runs `call` with this configuration.
 pub(crate) fn during<R>(values: Values, call: impl FnOnce() -> R) -> R {
-    /// Puts the previous values back, after a panic too.
+    /// Restores the previous values, even after a panic.
     struct Restore(Values);
     impl Drop for Restore {
         fn drop(&mut self) {

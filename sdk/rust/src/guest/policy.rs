@@ -1,4 +1,4 @@
-//! The two ends of the interface of policies.
+//! Bindings to the interface of policies, and conversions to the SDK's own types.
 
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ impl<P: Policy> judge::Guest for P {
     }
 }
 
-/// The call, or why it cannot be judged: a number may be larger than any that can be held here.
+/// Reads the call. The error states why it is unreadable; for example, a number can be too large.
 fn read(question: wit::Question) -> Result<Question, String> {
     let json = |what: &str, text: &str| -> Result<Value, String> {
         serde_json::from_str(text).map_err(|error| format!("the policy cannot read the call's {what}: {error}"))

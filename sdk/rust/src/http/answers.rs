@@ -1,21 +1,21 @@
-//! The network of a native test: a function that answers.
+//! The network of a native test: a function that returns the responses.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::{Error, Request, Response};
 
-/// What a test answers a request with.
+/// The function that returns a test's responses.
 pub(crate) type Answers = Rc<dyn Fn(&Request) -> Result<Response, Error>>;
 
 thread_local! {
-    /// Who answers the calls on this thread. A test sets it for the length of one call.
+    /// The function for calls on this thread. A test sets it for one call.
     static CURRENT: RefCell<Option<Answers>> = const { RefCell::new(None) };
 }
 
-/// Has the requests of `call` answered by this.
+/// Runs `call` with this function as its network.
 pub(crate) fn during<R>(answers: Option<Answers>, call: impl FnOnce() -> R) -> R {
-    /// Puts back who answered before, after a panic too.
+    /// Restores the previous function, even after a panic.
     struct Restore(Option<Answers>);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -25,7 +25,7 @@ use bindings::wasi::http::types::{
 };
 use bindings::wasi::io::streams::StreamError;
 
-/// What is written or read at once.
+/// The bytes of one read or write.
 const PIECE: usize = 4 << 10;
 
 pub(super) fn send(request: &Request) -> Result<Response, Error> {
@@ -34,7 +34,7 @@ pub(super) fn send(request: &Request) -> Result<Response, Error> {
     let body = body.transpose().map_err(|()| Error::Invalid("it can have no body".to_owned()))?;
     let pending = handle(outgoing, None).map_err(refused)?;
     if let Some((body, bytes)) = body {
-        // A server may answer before it has read everything. What it answers says more than that it stopped reading.
+        // A server may respond before it has read everything. Its response is more useful than the failed write.
         let _ = write(&body, bytes);
         let _ = OutgoingBody::finish(body, None);
     }

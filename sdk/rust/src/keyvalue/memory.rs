@@ -1,4 +1,4 @@
-//! The store of a native test: a map that several calls can share, and that can kill the call which writes to it.
+//! The store of a native test: a map that several calls can share. It can kill the call that writes to it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use serde::de::DeserializeOwned;
 use super::{Error, Lost};
 
 thread_local! {
-    /// The store that calls on this thread open. A test sets it for the length of one call.
+    /// The store of calls on this thread. A test sets it for one call.
     static CURRENT: RefCell<Option<Memory>> = const { RefCell::new(None) };
 }
 
-/// What a killed call unwinds with. Caught by [`Attempt::run_or_die`](crate::testing::Attempt::run_or_die).
+/// The panic payload of a killed call. [`Attempt::run_or_die`](crate::testing::Attempt::run_or_die) catches it.
 pub(crate) struct Killed;
 
-/// A key-value store in memory. Clones share what is stored, like calls on one host.
+/// A key-value store in memory. Clones share their data, as calls on one host do.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<State>>);
 
@@ -40,35 +40,35 @@ impl Memory {
         Self::default()
     }
 
-    /// Lets so many more writes happen and kills the call that tries another, as a killed host would: no code of the call
-    /// runs after that. Holds for one kill.
+    /// Allows this many more writes, and kills the call at the next one. No code of the call runs after that, as with a
+    /// killed host. It kills once.
     pub fn kill_after(&self, writes: u64) {
         self.state().writes_left = Some(writes);
     }
 
-    /// Kills nobody any more.
+    /// Cancels [`kill_after`](Self::kill_after).
     pub fn spare(&self) {
         self.state().writes_left = None;
     }
 
-    /// How many writes there were.
+    /// The number of writes so far.
     pub fn writes(&self) -> u64 {
         self.state().writes
     }
 
-    /// Reads a value from outside of any call.
+    /// Reads a value outside of a call.
     pub fn peek<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.state().entries.get(key).and_then(|entry| serde_json::from_slice(&entry.value).ok())
     }
 
-    /// Every key, in order.
+    /// Every key, sorted.
     pub fn keys(&self) -> Vec<String> {
         self.state().entries.keys().cloned().collect()
     }
 
-    /// Makes this the store of whatever `call` opens.
+    /// Runs `call` with this store.
     pub(crate) fn during<R>(&self, call: impl FnOnce() -> R) -> R {
-        /// Puts the previous store back, after a kill too.
+        /// Restores the previous store, even after a kill.
         struct Restore(Option<Memory>);
         impl Drop for Restore {
             fn drop(&mut self) {
@@ -83,7 +83,7 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every write passes here. Other threads get a chance to run on both sides of it.
+    /// Performs a write. It yields before and after, so that other threads can interleave.
     fn write<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         std::thread::yield_now();
         let mut state = self.state();

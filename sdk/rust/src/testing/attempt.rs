@@ -14,7 +14,7 @@ use crate::http::{self, answers};
 use crate::keyvalue::memory::{Killed, Memory};
 use crate::{Call, Failure, Level, Outlet, Request, Tools};
 
-/// Runs a server tool once, with everything about the call made up.
+/// Runs a server tool once, with an invented call.
 pub fn run(tools: Tools, tool: &str, arguments: Value) -> Run {
     Attempt::at(tool, arguments).run(&tools)
 }
@@ -32,14 +32,14 @@ pub struct Attempt {
     values: values::Values,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The result, or why there is none. A text that is not JSON is `Failed`, as it is on a host.
+    /// The result, or the failure. As on a host, a text that is not JSON is `Failed`.
     pub result: Result<Value, Failure>,
-    /// What was reported, in order.
+    /// The reported progress, in order.
     pub updates: Vec<Update>,
-    /// What was logged, in order.
+    /// The log, in order.
     pub logs: Vec<(Level, String)>,
 }
 
@@ -48,14 +48,14 @@ pub struct Run {
 pub struct Update {
     /// One line for people.
     pub message: String,
-    /// 0.0 to 1.0 where it is known.
+    /// 0.0 to 1.0, if it is known.
     pub fraction: Option<f64>,
     /// A value for the user interface.
     pub data: Option<Value>,
 }
 
 impl Attempt {
-    /// The first attempt at a call with these arguments, which should fit the tool's schema: nothing checks that here.
+    /// The first attempt at a call with these arguments. They are not checked against the tool's schema.
     pub fn at(tool: &str, arguments: Value) -> Self {
         let request = Request {
             id: "call-1".to_owned(),
@@ -77,39 +77,39 @@ impl Attempt {
         }
     }
 
-    /// Under this idempotency key.
+    /// Sets the idempotency key.
     pub fn key(mut self, key: &str) -> Self {
         key.clone_into(&mut self.request.idempotency_key);
         self
     }
 
-    /// As the attempt of this number.
+    /// Sets the number of the attempt.
     pub fn number(mut self, attempt: u32) -> Self {
         self.request.attempt = attempt;
         self
     }
 
-    /// In this scope, a JSON object as the interface describes it.
+    /// Sets the scope: a JSON object as the interface describes it.
     pub fn scope(mut self, scope: &Value) -> Self {
         self.request.scope = scope.to_string();
         self
     }
 
-    /// With a call that should come to its end once it has asked so often in vain: from 0 on it hears of it the first time
-    /// that it asks. Without, it never hears of it.
+    /// Makes [`Call::stop_requested`] return true after it returned false this many times. Without this, it always
+    /// returns false.
     pub fn stop_after(mut self, asked: u32) -> Self {
         self.asked_before_stop = Some(asked);
         self
     }
 
-    /// With this key-value store; without, an empty one.
+    /// Sets the key-value store. Without this, the store is empty.
     #[cfg(feature = "keyvalue")]
     pub fn memory(mut self, memory: &Memory) -> Self {
         self.memory = memory.clone();
         self
     }
 
-    /// With this function answering the requests that it sends; without, all of them are denied.
+    /// Sets the function that returns the responses to requests. Without this, all requests are denied.
     #[cfg(feature = "http")]
     pub fn answers(
         mut self,
@@ -119,14 +119,14 @@ impl Attempt {
         self
     }
 
-    /// With this value configured.
+    /// Adds a configured value.
     #[cfg(feature = "config")]
     pub fn config(mut self, name: &str, value: &str) -> Self {
         self.values.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the attempt.
     pub fn run(&self, tools: &Tools) -> Run {
         let call = || self.run_here(tools);
         #[cfg(feature = "keyvalue")]
@@ -138,7 +138,7 @@ impl Attempt {
         call()
     }
 
-    /// Runs it to its end, or gives `None` when [`Memory::kill_after`] killed it on the way.
+    /// Runs the attempt. `None` if [`Memory::kill_after`] killed it.
     #[cfg(feature = "keyvalue")]
     pub fn run_or_die(&self, tools: &Tools) -> Option<Run> {
         match panic::catch_unwind(AssertUnwindSafe(|| self.run(tools))) {

@@ -1,5 +1,5 @@
-//! The rules for declarations that the types do not enforce already, as far as they need no JSON Schema validator. The
-//! host's own check is `toolgate check FILE`, over the built component.
+//! Checks the rules for declarations that the types do not enforce and that need no JSON Schema validator. The host's
+//! own check, `toolgate check FILE`, needs the built component.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,12 +16,12 @@ const MAX_PROMPT_BYTES: usize = 4 * 1024;
 const MAX_TIMEOUT_MS: u64 = 86_400_000;
 const MAX_EXPIRES_MS: u64 = 31_536_000_000;
 
-/// What is wrong with a plugin's declarations, one line each.
+/// The mistakes in a plugin's declarations, one line each.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Findings(Vec<String>);
 
 impl Findings {
-    /// The lines: the tool, a colon, what is wrong.
+    /// The lines. Each names the tool and the mistake.
     pub fn lines(&self) -> &[String] {
         &self.0
     }
@@ -34,16 +34,16 @@ impl fmt::Display for Findings {
 }
 
 impl fmt::Debug for Findings {
-    /// As readable as `Display`, for `check(&tools()).unwrap()`.
+    /// The same text as `Display`, so that `check(&tools()).unwrap()` is readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the host would refuse this plugin:\n{self}")
     }
 }
 
-/// Checks everything that a plugin declares.
+/// Checks all declarations of a plugin.
 ///
 /// # Errors
-/// All findings at once.
+/// All findings.
 pub fn check(tools: &Tools) -> Result<(), Findings> {
     let mut findings = Vec::new();
     let mut names = BTreeSet::new();
@@ -153,7 +153,7 @@ fn has_property(parameters: &Value, name: &str) -> bool {
     parameters["properties"].get(name).is_some()
 }
 
-/// The top-level arguments that a prompt's template shows, or what is wrong with the template.
+/// The top-level arguments that a prompt's template uses, or the mistake in the template.
 fn placeholders(template: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     let mut rest = template;

@@ -1,6 +1,6 @@
-// Written from what host/text goes by; a test of it says what stands here. Do not edit.
+// Generated from host/text. A test there compares this file. Do not edit.
 
-/** By script, the letters and digits that one reads as those of ASCII. */
+/** Letters and digits that look like ASCII, by script. */
 export const ALIKE: Readonly<Record<string, string>> = {
   Ahom: "\u{11700}\u{11706}\u{1170a}\u{1170e}\u{1170f}",
   Arabic: "\u{622}\u{623}\u{625}\u{627}\u{629}\u{647}\u{661}\u{665}\u{667}\u{673}\u{6be}\u{6c0}\u{6c1}\u{6c2}\u{6c3}\u{6d5}\u{6f1}\u{6f5}\u{6f7}\u{6ff}\u{fba4}\u{fba5}\u{fba6}\u{fba7}\u{fba8}\u{fba9}\u{fbaa}\u{fbab}\u{fbac}\u{fbad}\u{fcd9}\u{fd3c}\u{fd3d}\u{fe81}\u{fe82}\u{fe87}\u{fe88}\u{fe8d}\u{fe8e}\u{fe93}\u{fe94}\u{fee9}\u{feea}\u{feeb}\u{feec}\u{1ee00}\u{1ee24}\u{1ee64}\u{1ee80}\u{1ee84}",
@@ -70,8 +70,8 @@ export const ALIKE: Readonly<Record<string, string>> = {
   Warang_Citi: "\u{118a0}\u{118a2}\u{118a3}\u{118a4}\u{118a6}\u{118a9}\u{118ac}\u{118ae}\u{118af}\u{118b2}\u{118b5}\u{118b8}\u{118bb}\u{118bc}\u{118c0}\u{118c1}\u{118c2}\u{118c3}\u{118c4}\u{118c6}\u{118c8}\u{118ca}\u{118cc}\u{118d5}\u{118d6}\u{118d7}\u{118d8}\u{118dc}\u{118e0}\u{118e3}\u{118e5}\u{118e6}\u{118e9}\u{118ec}\u{118ef}\u{118f2}",
 };
 
-/** Letters of Latin that languages write their words with, and that one reads as those of ASCII. */
+/** Latin letters of ordinary words that look like ASCII. */
 export const LATIN_ALIKE = "\u{c6}\u{e6}\u{fe}\u{131}\u{152}\u{153}\u{192}\u{196}\u{1b7}\u{24c}\u{263}\u{269}\u{28b}";
 
-/** Marks behind which a joiner chooses the form of an Indic letter. */
+/** Marks after which a joiner selects the form of an Indic letter. */
 export const VIRAMAS = "\u{94d}\u{9cd}\u{a4d}\u{acd}\u{b4d}\u{bcd}\u{c4d}\u{ccd}\u{d3b}\u{d3c}\u{d4d}\u{dca}\u{e3a}\u{eba}\u{f84}\u{1039}\u{103a}\u{1714}\u{1715}\u{1734}\u{17d2}\u{1a60}\u{1b44}\u{1baa}\u{1bab}\u{1bf2}\u{1bf3}\u{2d7f}\u{a806}\u{a82c}\u{a8c4}\u{a953}\u{a9c0}\u{aaf6}\u{abed}\u{10a3f}\u{11046}\u{11070}\u{1107f}\u{110b9}\u{11133}\u{11134}\u{111c0}\u{11235}\u{112ea}\u{1134d}\u{113ce}\u{113cf}\u{113d0}\u{11442}\u{114c2}\u{115bf}\u{1163f}\u{116b6}\u{1172b}\u{11839}\u{1193d}\u{1193e}\u{119e0}\u{11a34}\u{11a47}\u{11a99}\u{11c3f}\u{11d44}\u{11d45}\u{11d97}\u{11f41}\u{11f42}\u{1612f}";

@@ -1,4 +1,4 @@
-//! The form of each option's value, and what it must not contradict.
+//! The form of each option's value, and the contradictions that it must avoid.
 
 use dispatch::Template;
 use domain::{Editable, Executor, Hints, Json, OnExpiry, Recovery, Retention, Risk, Span};
@@ -24,7 +24,7 @@ impl Reader<'_> {
             return None;
         }
         let (what, text) = (format!("the option `{key}`"), self.texts.get(key)?.get());
-        let usable = schema::is_of_size(&what, text, self.findings) && schema::judge(&what, value, self.findings);
+        let usable = schema::is_of_size(&what, text, self.findings) && schema::check(&what, value, self.findings);
         usable.then(|| Json::new(text))
     }
 
@@ -42,7 +42,7 @@ impl Reader<'_> {
             Value::String(text) if text == "error" => {}
             Value::String(text) if human && matches!(text.as_str(), "deny" | "approve") => self.contradiction(
                 format!("the option `{key}` is {}, and there is no approval that could expire", quoted(text)),
-                "write \"error\", or {\"answer\": value} with what is then taken as the answer",
+                "write \"error\", or {\"answer\": value} with the answer to assume",
             ),
             Value::String(text) if text == "deny" => self.options.on_expiry = OnExpiry::Deny,
             Value::String(text) if text == "approve" => self.approve_on_expiry(),
@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Silence counts as consent only where the operator said so for this very tool.
+    /// A timeout may approve a call only if the operator allows it for this tool.
     fn approve_on_expiry(&mut self) {
         let name = self.declared.name.as_str();
         if self.settings.approve_on_expiry.iter().any(|allowed| allowed.as_str() == name) {
@@ -74,8 +74,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Holds the answer that silence gives against the schema of answers. Once everything is read: the schema may stand
-    /// behind the answer, and one that broke a rule must not be used.
+    /// Checks the answer of `on_expiry` against the response schema. It runs after all options are read, because their
+    /// order is free and a schema that broke a rule must not be used.
     pub(super) fn check_answer(&mut self) {
         let (OnExpiry::Answer(answer), Some(response)) = (&self.options.on_expiry, &self.options.response) else {
             return;
@@ -112,8 +112,8 @@ impl Reader<'_> {
         self.options.prompt = Some(text.to_owned());
     }
 
-    /// Whether the parameters list an argument. Where they could not be read, that is a finding of its own and no other
-    /// shall follow from it.
+    /// Whether the parameters list an argument. Unreadable parameters have a finding of their own, so they cause no
+    /// second one here.
     fn has_argument(&self, name: &str) -> bool {
         let listed = |schema: &Value| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
         self.parameters.is_none_or(listed)
@@ -122,7 +122,7 @@ impl Reader<'_> {
     pub(super) fn responses(&mut self, key: &'static str, value: &Value) {
         let expected =
             "an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn";
-        // A question that was answered is listed under the decision, so no decision may read like another state.
+        // The decision becomes the state of an answered question, so it must differ from the other states.
         let reserved = |text: &String| matches!(text.as_str(), "open" | "expired" | "withdrawn");
         let sized = |text: &String| (1..=64).contains(&text.chars().count());
         let fits = |list: &Vec<String>| {
@@ -165,7 +165,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An empty list is one, too: nothing of the context is shown.
+    /// An empty list is allowed: it hides the whole context.
     pub(super) fn context_keys(&mut self, key: &'static str, value: &Value) {
         let sized = |text: &String| (1..=MAX_CONTEXT_KEY).contains(&text.chars().count());
         let fits = |list: &Vec<String>| distinct(list) && list.len() <= MAX_CONTEXT_KEYS && list.iter().all(sized);
@@ -199,7 +199,7 @@ impl Reader<'_> {
                 ("max_age_turns", Some(_), _) => retention.max_age_turns = count,
                 ("max_count", Some(_), _) => retention.max_count = count,
                 ("never_evict", _, Value::Bool(true)) => retention.never_evict = true,
-                ("never_evict", ..) => self.member(key, name, value, "`true`, or leave it away"),
+                ("never_evict", ..) => self.member(key, name, value, "`true`, or leave it out"),
                 _ => self.member(key, name, value, &format!("an integer from 1 to {}", u32::MAX)),
             }
         }
@@ -240,7 +240,7 @@ impl Reader<'_> {
         self.options.hints = hints;
     }
 
-    /// The members of an option that is an object, if it has no others than these.
+    /// The members of an option that is an object, if all of them are known.
     fn object<'v>(&mut self, key: &'static str, value: &'v Value, known: &[&str]) -> Option<&'v Map<String, Value>> {
         let Value::Object(members) = value else {
             self.malformed(key, value, "an object");

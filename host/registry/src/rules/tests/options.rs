@@ -1,12 +1,12 @@
-//! The rules about options, as a table: a line that says whose options they are and the options, and below it, indented, every
-//! finding. A tool has the arguments `a` and `b`; `gated` is a server tool that requires approval, and `patient` one that the
-//! operator lets silence approve.
+//! A table of the rules about options. Each row is a line with a tool and its options, then an indented line for every
+//! finding. A tool has the arguments `a` and `b`. `gated` is a server tool that requires approval. `patient` is one
+//! that a timeout may approve.
 
 use serde_json::{Value, json};
 
 use super::about;
 
-/// Holds every row's options against their findings.
+/// Compares the findings of every row with the expected ones.
 fn check(table: &str) {
     let mut lines = table.lines().filter(|line| !line.is_empty()).peekable();
     let mut rows = 0;
@@ -67,7 +67,7 @@ server {"title": "a", "hints": {"read_only": true, "read_only": false}, "title":
 "#,
     );
     let long = json!({"title": "x".repeat(200_000)}).to_string();
-    let expected = "options-form: the options have 200012 bytes, at most 196608 are taken; say less";
+    let expected = "options-form: the options have 200012 bytes, at most 196608 are taken; shorten the options";
     assert_eq!(about(&tool("server", &long)), [expected]);
 }
 
@@ -143,7 +143,7 @@ server {"retention": {}}
     option-form: the option `retention` is an object of another form; write {"never_evict": true}, or one or both of `max_age_turns` and `max_count`
 server {"retention": {"max_count": 0, "never_evict": false}}
     option-form: `max_count` in the option `retention` is 0; write an integer from 1 to 4294967295
-    option-form: `never_evict` in the option `retention` is false; write `true`, or leave it away
+    option-form: `never_evict` in the option `retention` is false; write `true`, or leave it out
     option-contradiction: the option `retention` keeps results forever and bounds them as well; keep `never_evict` or the bounds, not both
 server {"hints": {"read_only": "yes"}}
     option-form: `read_only` in the option `hints` is "yes"; write true or false
@@ -196,9 +196,9 @@ gated {"prompt": "{c} {/d/0}"}
 gated {"prompt": "pay }"}
     prompt: the option `prompt` is not a template: a brace at byte 4 has no partner; write {{ or }} for a brace in the text; write `{name}` or `{/json/pointer}` for an argument, `{{` and `}}` for braces
 human {"on_expiry": "deny"}
-    option-contradiction: the option `on_expiry` is "deny", and there is no approval that could expire; write "error", or {"answer": value} with what is then taken as the answer
+    option-contradiction: the option `on_expiry` is "deny", and there is no approval that could expire; write "error", or {"answer": value} with the answer to assume
 human {"on_expiry": "approve"}
-    option-contradiction: the option `on_expiry` is "approve", and there is no approval that could expire; write "error", or {"answer": value} with what is then taken as the answer
+    option-contradiction: the option `on_expiry` is "approve", and there is no approval that could expire; write "error", or {"answer": value} with the answer to assume
 gated {"on_expiry": {"answer": 1}}
     option-contradiction: the option `on_expiry` answers a question, and the tool asks none; write "error", "deny" or "approve"
 human {"on_expiry": {"answer": 1}, "response": {"type": "string"}}

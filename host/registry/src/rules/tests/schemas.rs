@@ -9,7 +9,7 @@ fn schema(text: impl Into<String>) -> Vec<String> {
     about(&json!({ "parameters": text.into() }))
 }
 
-/// An object of objects, nested so many levels deep as a text.
+/// A schema with this many nested objects.
 fn nested(levels: usize) -> Value {
     (1..levels).fold(json!({"type": "object"}), |inner, _| json!({"type": "object", "items": inner}))
 }
@@ -105,7 +105,7 @@ fn schemas_that_lead_elsewhere() {
 }
 
 #[test]
-fn what_asks_again_what_was_evaluated_counts_as_often_as_it_asks() {
+fn nested_unevaluated_keywords_multiply_the_cost() {
     let nested = |levels: usize| {
         let inner = json!({"type": "object"});
         (0..levels)
@@ -130,7 +130,8 @@ fn schemas_that_have_no_end() {
         let found = schema(parameters.to_string());
         assert!(found.len() == 1 && found[0].starts_with("schema-cycle: ") && found[0].ends_with(circle), "{found:?}");
     }
-    // Each definition refers so often to the next one; in either order, since what was looked at before is not looked at again.
+    // Each definition refers several times to the next one. Both orders are tested, because a schema that was already
+    // checked is not checked again.
     let fan = |links: usize, width: usize, reversed: bool| {
         let next = |n: usize| json!({"allOf": vec![json!({"$ref": format!("#/$defs/d{n}")}); width]});
         let mut defs: Vec<_> = (0..links).map(|n| (format!("d{n}"), next(n + 1))).collect();

@@ -17,10 +17,10 @@ func MakeHandle(value int32) *Handle { return &Handle{live(value)} }
 // Use returns the handle, which stays the plugin's.
 func (h *Handle) Use() int32 { return live(h.value) }
 
-// Take returns the handle and gives it away.
+// Take returns the handle and gives up its ownership.
 func (h *Handle) Take() int32 { return live(h.TakeOrNil()) }
 
-// TakeOrNil returns the handle and gives it away. It returns zero if that has happened before.
+// TakeOrNil returns the handle and gives up its ownership. A second call returns zero.
 func (h *Handle) TakeOrNil() int32 {
 	value := h.value
 	h.value = 0

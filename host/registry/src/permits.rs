@@ -1,5 +1,5 @@
-//! The places in which calls of one plugin run, and the queue before them: bounded in time and in number, so that a plugin
-//! that everybody calls holds no more of the host than its operator allows.
+//! Permits for the running calls of one plugin, and the queue for them. Both are bounded, so that a plugin that
+//! everybody calls uses no more of the host than its operator allows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use domain::{Failure, FailureCode, Limits, PluginName, Span};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// The places of one plugin.
-pub(crate) struct Places {
+/// The permits of one plugin.
+pub(crate) struct Permits {
     free: Semaphore,
     waiting: AtomicUsize,
 }
 
-/// Counts a call as waiting, while this is held.
+/// Counts a call as waiting until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -22,24 +22,25 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Places {
-    /// As many as the limits say, and at least one.
+impl Permits {
+    /// Creates as many permits as the limits allow, and at least one.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self { free: Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)), waiting: AtomicUsize::new(0) }
     }
 
-    /// A place, waited for among so many others and for so long as the operator allows. Those that wait take turns.
+    /// Takes a permit. If none is free, waits for one in the order of arrival, for at most this long and among at most
+    /// `queue` others.
     ///
     /// # Errors
-    /// That the plugin is busy, which way, and what to do about it.
+    /// The plugin is busy. The message names the exhausted limit.
     pub(crate) async fn take(
         &self,
         plugin: &PluginName,
         limits: &Limits,
         at_most: Span,
     ) -> Result<SemaphorePermit<'_>, Failure> {
-        if let Ok(place) = self.free.try_acquire() {
-            return Ok(place);
+        if let Ok(permit) = self.free.try_acquire() {
+            return Ok(permit);
         }
         let (most, queue, millis) = (limits.concurrency, limits.queue, at_most.millis());
         let busy = |message| Failure::new(FailureCode::Busy, message);
