@@ -1,5 +1,5 @@
-//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event streams
-//! of all principals together. So a caller that holds many connections open keeps nobody else out.
+//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event
+//! streams of all principals together. So a caller that holds many connections open keeps nobody else out.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -64,7 +64,7 @@ impl InFlight {
         })
     }
 
-    /// Opens one more, unless the principal or the host has as many as it may.
+    /// Opens one more, unless the principal or the host has reached its limit.
     pub(crate) fn open(
         self: &Arc<Self>,
         principal: &PrincipalId,
@@ -88,11 +88,11 @@ impl InFlight {
         })
         .then_some(())
         .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
-        // From here on, dropping it undoes the count.
+        // If this is dropped, the count is undone.
         let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
         if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
             let most = self.most_streams;
-            return Err(Error::busy(format!("{most} event streams are open, and the host keeps no more"), RETRY_AFTER));
+            return Err(Error::busy(format!("{most} event streams are open, which is the limit of this host"), RETRY_AFTER));
         }
         Ok(in_flight)
     }

@@ -1,5 +1,5 @@
-//! Limits how often one network may present a wrong token or link. Both are too long to be guessed; the limit bounds the cost
-//! of those who try.
+//! Limits how often one network may present a wrong token or link. Both are too long to guess. The limit bounds the
+//! cost of attempts.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -59,7 +59,7 @@ impl LoginThrottle {
         Ok(())
     }
 
-    /// The attempt was right. It is not counted; earlier wrong ones still are.
+    /// Takes back the count of an attempt that was right. Earlier wrong attempts still count.
     pub(crate) fn right(&self, peer: Option<Peer>) {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&network(peer)) {
@@ -68,7 +68,8 @@ impl LoginThrottle {
     }
 }
 
-/// The network of a peer: an IPv4 address, or the first 64 bits of an IPv6 address, which one customer has to themselves.
+/// The network of a peer: an IPv4 address, or the first 64 bits of an IPv6 address, because providers give each
+/// customer at least a /64.
 pub(crate) fn network(peer: Option<Peer>) -> IpAddr {
     match peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address.to_canonical()) {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -1,8 +1,8 @@
-//! Signed texts for cookies and links: only this host can write them. Their content is readable by who holds them, and any
-//! change is detected. No clock, no state, no I/O.
+//! Signed texts for cookies and links: only this host can write them. Their content is readable by who holds them, and
+//! any change is detected. No clock, no state, no I/O.
 //!
-//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has its own key, derived from the
-//! host's, so that a text for one purpose is never accepted for another.
+//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has its own key, derived
+//! from the host's, so that a text for one purpose is never accepted for another.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ use domain::{Digest, SuspensionId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-/// The most characters that are read. The texts of this host are shorter.
+/// The maximum number of characters that are read. The texts of this host are shorter.
 const LONGEST: usize = 512;
 
 /// The bytes of a signature.
@@ -86,12 +86,12 @@ impl Purpose {
 pub struct SessionMark {
     /// Unique to this session.
     pub id: u128,
-    /// The digest of the token that it stands for.
+    /// The digest of the token that it represents.
     pub token: Digest,
     /// Whether a link opened it.
     pub by_link: bool,
-    /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later, unless the
-    /// clock was set back.
+    /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later,
+    /// unless the clock was set back.
     pub expires: Timestamp,
 }
 
@@ -100,7 +100,7 @@ pub struct SessionMark {
 pub(crate) struct Pass {
     /// Unique to this pass. A session that a link opens has the id of the link.
     pub(crate) id: u128,
-    /// The digest of the token that it stands for. When the token is revoked, the pass is invalid.
+    /// The digest of the token that it represents. When the token is revoked, the pass is invalid.
     pub(crate) token: Digest,
     /// When it expires.
     pub(crate) expires: Timestamp,
@@ -133,7 +133,7 @@ impl Pass {
         if text.len() > LONGEST {
             return None;
         }
-        // The decoder takes one spelling of each byte string and no other.
+        // The decoder accepts only the canonical encoding.
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (payload, mac) = bytes.split_last_chunk::<MAC>()?;
         let mut expected = key.mac(purpose);
@@ -158,12 +158,12 @@ impl Pass {
         })
     }
 
-    /// What tells its session apart.
+    /// The identity of its session.
     pub(crate) fn mark(&self) -> SessionMark {
         SessionMark { id: self.id, token: self.token, by_link: self.only.is_some(), expires: self.expires }
     }
 
-    /// What a page of this session sends with each change.
+    /// The CSRF token that a page of this session sends with each change.
     pub(crate) fn csrf(&self, key: &SigningKey) -> String {
         URL_SAFE_NO_PAD.encode(finished(key.mac(Purpose::Csrf), &self.id.to_be_bytes()))
     }

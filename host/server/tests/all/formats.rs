@@ -231,7 +231,7 @@ async fn bodies_that_are_no_turn_say_where_they_are_not() {
         {"calls":[{"id":"a","tool":"web_search","arguments":{},"result":1,"error":"x"}]}
           422 invalid /calls/0: a provider's call has a result or an error, not both
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"context":[]}
-          422 invalid /context: the context is a JSON object
+          422 invalid /context: the context must be a JSON object
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"rejection":"panic"}
           422 invalid /rejection: unknown variant `panic`, expected one of `continue_siblings`, `cancel_siblings`, `abort_turn`
         {"choices":[]}

@@ -210,7 +210,7 @@ async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
               "type": "/problems/stale",
               "title": "The question is no longer open",
               "status": 409,
-              "detail": "this was answered already (approve, by root), and the link opens nothing any more",
+              "detail": "this was already answered (approve, by root), so the link is no longer valid",
               "code": "stale",
               "state": "approve",
               "by": "root",

@@ -36,9 +36,9 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/nothing
           404 not-found there is nothing at /v1/nothing
         PATCH /v1/tools
-          405 method-not-allowed see /openapi.json for what there is
+          405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/c/turns
-          405 method-not-allowed see /openapi.json for what there is
+          405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/a%20b/turns/turn_1
           400 bad-request Invalid URL: "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
         GET /v1/conversations/c/turns/susp_00000000000000000000000000000001
