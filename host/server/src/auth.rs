@@ -98,7 +98,7 @@ impl Credential {
 
 /// The principal of a session, while it is valid.
 fn holder(pass: &Pass, app: &State) -> Option<Principal> {
-    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
+    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.revoked.has(&pass.mark());
     counts.then(|| app.doors.auth.holder(pass.token)).flatten()
 }
 

@@ -91,12 +91,12 @@ pub struct Sessions {
     /// The key that signs them.
     pub key: SigningKey,
     /// The revoked sessions.
-    pub ended: Arc<dyn EndedSessions>,
+    pub revoked: Arc<dyn RevokedSessions>,
 }
 
 /// Sessions that were revoked by a log-out. They are stored until they would have expired.
 #[async_trait]
-pub trait EndedSessions: Send + Sync {
+pub trait RevokedSessions: Send + Sync {
     /// Whether a session was revoked. Never waits for a disk.
     fn has(&self, session: &SessionMark) -> bool;
 
@@ -105,17 +105,17 @@ pub trait EndedSessions: Send + Sync {
     ///
     /// # Errors
     /// [`NotRevoked`]. The session is still valid.
-    async fn end(&self, session: SessionMark, now: Timestamp) -> Result<(), NotEnded>;
+    async fn revoke(&self, session: SessionMark, now: Timestamp) -> Result<(), NotRevoked>;
 
     /// The time until which all sessions of a token are revoked, if they were opened in this way: sessions that expire
     /// then or earlier. A new session must expire later, even if the clock was set back.
-    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
+    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
 }
 
 /// The disk failed. The text is for the log only and never leaves the host.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct NotEnded(pub String);
+pub struct NotRevoked(pub String);
 
 /// The operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,7 +36,7 @@ pub fn open(
     let (folder, now) = (host.data(), host.handle.now());
     let sessions = Sessions {
         key: keys::signing_key(folder)?,
-        ended: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
+        revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };

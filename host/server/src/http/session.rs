@@ -12,7 +12,7 @@ use super::{App, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
-use crate::doors::NotEnded;
+use crate::doors::NotRevoked;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::Kind;
 use crate::links::{Links, NoLink};
@@ -116,10 +116,10 @@ pub(crate) async fn log_out(
         let detail = "a bearer token is not a session; revoke it with `toolgate token revoke`";
         return Err(Error::new(Code::BadRequest, detail));
     };
-    let (ended, now) = (app.doors.sessions.ended.clone(), app.doors.handle.now());
+    let (revoked, now) = (app.doors.sessions.revoked.clone(), app.doors.handle.now());
     for pass in Passes::of(&uri, &headers, &app).living {
-        let ended = ended.clone();
-        to_the_end(async move { ended.end(pass.mark(), now).await }).await??;
+        let revoked = revoked.clone();
+        to_the_end(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
     let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
@@ -230,8 +230,8 @@ pub(crate) async fn use_link(
 /// be revoked too. This matters only if the clock was set back.
 fn expires(app: &App, (token, by_link): (domain::Digest, bool), lasts: Span) -> Timestamp {
     let expires = app.doors.handle.now() + lasts;
-    let ended = app.doors.sessions.ended.all_until(token, by_link);
-    ended.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
+    let until = app.doors.sessions.revoked.revoked_until(token, by_link);
+    until.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
 }
 
 /// The error if the suspension of a link has ended. The session would have nothing to show.
@@ -289,8 +289,8 @@ fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> 
     Ok(response)
 }
 
-impl From<NotEnded> for Error {
-    fn from(error: NotEnded) -> Self {
+impl From<NotRevoked> for Error {
+    fn from(error: NotRevoked) -> Self {
         Self::fault(&error)
     }
 }

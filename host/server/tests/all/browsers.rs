@@ -171,7 +171,7 @@ async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
 async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
     let mut world = World::new();
     let browser = Browser::log_in(&world, "alice").await;
-    world.open_anew();
+    world.restart_server();
     assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
     let (name, value) = browser.cookie.split_once('=').unwrap();
     let changed = format!("{name}={}{}", if value.starts_with('B') { 'C' } else { 'B' }, &value[1..]);
@@ -231,7 +231,7 @@ async fn a_clock_that_is_set_back_ends_no_new_log_in() {
     let world = World::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
-    world.end_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
+    world.revoke_sessions_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
     world.clock.set_back(6 * hours);
     let reply = log_in(&world, "bob").await;
     assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than those that have ended");

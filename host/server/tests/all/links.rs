@@ -129,7 +129,7 @@ async fn a_used_link_stays_used_over_a_restart() {
     let (mut world, [one, _]) = asked().await;
     let (used, unused) = (link(&world, &one).await, link(&world, &one).await);
     assert_eq!(open(&world, &used).await.status, 200);
-    world.open_anew();
+    world.restart_server();
     assert_eq!(open(&world, &used).await.code(), "409 link-used");
     assert_eq!(open(&world, &unused).await.status, 200);
 }
@@ -431,7 +431,7 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
 #[tokio::test]
 async fn a_clock_that_is_set_back_ends_no_session_that_a_link_opens_after_it() {
     let (world, [one, _]) = asked().await;
-    world.end_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
+    world.revoke_sessions_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
     world.clock.set_back(30 * 60);
     let opened = open(&world, &link(&world, &one).await).await;
     assert_eq!(opened.at("/expires_at"), "2026-01-01T01:00:00.001Z");

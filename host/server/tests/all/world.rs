@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::{
-    Authenticate, Doors, EndedSessions, ExplainPolicy, Links, NotEnded, PluginFault, Plugins, PutError, SessionMark,
+    Authenticate, Doors, RevokedSessions, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, SessionMark,
     Sessions, Settings, SigningKey,
 };
 use tower::ServiceExt as _;
@@ -88,18 +88,18 @@ pub(crate) struct InMemory {
 }
 
 #[async_trait]
-impl EndedSessions for InMemory {
+impl RevokedSessions for InMemory {
     fn has(&self, session: &SessionMark) -> bool {
-        let until = self.all_until(session.token, session.by_link);
+        let until = self.revoked_until(session.token, session.by_link);
         until.is_some_and(|until| session.expires <= until) || self.ids.lock().unwrap().contains(&session.id)
     }
 
-    async fn end(&self, session: SessionMark, _: Timestamp) -> Result<(), NotEnded> {
+    async fn revoke(&self, session: SessionMark, _: Timestamp) -> Result<(), NotRevoked> {
         self.ids.lock().unwrap().insert(session.id);
         Ok(())
     }
 
-    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
+    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
         self.together.lock().unwrap().get(&(token, by_link)).copied()
     }
 }
@@ -169,8 +169,8 @@ pub(crate) struct World {
     pub(crate) host: Host,
     settings: Settings,
     sessions: Sessions,
-    ended: Arc<InMemory>,
-    revoked: Arc<Mutex<HashSet<String>>>,
+    revoked_sessions: Arc<InMemory>,
+    revoked_tokens: Arc<Mutex<HashSet<String>>>,
 }
 
 impl World {
@@ -201,22 +201,22 @@ impl World {
             quotas: Quotas { each, ..Quotas::default() },
             subscribers: Arc::new(()),
         });
-        let revoked = Arc::default();
-        let ended = Arc::<InMemory>::default();
-        let sessions = Sessions { key: SigningKey::new([7; 32]), ended: ended.clone() };
+        let revoked_tokens = Arc::default();
+        let revoked_sessions = Arc::<InMemory>::default();
+        let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let router = axum::Router::new();
-        let mut world = Self { router, clock, shelf, host, settings, sessions, ended, revoked };
-        world.open_anew();
+        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked_sessions, revoked_tokens };
+        world.restart_server();
         world
     }
 
     /// New doors with the same key, in front of the same host: what a restart is to a browser.
-    pub(crate) fn open_anew(&mut self) {
+    pub(crate) fn restart_server(&mut self) {
         let doors = Doors {
             handle: self.host.handle(),
             plugins: Arc::new(Bytewise),
             policy: Arc::new(Bytewise),
-            auth: Arc::new(Names(self.revoked.clone())),
+            auth: Arc::new(Names(self.revoked_tokens.clone())),
             sessions: self.sessions.clone(),
             settings: self.settings.clone(),
         };
@@ -225,17 +225,17 @@ impl World {
 
     /// What makes links, as webhooks have it.
     pub(crate) fn links(&self) -> Links {
-        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked.clone())))
+        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked_tokens.clone())))
     }
 
     /// From now on the token counts no more.
     pub(crate) fn revoke(&self, who: &str) {
-        self.revoked.lock().unwrap().insert(who.to_owned());
+        self.revoked_tokens.lock().unwrap().insert(who.to_owned());
     }
 
     /// So many log-outs of this token that the sessions it has now have ended together.
-    pub(crate) fn end_together(&self, who: &str, by_link: bool, until: Timestamp) {
-        self.ended.together.lock().unwrap().insert((Digest::of(who), by_link), until);
+    pub(crate) fn revoke_sessions_together(&self, who: &str, by_link: bool, until: Timestamp) {
+        self.revoked_sessions.together.lock().unwrap().insert((Digest::of(who), by_link), until);
     }
 
     /// Asks without a body.

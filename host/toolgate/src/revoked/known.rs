@@ -51,7 +51,7 @@ impl Known {
     }
 
     /// All sessions of the holder that expire at this time or before are revoked.
-    pub(super) fn all_until(&self, holder: Holder) -> Option<Timestamp> {
+    pub(super) fn revoked_until(&self, holder: Holder) -> Option<Timestamp> {
         self.holders.get(&holder)?.before
     }
 
