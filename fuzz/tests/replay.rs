@@ -39,7 +39,7 @@ fn every_seed_and_regression_keeps_the_invariants() {
 }
 
 #[test]
-fn no_input_belongs_to_no_target_and_every_target_has_a_program() {
+fn every_input_has_a_target_and_every_target_a_program() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names(&folder("seeds")), targets);
     assert!(names(&folder("regressions")).is_subset(&targets));

@@ -48,7 +48,7 @@ fn approve(by: &Client, turn: &Value) -> Value {
 }
 
 #[test]
-fn two_of_three_must_approve_and_one_no_is_enough() {
+fn two_of_three_must_approve_and_one_denial_is_enough() {
     let mut host = host("");
     let [ann, bob, cid] = ["ann", "bob", "cid"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
@@ -88,7 +88,7 @@ fn two_of_three_must_approve_and_one_no_is_enough() {
 }
 
 #[test]
-fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
+fn authority_is_delegated_once_and_then_lost() {
     let host = host("");
     let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
@@ -112,7 +112,7 @@ fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
 }
 
 #[test]
-fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
+fn mine_follows_needs_votes_and_delegations() {
     let host = host("");
     let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
     let open = echo(&host, "gated_echo", json!("x"));
@@ -139,7 +139,7 @@ fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
 }
 
 #[test]
-fn others_may_answer_once_the_time_of_the_first_is_over() {
+fn others_may_answer_after_escalation() {
     let host = host("");
     let ann = host.token("ann", &["approver"], None);
     let mut events = host.approver.events("/v1/conversations/c/events");
@@ -152,7 +152,7 @@ fn others_may_answer_once_the_time_of_the_first_is_over() {
 }
 
 #[test]
-fn an_approval_can_stand_for_later_calls_that_are_like_it() {
+fn standing_approval_covers_later_similar_calls() {
     let mut host = host("");
     let standing = json!({"ttl_ms": 600_000, "uses": 2, "pin": ["/value"]});
     let turn = echo(&host, "gated_echo", json!("a"));
@@ -202,7 +202,7 @@ fn an_approval_can_stand_for_later_calls_that_are_like_it() {
 }
 
 #[test]
-fn an_approval_that_takes_several_people_stands_for_nothing_else() {
+fn approval_by_several_people_gives_no_standing_approval() {
     let host = host("");
     let [ann, bob] = ["ann", "bob"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
@@ -214,7 +214,7 @@ fn an_approval_that_takes_several_people_stands_for_nothing_else() {
 }
 
 #[test]
-fn a_caller_has_so_many_standing_approvals_and_no_more() {
+fn number_of_standing_approvals_of_a_caller_is_limited() {
     let host = host("\n[approvals]\nstanding_max_active = 1\n");
     let answer = json!({"decision": "approve", "standing": {"ttl_ms": 600_000, "uses": 1, "pin": "all"}});
     let [a, b] = ["a", "b"].map(|value| echo(&host, "gated_echo", json!(value)));
@@ -230,7 +230,7 @@ fn a_caller_has_so_many_standing_approvals_and_no_more() {
 }
 
 #[test]
-fn of_a_question_the_first_answer_is_the_result_however_many_must_approve_other_calls() {
+fn first_answer_to_a_question_is_its_result() {
     let two = |tools: &str| {
         format!("[[policy]]\nname = \"two\"\ntools = \"{tools}\"\nrule = \"allow\"\nneeds = [{{ quorum = 2 }}]\n")
     };
@@ -250,7 +250,7 @@ fn of_a_question_the_first_answer_is_the_result_however_many_must_approve_other_
 }
 
 #[test]
-fn what_was_just_denied_is_not_asked_again() {
+fn recently_denied_call_is_not_asked_again() {
     let turns = json!([
         {"id": "one", "tool": "gated_echo", "arguments": {"value": "x"}},
         {"id": "same", "tool": "gated_echo", "arguments": {"value": "x"}},
@@ -270,7 +270,7 @@ fn what_was_just_denied_is_not_asked_again() {
 }
 
 #[test]
-fn a_no_is_forgotten_where_the_operator_says_so() {
+fn operator_can_make_the_host_forget_denials() {
     let host = host("\n[approvals]\ndenied_again_ms = 0\nstanding = false\n");
     let turn = echo(&host, "gated_echo", json!("x"));
     assert_eq!(host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200)["standing"], Value::Null);

@@ -178,7 +178,7 @@ macro_rules! pages {
         })*
 
         #[test]
-        fn no_page_is_forgotten() {
+        fn every_page_is_listed() {
             let there: BTreeSet<String> = fs::read_dir(pages())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -199,7 +199,7 @@ pages! {
 }
 
 #[test]
-fn a_line_fits_as_the_page_says() {
+fn patterns_of_the_page_match_lines() {
     assert!(fits("4", "4") && fits("Ran 4 tests in …", "Ran 4 tests in 0.1s") && fits("…a…b", "xa--b"));
     assert!(!fits("4", "42") && !fits("…a", "ab") && !fits("a…", "ba"));
     let expected = ["one".to_owned(), String::new(), "t…".to_owned()];
@@ -208,7 +208,7 @@ fn a_line_fits_as_the_page_says() {
 }
 
 #[test]
-fn a_page_is_made_of_its_blocks() {
+fn page_is_split_into_blocks() {
     let page = "a\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
     let expected = [
         Block::Run("echo 1".into()),

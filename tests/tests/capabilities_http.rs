@@ -109,7 +109,7 @@ fn a_granted_request_is_sent_and_answered() {
 }
 
 #[test]
-fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
+fn denied_request_logs_the_missing_grant() {
     let server = Server::saying(OK);
     let host = server.granted("[\"GET\"]", "");
     let (at, port) = (server.authority(), server.address.port());
@@ -163,7 +163,7 @@ fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
 }
 
 #[test]
-fn the_lines_that_the_log_suggests_are_a_grant() {
+fn suggested_lines_are_a_valid_grant() {
     let server = Server::saying(OK);
     let at = server.authority();
     let suggested = format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
@@ -175,7 +175,7 @@ fn the_lines_that_the_log_suggests_are_a_grant() {
 }
 
 #[test]
-fn names_of_this_machine_are_looked_up_by_the_system_and_filtered() {
+fn local_names_are_resolved_by_the_system_and_filtered() {
     let server = Server::saying(OK);
     let port = server.address.port();
     let rule = |private: bool| {
@@ -191,14 +191,14 @@ fn names_of_this_machine_are_looked_up_by_the_system_and_filtered() {
 }
 
 #[test]
-fn without_the_grant_it_does_not_load() {
+fn plugin_without_the_grant_does_not_load() {
     let host = Setup::default().component("fetcher", illegal("fetcher")).start();
     let plugins = host.admin.get("/v1/plugins").ok(200).to_string();
     assert!(plugins.contains("rejected") && plugins.contains("wasi:http/outgoing-handler"), "{plugins}");
 }
 
 #[test]
-fn every_limit_of_requests_is_an_error_that_the_guest_can_read() {
+fn guest_can_read_the_error_of_every_request_limit() {
     let echo = |head: &str, stream: &mut TcpStream| match head.split(' ').nth(1) {
         Some("/api/large") => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
@@ -248,7 +248,7 @@ fn the_host_holds_few_copies_of_a_large_head() {
 }
 
 #[test]
-fn what_a_guest_leaves_undone_ends_with_its_call() {
+fn unfinished_requests_end_with_the_call() {
     let server = Server::start(|head, stream| {
         if head.contains("/api/patient") {
             // Says nothing until the host has given up.
@@ -272,7 +272,7 @@ fn what_a_guest_leaves_undone_ends_with_its_call() {
 }
 
 #[test]
-fn a_body_without_its_end_or_with_trailers_is_not_taken_for_a_whole_one() {
+fn truncated_body_is_not_accepted_as_complete() {
     let (tell, bodies) = channel();
     let server = Server::start(move |_, stream| {
         let mut body = Vec::new();

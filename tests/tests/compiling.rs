@@ -38,7 +38,7 @@ fn finding(host: &Host, name: &str, component: &[u8]) -> Value {
 }
 
 #[test]
-fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
+fn compile_bomb_is_refused_while_the_host_answers() {
     // So that on a busy machine, too, it is the processor time that runs out.
     let host = Setup::with(&["lab"]).tables("[compile]\ntime_ms = 2000\nwall_ms = 600000").start();
     let (bomb, flood) = (bomb(60), with_module(&format!("(module {})", "(func)".repeat(100_000))));
@@ -68,7 +68,7 @@ fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
 }
 
 #[test]
-fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_that_name() {
+fn refusal_names_too_much_compile_memory_or_code() {
     let host = Setup::default().tables("[compile]\nmemory_bytes = 40_000_000").start();
     let refused = finding(&host, "bomb", &bomb(30));
     assert_eq!(refused["rule"], "compile-cost", "{refused:#}");
@@ -82,7 +82,7 @@ fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_t
 }
 
 #[test]
-fn check_compiles_under_the_same_bounds() {
+fn check_compiles_under_the_same_limits() {
     let host = Setup::default().tables("[compile]\noutput_bytes = 20_000").prepare();
     fs::write(host.folder().join("lab.wasm"), plugin("lab")).unwrap();
     let said = host.cli(None, &["check", "lab.wasm", "--config", "toolgate.toml"]);

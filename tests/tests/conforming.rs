@@ -153,7 +153,7 @@ fn of_version(component: &[u8], version: &str) -> Vec<u8> {
 }
 
 #[test]
-fn each_wayward_component_fails_in_its_row_and_in_no_other() {
+fn each_faulty_component_fails_only_in_its_row() {
     let host = host();
     let mut seen = BTreeSet::new();
     let mut all = BTreeSet::new();
@@ -180,7 +180,7 @@ fn each_wayward_component_fails_in_its_row_and_in_no_other() {
 }
 
 #[test]
-fn a_component_that_does_everything_right_passes_in_every_row() {
+fn correct_component_passes_every_row() {
     let host = host();
     let tools = [tool("fine"), tool("streams")];
     fs::write(host.folder().join("it.wasm"), wayward(&tools)).unwrap();
@@ -206,7 +206,7 @@ fn the_example_plugins_of_this_repository_conform() {
 }
 
 #[test]
-fn examples_that_are_none_are_told_where() {
+fn invalid_examples_are_reported_with_their_place() {
     let host = host();
     fs::write(host.folder().join("it.wasm"), wayward(&[tool("fine")])).unwrap();
     fs::write(host.folder().join("examples.json"), r#"[{"tool": "fine", "outcome": 1}]"#).unwrap();

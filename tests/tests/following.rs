@@ -34,7 +34,7 @@ fn host(store: Arc<MortalStore>) -> Host {
 }
 
 #[tokio::test]
-async fn a_follower_that_is_cancelled_while_it_reads_is_told_everything_once() {
+async fn cancelled_follower_reads_every_event_once() {
     let store = Arc::new(MortalStore::new(Arc::new(MemoryStore::default())));
     let host = host(store.clone());
     let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);

@@ -67,7 +67,7 @@ fn configure(host: &Host, tables: &str) {
 }
 
 #[test]
-fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
+fn packed_plugin_runs_with_the_printed_grants() {
     let mut host = Setup::default().prepare();
     configure(&host, "require_declaration = true\n");
     let bytes = packed(&host, &plugin("ledger"), MANIFEST);
@@ -116,7 +116,7 @@ fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
 }
 
 #[test]
-fn a_plugin_with_folders_is_marked_as_one_whose_calls_cannot_be_replayed() {
+fn plugin_with_folders_is_marked_as_not_replayable() {
     let mut host = Setup::default().prepare();
     configure(
         &host,
@@ -169,7 +169,7 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
 }
 
 #[test]
-fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
+fn plugin_gets_only_what_is_requested_and_granted() {
     let host = Setup::default().start();
     let before = fs::read_to_string(host.folder().join("toolgate.toml")).unwrap();
     let greedy = packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
@@ -192,7 +192,7 @@ fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
 }
 
 #[test]
-fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
+fn plugins_text_cannot_imitate_the_hosts() {
     let host = Setup::default().prepare();
     packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
     let said = host.cli(None, &["grants", "packed.wasm"]);
@@ -255,7 +255,7 @@ fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
 }
 
 #[test]
-fn a_section_that_lies_is_not_believed() {
+fn false_manifest_section_is_not_trusted() {
     let host = Setup::default().start();
     let honest = packed(&host, &fixture(&json!([{"name": "pay", "approval": "requires-approval"}])), "");
     assert_eq!(host.admin.put("/v1/plugins/pay", &honest).ok(200)["state"], "live");
@@ -284,7 +284,7 @@ fn a_section_that_lies_is_not_believed() {
 }
 
 #[test]
-fn nothing_that_can_be_sent_to_the_api_speaks_of_grants() {
+fn no_request_to_the_api_changes_grants() {
     let host = Setup::default().start();
     let document = host.stranger().get("/openapi.json").ok(200);
     let mut sent = BTreeSet::new();

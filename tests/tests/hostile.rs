@@ -42,7 +42,7 @@ macro_rules! classes {
 classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural);
 
 #[test]
-fn no_file_is_forgotten() {
+fn every_hostile_file_is_used() {
     let known: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
     assert_eq!(known, TESTED);
     assert_eq!(hostile::strays().unwrap(), Vec::<String>::new(), "these files belong to no class");
@@ -52,7 +52,7 @@ fn no_file_is_forgotten() {
 }
 
 #[test]
-fn what_is_proven_elsewhere_is() {
+fn cited_tests_exist() {
     for case in CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap()) {
         let Attack::Proven(tests) = &case.attack else { continue };
         for (file, function) in tests {
@@ -67,7 +67,7 @@ fn what_is_proven_elsewhere_is() {
 }
 
 #[test]
-fn the_list_of_what_is_covered_names_cases_that_exist() {
+fn coverage_list_names_existing_cases() {
     let list = fs::read_to_string(hostile::folder().join("COVERAGE.md")).unwrap();
     let named =
         list.split('`').skip(1).step_by(2).filter(|word| {

@@ -243,7 +243,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_say_that_comes_while_an_edit_is_on_its_way_is_none_for_what_nobody_judged() {
+async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
         r#"{"v":5}"# => verdict(Rule::Deny),
         _ => needs(&["ann", "bob"], 2),
@@ -275,7 +275,7 @@ async fn a_say_that_comes_while_an_edit_is_on_its_way_is_none_for_what_nobody_ju
 }
 
 #[tokio::test]
-async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answers() {
+async fn delegation_during_a_policy_check_ends_the_authority() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
@@ -315,7 +315,7 @@ async fn silent_after(
 }
 
 #[tokio::test]
-async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
+async fn timeout_approval_is_rechecked_by_the_policy() {
     let ok = r#"Ok { value: {}, trusted: true }"#;
     assert_eq!(silent(|_| Verdict::default()).await, ["client_exec", ok]);
     assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks in the meantime");
@@ -328,7 +328,7 @@ async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
 }
 
 #[tokio::test]
-async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
+async fn policy_recheck_delays_nothing_else() {
     let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
     let silent = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
@@ -356,7 +356,7 @@ async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_turn_waits_for() {
+async fn failed_recheck_is_repeated_despite_waiting_siblings() {
     let fails = Arc::new(AtomicBool::new(false));
     let broken = Arc::clone(&fails);
     let world = World::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
@@ -379,7 +379,7 @@ async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_t
 }
 
 #[tokio::test]
-async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
+async fn turn_cancelled_during_a_recheck_stays_cancelled() {
     let world = World::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
@@ -399,7 +399,7 @@ async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
 }
 
 #[tokio::test]
-async fn an_answer_of_somebody_without_a_say_holds_up_nobody_who_has_one() {
+async fn answer_without_authority_delays_no_authorised_one() {
     let rules = Rules { standing_active: 1, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let [(_, one), (_, two)] = [world.asks("a", "tool_0").await, world.asks("b", "tool_0").await];
@@ -421,7 +421,7 @@ async fn an_answer_of_somebody_without_a_say_holds_up_nobody_who_has_one() {
 }
 
 #[tokio::test]
-async fn votes_for_the_same_edit_count_together_however_it_is_written() {
+async fn votes_for_equal_edits_are_added_up() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();

@@ -100,7 +100,7 @@ fn every_limit_that_ends_a_call_has_a_guest_that_hits_it() {
 }
 
 #[test]
-fn whatever_a_guest_does_is_the_outcome_of_its_call() {
+fn every_guest_behaviour_has_its_outcome() {
     let setup = Setup::with(&["lab"]).component("calm", calm()).component("networker", illegal("networker"));
     let host = setup.start();
     let said = || json!({"message": "so it is"});
@@ -120,7 +120,7 @@ fn whatever_a_guest_does_is_the_outcome_of_its_call() {
 }
 
 #[test]
-fn eight_guests_that_spin_keep_nobody_from_being_served() {
+fn eight_spinning_guests_do_not_block_others() {
     let host = lab("");
     let spins: Vec<_> = (0..8).map(|n| json!({"id": format!("spin-{n}"), "tool": "spin", "arguments": {}})).collect();
     let spinning = host.agent.post("/v1/conversations/c/turns", &json!({"calls": spins})).ok(201);
@@ -132,7 +132,7 @@ fn eight_guests_that_spin_keep_nobody_from_being_served() {
 }
 
 #[test]
-fn more_calls_than_a_plugin_may_run_wait_for_their_turn_and_not_for_ever() {
+fn calls_beyond_a_plugins_permits_wait_for_a_limited_time() {
     let settings = Setup::with(&["lab"]).tables("[plugin.lab.limits]\nconcurrency = 1").settings("queue_ms = 50");
     let host = settings.component("calm", calm()).start();
     let mut stream = host.agent.events(EVENTS);
@@ -166,7 +166,7 @@ fn of<'a>(events: &'a [Event], name: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn progress_beyond_its_number_or_volume_is_dropped_and_the_call_goes_on() {
+fn excess_progress_is_dropped_and_the_call_continues() {
     let events = live(&lab("progress_updates = 5"), "count", json!({"to": 20}));
     let counted: Vec<_> = of(&events, "call.progress").iter().map(|told| told["data"]["n"].as_u64().unwrap()).collect();
     assert_eq!(counted, [1, 2, 3, 4, 5]);
@@ -188,7 +188,7 @@ fn a_tool_that_does_not_stream_reports_no_progress() {
 }
 
 #[test]
-fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
+fn log_is_limited_counted_and_includes_printed_output() {
     let events = live(&lab(""), "stdout", json!({"bytes": 250}));
     let lines = of(&events, "call.log");
     let lines = lines.iter().map(|line| (line["level"].as_str().unwrap(), line["message"].as_str().unwrap().len()));
@@ -209,7 +209,7 @@ fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
 }
 
 #[test]
-fn what_a_call_spent_is_in_its_record_whatever_became_of_it() {
+fn every_ended_call_records_its_usage() {
     let host = lab("time_ms = 300");
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", "count", json!({"to": 3}));

@@ -45,7 +45,7 @@ fn tools(host: &Host) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_rule_is_found_all_at_once_and_nothing_becomes_visible() {
+fn all_broken_rules_are_reported_and_no_tool_goes_live() {
     let host = Setup::with(&["lab"]).tables(POLICY).start();
     let before = tools(&host);
     let mut rows = rows();
@@ -113,7 +113,7 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 #[test]
-fn a_broken_replacement_leaves_what_is_live_and_a_good_one_takes_its_place() {
+fn broken_replacement_keeps_the_live_plugin() {
     let host = Setup::default().start();
     let put = |tools: &Value| host.admin.put("/v1/plugins/p", &fixture(tools));
     let loaded = put(&json!([{"name": "one"}])).ok(200);
@@ -132,7 +132,7 @@ fn a_broken_replacement_leaves_what_is_live_and_a_good_one_takes_its_place() {
 }
 
 #[test]
-fn a_configuration_that_contradicts_itself_keeps_the_host_from_starting() {
+fn contradictory_configuration_prevents_the_start() {
     let settings = "approve_on_expiry = [\"pay\"]";
     let host = Setup::default().settings(settings).tables("[[policy]]\ntools = \"pay\"\nrule = \"deny\"").prepare();
     for words in [["config", "--config", "toolgate.toml"], ["serve", "--config", "toolgate.toml"]] {
@@ -143,7 +143,7 @@ fn a_configuration_that_contradicts_itself_keeps_the_host_from_starting() {
 }
 
 #[test]
-fn a_policy_that_would_gate_a_question_keeps_the_plugin_out_from_the_start() {
+fn rule_that_gates_a_question_rejects_the_plugin() {
     let host = Setup::with(&["ask", "lab"]).tables("[[policy]]\ntools = \"*\"\nrule = \"ask\"").start();
     let listed = host.admin.get("/v1/plugins").ok(200);
     let ask = listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "ask").unwrap().clone();
@@ -152,7 +152,7 @@ fn a_policy_that_would_gate_a_question_keeps_the_plugin_out_from_the_start() {
 }
 
 #[test]
-fn compiled_code_that_somebody_changed_is_compiled_anew() {
+fn changed_compiled_code_is_compiled_again() {
     let mut host = Setup::default().component("lab", plugin("lab")).start();
     assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
     host.kill();

@@ -56,7 +56,7 @@ fn approve(host: &Host, turn: &Value) {
 }
 
 #[test]
-fn a_policy_lets_calls_proceed_asks_a_person_and_denies() {
+fn policy_allows_asks_and_denies() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let pay = |amount: Value| host.agent.call("c", "pay", json!({"amount": amount}));
@@ -77,7 +77,7 @@ fn a_policy_lets_calls_proceed_asks_a_person_and_denies() {
 }
 
 #[test]
-fn a_policy_sees_what_the_caller_passes_along() {
+fn policy_sees_the_callers_context() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "")], "");
     let note = |context: Value| {
@@ -90,7 +90,7 @@ fn a_policy_sees_what_the_caller_passes_along() {
 }
 
 #[test]
-fn edited_arguments_are_judged_again() {
+fn edited_arguments_are_checked_by_the_policy_again() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let turn = host.agent.call("c", "gated_pay", json!({"amount": 5}));
@@ -106,7 +106,7 @@ fn edited_arguments_are_judged_again() {
 }
 
 #[test]
-fn a_policy_that_always_proceeds_loosens_nothing() {
+fn policy_that_always_allows_loosens_nothing() {
     let rules = "[[policy]]\ntools = \"note\"\nrule = \"ask\"\n[[policy]]\ntools = \"pay\"\nrule = \"deny\"\n";
     let (open, strict) = (policy("(call $proceed)"), policy("(call $ask (i32.const 4096) (i32.const 0))"));
     let host = host(&[("open", &open, ""), ("strict", &strict, "tools = \"sea*\"")], rules);
@@ -116,7 +116,7 @@ fn a_policy_that_always_proceeds_loosens_nothing() {
 }
 
 #[test]
-fn of_questions_only_a_denial_counts_and_what_a_provider_did_is_not_judged() {
+fn policy_can_only_deny_questions_and_skips_provider_calls() {
     let (asks, denies) =
         (policy("(call $ask (i32.const 4096) (i32.const 0))"), policy("(call $deny (i32.const 4096) (i32.const 0))"));
     let tables = "";
@@ -133,7 +133,7 @@ fn of_questions_only_a_denial_counts_and_what_a_provider_did_is_not_judged() {
 }
 
 #[test]
-fn a_policy_that_misbehaves_has_a_person_asked_and_harms_nobody() {
+fn misbehaving_policy_makes_the_host_ask_a_person() {
     let bodies = [
         ("spins", "(loop $again (br $again)) (unreachable)", "it did not answer within 200 ms"),
         ("traps", "(unreachable)", "it crashed"),
@@ -173,7 +173,7 @@ fn a_policy_that_misbehaves_has_a_person_asked_and_harms_nobody() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_reaches_no_policy() {
+fn ambiguous_arguments_reach_no_policy() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "")], "");
     let twice = r#"{"amount": 100000, "amount": 1}"#;
@@ -203,7 +203,7 @@ fn refused(name: &str, component: &[u8], more: &str) -> String {
 }
 
 #[test]
-fn a_host_does_not_start_with_another_component_than_the_one_it_was_given() {
+fn host_with_a_changed_policy_component_does_not_start() {
     let component = policy("(call $proceed)");
     let zeroes = format!("component = \"sha256:{}\"", "0".repeat(64));
     let said = refused("open", &component, &zeroes);

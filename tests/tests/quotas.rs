@@ -158,7 +158,7 @@ const RUNS: (&str, &str) = ("tool_0", "{}");
 const WAITS: (&str, &str) = ("tool_1", "{}");
 
 #[tokio::test]
-async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends() {
+async fn open_turns_are_limited_until_one_ends() {
     let world = World::new(Quota { open_turns: 2, ..Quota::default() });
     let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     world.submit("hog", "b", &[WAITS]).await.unwrap();
@@ -180,7 +180,7 @@ async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends
 }
 
 #[tokio::test]
-async fn bytes_of_turns_that_have_not_ended_are_bounded() {
+async fn bytes_of_open_turns_are_limited() {
     let world = World::new(Quota { open_bytes: 1000, ..Quota::default() });
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
     let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
@@ -197,7 +197,7 @@ async fn bytes_of_turns_that_have_not_ended_are_bounded() {
 }
 
 #[tokio::test]
-async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
+async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
     let world = World::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
     for id in ["a", "b", "c", "d", "e"] {
         world.submit("hog", id, &[RUNS]).await.unwrap();
@@ -226,7 +226,7 @@ async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
 }
 
 #[tokio::test]
-async fn a_turn_of_more_calls_than_there_ever_is_room_for_is_admitted_alone() {
+async fn turn_beyond_the_call_quota_is_admitted_alone() {
     let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
@@ -238,7 +238,7 @@ async fn a_turn_of_more_calls_than_there_ever_is_room_for_is_admitted_alone() {
 }
 
 #[tokio::test]
-async fn an_approved_call_is_never_refused_for_a_quota_and_a_cancelled_one_gives_its_place_back() {
+async fn approved_call_is_never_refused_for_a_quota() {
     let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
@@ -285,7 +285,7 @@ async fn an_ephemeral_turn_counts_while_it_runs() {
 }
 
 #[test]
-fn a_restart_gives_nobody_more_and_forgets_nothing() {
+fn restart_keeps_the_usage_of_quotas() {
     let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
     let quota = Quota { open_turns: 3, running_calls: 1, waiting_calls: 1, ..Quota::default() };
     // A life of the host is a runtime of its own: what is dropped with it is gone as by a kill.
@@ -316,7 +316,7 @@ fn a_restart_gives_nobody_more_and_forgets_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn however_many_submit_at_once_exactly_as_many_as_may_are_admitted() {
+async fn concurrent_submissions_never_exceed_the_quota() {
     let world = Arc::new(World::new(Quota { open_turns: 10, ..Quota::default() }));
     for round in 0..20 {
         let tasks = (0..40).map(|n| {
@@ -345,7 +345,7 @@ async fn however_many_submit_at_once_exactly_as_many_as_may_are_admitted() {
 }
 
 #[tokio::test]
-async fn the_operator_gives_single_principals_another_quota() {
+async fn operator_can_set_quotas_per_principal() {
     let mut world = World::new(Quota { open_turns: 1, ..Quota::default() });
     world.quotas.named.insert(PrincipalId::new("batch").unwrap(), Quota { open_turns: 3, ..Quota::default() });
     world.start();
@@ -358,7 +358,7 @@ async fn the_operator_gives_single_principals_another_quota() {
 }
 
 #[tokio::test]
-async fn a_page_of_what_waits_is_short_rather_than_heavy_and_leaves_nothing_out() {
+async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
     let world = World::new(Quota::default());
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     for n in 0..7 {

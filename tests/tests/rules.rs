@@ -59,7 +59,7 @@ fn host() -> Host {
 }
 
 #[test]
-fn arguments_decide_whether_a_person_is_asked() {
+fn rules_on_arguments_decide_whether_to_ask() {
     let host = host();
     let call = |tool: &str, value: Value| host.agent.call("c", tool, json!({"value": value}));
     assert_eq!(told(&call("echo", json!(999))), ["ok"]);
@@ -83,7 +83,7 @@ fn arguments_decide_whether_a_person_is_asked() {
 }
 
 #[test]
-fn an_edit_is_judged_again() {
+fn edit_is_checked_by_the_rules_again() {
     let host = host();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 11}));
     let edited = |value: u64| json!({"decision": "approve", "arguments": {"value": value}});
@@ -93,7 +93,7 @@ fn an_edit_is_judged_again() {
 }
 
 #[test]
-fn a_number_is_judged_by_its_value_however_it_is_written() {
+fn numbers_are_compared_by_value_in_any_form() {
     let host = host();
     for (n, (value, outcome)) in
         [("1e3", "awaiting"), ("999.9999999999999999999", "ok"), ("1000001.0", "denied"), ("10e5", "awaiting")]
@@ -107,7 +107,7 @@ fn a_number_is_judged_by_its_value_however_it_is_written() {
 }
 
 #[test]
-fn the_host_explains_what_it_would_do() {
+fn host_explains_a_decision() {
     let host = host();
     let explain = |tool: &str, value: Value| {
         let body = json!({"tool": tool, "arguments": {"value": value}, "caller": "agent"});
@@ -130,7 +130,7 @@ fn check(said: &Said, code: i32, expect: &Expect) {
 }
 
 #[test]
-fn the_command_line_explains_with_a_host_and_without() {
+fn command_line_explains_with_and_without_a_host() {
     let host = host();
     let words = ["policy", "explain", "echo", r#"{"value":5000}"#];
     let offline = host.cli(None, &[&words[..], &["--config", "toolgate.toml"]].concat());

@@ -404,7 +404,7 @@ async fn settle() {
 }
 
 #[test]
-fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
+fn denied_or_unapproved_call_never_runs() {
     let (mut starts, mut stood) = (0, 0);
     for seed in 0..120 {
         let mut world = World::new(seed);
@@ -430,7 +430,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// A guest is judged once more before it runs; for what a client carries out there is no later moment than the approval.
 #[test]
-fn what_is_denied_by_now_is_not_approved_for_a_client() {
+fn client_call_that_is_denied_now_cannot_be_approved() {
     let mut world = World::new(0);
     world.rules.clear();
     let conversation = || ConversationId::new("talk").unwrap();

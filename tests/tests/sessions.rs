@@ -39,7 +39,7 @@ impl Browser {
 }
 
 #[test]
-fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
+fn kill_keeps_log_ins_log_outs_and_used_links() {
     let mut host = Setup::with(&["ask"]).start();
     let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let token = host.approver.token().to_owned();
@@ -88,7 +88,7 @@ fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
 }
 
 #[test]
-fn a_vote_that_came_by_a_link_says_so() {
+fn vote_through_a_link_is_marked() {
     let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\n\n[[policy.needs]]\nwho = [\"principal:alice\", \"principal:bob\"]\nquorum = 2";
     let host = Setup::with(&["lab"]).tables(rule).start();
     let bob = host.token("bob", &["approver"], None);

@@ -133,7 +133,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_guest_keeps_its_place_for_the_grace_and_no_longer() {
+async fn guest_keeps_its_permit_until_the_grace_ends() {
     let mut world = World::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
@@ -153,7 +153,7 @@ async fn a_guest_keeps_its_place_for_the_grace_and_no_longer() {
 }
 
 #[tokio::test]
-async fn a_guest_that_stops_is_not_heard_any_more() {
+async fn stopped_guest_reports_nothing_more() {
     let mut world = World::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
@@ -180,7 +180,7 @@ async fn a_guest_that_stops_is_not_heard_any_more() {
 }
 
 #[tokio::test]
-async fn what_has_not_begun_is_given_no_time() {
+async fn call_that_has_not_begun_gets_no_grace() {
     let mut world = World::new(None);
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
@@ -191,7 +191,7 @@ async fn what_has_not_begun_is_given_no_time() {
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_an_ephemeral_turn_leaves_the_same_moment_to_it() {
+async fn ephemeral_turn_without_its_caller_gets_the_same_grace() {
     for begins in [Some(GRACE), None] {
         let mut world = World::new(begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
@@ -276,23 +276,23 @@ mod real {
     }
 
     #[test]
-    fn a_cancelled_tool_lets_go_of_what_it_holds() {
+    fn cancelled_tool_can_release_its_resources() {
         assert_eq!(released_after_cancelling(&host("stop_grace_ms = 10000"), "work"), 1);
     }
 
     #[test]
-    fn a_tool_that_does_not_listen_is_ended_at_the_end_of_the_grace() {
+    fn tool_that_ignores_the_stop_ends_with_the_grace() {
         let host = host("stop_grace_ms = 200\ntime_ms = 600000");
         assert_eq!(released_after_cancelling(&host, "ignore"), 0);
     }
 
     #[test]
-    fn without_a_grace_a_cancelled_tool_ends_as_it_stands() {
+    fn without_a_grace_a_cancelled_tool_ends_at_once() {
         assert_eq!(released_after_cancelling(&host("stop_grace_ms = 0\ntime_ms = 600000"), "work"), 0);
     }
 
     #[test]
-    fn a_tool_whose_time_is_nearly_up_returns_what_it_has() {
+    fn tool_near_its_deadline_returns_a_partial_result() {
         let host = host("stop_grace_ms = 3000\ntime_ms = 6000");
         let turn = host.agent.settled(&host.agent.call("c", "work", json!({})));
         assert_eq!(told(&turn), ["ok"], "{turn:#}");

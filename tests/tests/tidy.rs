@@ -91,7 +91,7 @@ const UNFINISHED: [&str; 6] = [
 const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 #[test]
-fn every_source_file_says_what_it_is_for() {
+fn every_source_file_has_a_description() {
     let silent = |text: &String| !text.starts_with("//!");
     report("begin the file with `//!` and one to five lines on what it is for", sources(silent));
 }
@@ -121,7 +121,7 @@ fn modules_have_one_style() {
 }
 
 #[test]
-fn names_say_something() {
+fn file_names_are_meaningful() {
     let empty = |path: &String| {
         let words = path.split('/').map(|part| part.split('.').next().unwrap_or(part));
         words.into_iter().any(|word| EMPTY_WORDS.contains(&word))
@@ -142,7 +142,7 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
-fn no_path_of_one_machine_is_written_down() {
+fn no_path_of_a_machine_is_committed() {
     let mut findings = Vec::new();
     for path in paths() {
         let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
@@ -154,7 +154,7 @@ fn no_path_of_one_machine_is_written_down() {
 }
 
 #[test]
-fn crates_know_only_what_they_may() {
+fn crates_have_only_allowed_dependencies() {
     let mut findings = Vec::new();
     for (name, allowed) in EDGES {
         let manifest = read(&format!("host/{name}/Cargo.toml"));
@@ -173,7 +173,7 @@ fn crates_know_only_what_they_may() {
 }
 
 #[test]
-fn a_released_interface_has_the_digest_that_is_written_down() {
+fn released_interfaces_have_their_digests() {
     let readme = read("wit/README.md");
     let written: BTreeMap<&str, &str> = readme.lines().filter_map(digest_row).collect();
     let mut found = BTreeMap::new();
@@ -198,7 +198,7 @@ fn a_released_interface_has_the_digest_that_is_written_down() {
 }
 
 #[test]
-fn a_capability_goes_by_one_word_everywhere() {
+fn each_capability_has_one_name() {
     // Secrets have no interface of their own: guests know them from their configuration.
     const NO_CAPABILITIES: [&str; 1] = ["secrets"];
     // Rust's standard library is the SDK for files.
@@ -218,7 +218,7 @@ fn a_capability_goes_by_one_word_everywhere() {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_resolve() {
     let mut findings = Vec::new();
     for (path, text) in files("md") {
         for target in links(&text) {
@@ -246,7 +246,7 @@ fn documents_name_files_that_exist() {
 }
 
 #[test]
-fn ci_runs_what_the_readme_says() {
+fn ci_runs_the_commands_of_the_readme() {
     let command = "cargo xtask test";
     let script = read(".ci/run");
     let run: Vec<&str> = script.lines().filter(|line| line.starts_with("cargo ")).collect();
@@ -354,7 +354,7 @@ fn links(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn manifests_digests_and_links_are_read_as_they_are_written() {
+fn manifests_digests_and_links_are_parsed() {
     let manifest =
         "[package]\nname = \"x\"\n\n[dependencies]\n# why\ndomain.workspace = true\nserde = \"1\"\n\n[lints]\nx = 1\n";
     assert_eq!(dependencies(manifest), BTreeSet::from(["domain", "serde"]));

@@ -39,7 +39,7 @@ fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 const GRANTED: &str = "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true";
 
 #[test]
-fn the_old_component_is_the_one_that_was_built_then() {
+fn old_component_is_unchanged() {
     let digest: String = Sha256::digest(old()).iter().map(|byte| format!("{byte:02x}")).collect();
     let readme = fs::read_to_string(root().join("tests/fixtures/wit-0.1.0/README.md")).unwrap();
     assert!(readme.contains(&digest), "it is never built again, and this one has the digest {digest}");
@@ -94,7 +94,7 @@ fn one_turn_runs_components_of_two_versions() {
 }
 
 #[test]
-fn an_old_component_is_stopped_as_it_always_was() {
+fn old_component_is_stopped_as_before() {
     // It cannot ask, so it is given no time in which to ask.
     let tables = "[plugin.old.limits]\nconcurrency = 1\nstop_grace_ms = 3600000\ntime_ms = 3600000";
     let host = Setup::default().settings("queue_ms = 20000").tables(tables).component("old", old()).start();
@@ -114,7 +114,7 @@ fn checked(host: &Host, component: Vec<u8>) -> Said {
 }
 
 #[test]
-fn check_says_what_a_component_was_built_against_and_what_it_needs_of_a_newer_host() {
+fn check_names_the_version_and_what_a_newer_host_offers() {
     let host = Setup::default().prepare();
     let worker = |version: &str| replaced(illegal("worker"), "@0.1.1", &format!("@{version}"));
     for version in ["0.1.1", "0.1.9"] {
@@ -176,7 +176,7 @@ fn without_additions(lines: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn the_interface_only_grew_and_says_where() {
+fn interface_additions_are_marked() {
     let old = lines("tests/fixtures/wit-0.1.0/plugin.wit");
     let new = lines("wit/v0.1/plugin.wit");
     assert!(new.len() > old.len() && new.iter().any(|line| line == "@since(version = 0.1.1)"));

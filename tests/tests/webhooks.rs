@@ -245,7 +245,7 @@ fn principal(name: &str, role: Role) -> Principal {
 }
 
 #[tokio::test]
-async fn what_waits_and_how_it_ended_is_told_in_order_and_recorded() {
+async fn messages_are_sent_in_order_and_recorded() {
     let mut world = World::new(&["pager"]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
@@ -280,7 +280,7 @@ async fn what_waits_and_how_it_ended_is_told_in_order_and_recorded() {
 }
 
 #[tokio::test]
-async fn what_failed_is_sent_again_later_with_the_same_id_and_a_new_signature() {
+async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
     let world = World::new(&["pager"]);
     world.script("pager", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
@@ -303,7 +303,7 @@ async fn what_failed_is_sent_again_later_with_the_same_id_and_a_new_signature() 
 }
 
 #[tokio::test]
-async fn what_came_later_waits_for_what_came_first() {
+async fn later_message_waits_for_the_earlier_one() {
     let world = World::new(&["pager"]);
     world.script("pager", &[Does::Answers(503), Does::Answers(503)]);
     let suspension = world.ask("a", "tool_0").await;
@@ -330,7 +330,7 @@ async fn what_came_later_waits_for_what_came_first() {
 }
 
 #[tokio::test]
-async fn a_kill_before_it_is_written_down_sends_it_again_under_the_same_id() {
+async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
     let mut world = World::new(&["pager"]);
     world.script("pager", &[Does::Hangs]);
     let suspension = world.ask("a", "tool_0").await;
@@ -343,7 +343,7 @@ async fn a_kill_before_it_is_written_down_sends_it_again_under_the_same_id() {
 }
 
 #[tokio::test]
-async fn what_was_committed_and_not_yet_looked_at_is_told_after_a_kill() {
+async fn committed_message_is_sent_after_a_kill() {
     let mut world = World::new(&["pager"]);
     // Nobody delivers: as if the kill came between the commit and the first look.
     world.running.as_ref().unwrap().1.iter().for_each(JoinHandle::abort);
@@ -355,7 +355,7 @@ async fn what_was_committed_and_not_yet_looked_at_is_told_after_a_kill() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_answer_delays_no_other() {
+async fn webhook_that_does_not_answer_delays_no_other() {
     let world = World::new(&["dead", "pager"]);
     world.script("dead", &[Does::Hangs; 20]);
     for call in 0..10 {
@@ -367,7 +367,7 @@ async fn one_that_does_not_answer_delays_no_other() {
 }
 
 #[tokio::test]
-async fn one_that_is_gone_is_told_no_more_of_it_and_one_that_never_answers_is_given_up() {
+async fn unreachable_webhook_is_given_up() {
     let mut world = World::new(&[]);
     world.kill();
     // The suspension expires meanwhile, which is of no interest here.
@@ -386,7 +386,7 @@ async fn one_that_is_gone_is_told_no_more_of_it_and_one_that_never_answers_is_gi
 }
 
 #[tokio::test]
-async fn what_is_owed_to_a_webhook_that_was_taken_away_is_given_up() {
+async fn deliveries_to_a_removed_webhook_are_given_up() {
     let mut world = World::new(&["pager", "old"]);
     world.script("old", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
@@ -400,7 +400,7 @@ async fn what_is_owed_to_a_webhook_that_was_taken_away_is_given_up() {
 }
 
 #[tokio::test]
-async fn each_is_told_what_it_wants_and_no_more() {
+async fn each_webhook_gets_only_its_events() {
     let mut world = World::new(&[]);
     world.kill();
     let base = "https://gate.test".parse().unwrap();
@@ -430,7 +430,7 @@ async fn each_is_told_what_it_wants_and_no_more() {
 }
 
 #[tokio::test]
-async fn each_escalation_is_told_with_why_and_who_may_answer_by_then() {
+async fn escalation_message_has_the_reason_and_the_people() {
     let world = World::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;

@@ -79,7 +79,7 @@ fn delivery(host: &Host, suspension: &str, event: &str, state: &str, attempts: u
 }
 
 #[test]
-fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed() {
+fn unacknowledged_message_is_sent_again_after_a_kill() {
     let receiver = Receiver::new();
     let mut host = host(
         &format!("http://{}/hook?key=1", receiver.address()),
@@ -134,7 +134,7 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_a_private_address_not_connected_to() {
+fn redirects_and_private_addresses_are_refused() {
     let receiver = Receiver::new();
     let open = host(&format!("http://{}/", receiver.address()), "private = true");
     let suspension = waits(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));

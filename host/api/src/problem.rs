@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_one_row_and_a_name_of_its_own() {
+    fn every_code_has_one_row_and_a_unique_name() {
         let names: std::collections::BTreeSet<_> = ProblemCode::TABLE.iter().map(|(_, _, name, _)| name).collect();
         assert_eq!(names.len(), ProblemCode::TABLE.len());
         for (code, status, name, _) in ProblemCode::TABLE {

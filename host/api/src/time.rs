@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_milliseconds_and_never_is_still_a_date() {
+    fn times_have_milliseconds_and_never_is_a_date() {
         let text = |millis| rfc3339(Timestamp::from_millis(millis));
         assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(text(951_782_400_007), "2000-02-29T00:00:00.007Z");

@@ -45,7 +45,7 @@ fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
 
 /// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test cli` writes them anew.
 #[test]
-fn every_command_explains_itself_as_it_is_written_down() {
+fn help_of_every_command_matches_the_page() {
     let (folder, mut said) = (folder(), Vec::new());
     help(folder.path(), &[], &mut said);
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
@@ -60,7 +60,7 @@ fn every_command_explains_itself_as_it_is_written_down() {
 }
 
 #[test]
-fn a_host_that_is_not_there_is_said_to_be_not_there() {
+fn unreachable_host_is_reported() {
     check(
         &["pending", "--url", "http://127.0.0.1:1"],
         3,
@@ -81,7 +81,7 @@ fn a_host_that_is_not_there_is_said_to_be_not_there() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_would_be_right() {
+fn usage_errors_name_the_remedy() {
     check(
         &["show", "call_1"],
         2,
@@ -146,7 +146,7 @@ fn mistakes_are_told_with_what_would_be_right() {
 }
 
 #[test]
-fn a_configuration_that_means_nothing_is_a_mistake_with_a_place() {
+fn wrong_configuration_is_reported_with_its_place() {
     let folder = folder();
     std::fs::write(folder.path().join("toolgate.toml"), "polcy = []\n").expect("a file");
     let output = toolgate(folder.path(), &["serve"]);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_component_says_of_itself_goes_before_what_its_parts_say() {
+    fn component_metadata_precedes_that_of_its_parts() {
         let made = |outside: &[&str], inside: &[&str]| {
             let module = section(1, &[MODULE.to_vec(), producers(inside)].concat());
             Toolchain::of(&[COMPONENT.to_vec(), module, producers(outside)].concat())

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits() {
+    fn samples_fit_their_schemas() {
         check(
             json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
             json!({"a": "text"}),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_given_up() {
+    fn endless_schema_is_given_up() {
         let endless = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}});
         assert_eq!(of(&endless), None);
         assert_eq!(of(&json!(false)), None);

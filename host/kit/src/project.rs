@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_are_read_from_the_manifest() {
+    fn requests_are_read_from_the_manifest() {
         let project = |manifest: &str| {
             let folder = folder(&[("go.mod", "module x"), (MANIFEST, manifest)]);
             Project::open(folder.path(), None).unwrap().wants()

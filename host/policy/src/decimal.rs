@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_does_not_write_is_no_number() {
+    fn text_that_is_not_a_json_number_is_refused() {
         for wrong in ["", "-", "+1", "01", ".5", "5.", "1e", "1e+", "0x10", "1_000", " 1", "NaN", "--1", "1e1.5"] {
             assert_eq!(wrong.parse::<Decimal>(), Err(InvalidDecimal), "{wrong}");
         }

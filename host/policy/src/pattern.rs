@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_could_match_is_no_pattern() {
+    fn pattern_that_matches_no_name_is_refused() {
         for wrong in ["", "a.b", "[ab]", "a b", &"*".repeat(65)] {
             assert_eq!(Pattern::new(wrong), Err(InvalidPattern::Name), "{wrong}");
         }
@@ -230,7 +230,7 @@ mod tests {
     proptest::proptest! {
         /// The plain definition, tried in every way.
         #[test]
-        fn matching_is_what_the_definition_says(pattern in "[ab?*]{1,8}", text in "[ab]{0,10}") {
+        fn matching_follows_the_definition(pattern in "[ab?*]{1,8}", text in "[ab]{0,10}") {
             fn defined(pattern: &[u8], text: &[u8]) -> bool {
                 match (pattern, text) {
                     ([], []) => true,

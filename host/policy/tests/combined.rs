@@ -149,7 +149,7 @@ fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (Strin
 }
 
 #[test]
-fn the_stricter_of_rules_and_policies_stands_and_policies_only_tighten() {
+fn stricter_of_rule_and_policy_wins() {
     for (words, rules, policies, said, asked) in [
         ("server", "", &[][..], "run", 0),
         ("server!", "", &[], "ask", 0),
@@ -219,7 +219,7 @@ impl Dynamic for Meets {
 }
 
 #[test]
-fn policies_are_asked_at_once_and_not_one_after_the_other() {
+fn policies_are_asked_concurrently() {
     let begun = Arc::default();
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
     let combined = Combined::new(Rules::default(), vec![meets(), meets(), meets()]);

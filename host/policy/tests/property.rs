@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn the_order_of_rules_means_nothing(rules in rules(), arguments in arguments(), seed in any::<u64>()) {
+    fn order_of_rules_does_not_matter(rules in rules(), arguments in arguments(), seed in any::<u64>()) {
         let mut shuffled = rules.clone();
         shuffled.sort_by_key(|rule| {
             rule.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte))
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_of_each_rule_is_what_it_does(rules in rules(), arguments in arguments()) {
+    fn explanation_of_each_rule_matches_its_effect(rules in rules(), arguments in arguments()) {
         let all = Rules::new(rules.clone());
         let steps = all.explain(&subject(&arguments));
         let verdict = all.verdict(&subject(&arguments));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_charged_for_the_most_slots_that_it_ever_had() {
+    fn table_is_charged_for_its_peak_number_of_slots() {
         let memory = HostMemory::new(10 * HANDLE);
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         let mut count = |table: &mut ResourceTable| handles.count(table).map(|()| memory.now());
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_full_is_charged_whole() {
+    fn full_table_is_charged_completely() {
         let memory = HostMemory::new(1 << 20);
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         table.set_max_capacity(3);

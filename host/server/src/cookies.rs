@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_than_here_the_cookie_that_came_over_tls_alone_counts() {
+    fn on_other_host_names_only_the_tls_cookie_is_read() {
         let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
         type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
         let rows: [Row<'_>; 10] = [
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_for_tls_wherever_the_name_or_the_page_says_so() {
+    fn cookie_is_secure_for_other_names_or_https_pages() {
         let rows = [
             ("localhost", None, false),
             ("localhost", Some("http://localhost:7420"), false),

@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_the_id_of_an_event_and_reads_from_within_its_commit() {
+    fn cursor_resumes_inside_a_commit() {
         let cursor: Cursor = "12-3".parse().unwrap();
         assert_eq!((cursor.after(), cursor.seen, cursor.to_string()), (Position(11), 3, "12-3".to_owned()));
         assert_eq!("12".parse::<Cursor>().unwrap().after(), Position(12));

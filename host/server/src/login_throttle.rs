@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_wrong_ten_times_waits_for_the_end_of_a_minute_and_nobody_else_does() {
+    fn ten_wrong_attempts_block_only_that_network_for_a_minute() {
         let login_throttle = LoginThrottle::default();
         let one = peer("192.0.2.1");
         for second in 0..10 {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_right_is_not_counted_and_wipes_nothing_out() {
+    fn right_attempt_is_not_counted_and_resets_nothing() {
         let login_throttle = LoginThrottle::default();
         for _ in 0..9 {
             login_throttle.attempt(None, at(0)).unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_is_one_network_and_networks_in_mind_are_bounded() {
+    fn ipv6_prefix_is_one_network_and_their_number_is_limited() {
         let login_throttle = LoginThrottle::default();
         for low in 0..10 {
             login_throttle.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_opened_until_it_expires() {
+    fn signed_text_is_valid_until_it_expires() {
         for pass in [pass(None), pass(Some(0)), pass(Some(u128::MAX))] {
             let text = pass.sign(&KEY, Purpose::Link);
             assert_eq!(open(&text), Some(pass));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bit_can_be_changed_and_no_byte_left_out_or_added() {
+    fn changed_or_truncated_text_is_refused() {
         let text = pass(Some(9)).sign(&KEY, Purpose::Link);
         let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
         for at in 0..bytes.len() {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_has_one_spelling() {
+    fn only_the_canonical_encoding_is_accepted() {
         let text = pass(None).sign(&KEY, Purpose::Link);
         assert!(open(&text).is_some());
         for (at, _) in text.char_indices() {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_and_another_purpose_open_nothing() {
+    fn text_of_another_key_or_purpose_is_refused() {
         let at = Timestamp::from_millis(0);
         let text = pass(None).sign(&KEY, Purpose::Session);
         assert!(Pass::open(&text, &KEY, Purpose::Session, at).is_some());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_one_word_for_its_changes_and_no_other_session_has_it() {
+    fn csrf_token_is_valid_for_one_session_only() {
         let (one, two) = (pass(None), Pass { id: 0x1235, ..pass(None) });
         assert!(one.is_csrf(&one.csrf(&KEY), &KEY));
         for wrong in [two.csrf(&KEY), one.csrf(&SigningKey::new([8; 32])), one.sign(&KEY, Purpose::Csrf), String::new()]
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_key_makes_of_texts_is_theirs_alone() {
+    fn different_inputs_have_different_digests() {
         let of = |texts: &[&str], number| {
             let texts: Vec<_> = texts.iter().map(|text| text.as_bytes()).collect();
             KEY.digest(Purpose::LinkId, &texts, number)
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_printed() {
+    fn key_is_not_printed() {
         assert_eq!(format!("{KEY:?}"), "SigningKey(…)");
     }
 }

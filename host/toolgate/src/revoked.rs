@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_of_an_older_host_still_count() {
+    async fn lines_of_an_older_host_are_still_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ended-sessions");
         std::fs::write(&path, format!("{:032x} 10\n{:032x} 20\n", 1, 2)).unwrap();

@@ -21,7 +21,7 @@ fn check_all(text: &str, expect: &Expect) {
 }
 
 #[test]
-fn what_may_be_said_of_a_policy() {
+fn every_policy_option_is_read() {
     check("", &expect!["fine"]);
     check(
         "tools = \"pay*\"\nplugin = \"bank\"\ncaller = \"agent-*\"\ntimeout_ms = 10000\nsettings = { limit = 1.5, of = [true, { a = \"b\" }] }\nneeds = [{ who = [\"group:finance\"], quorum = 2 }]",
@@ -30,7 +30,7 @@ fn what_may_be_said_of_a_policy() {
 }
 
 #[test]
-fn what_means_nothing_is_found_with_its_place() {
+fn meaningless_policy_is_reported_with_its_place() {
     check_all(
         "[[policies.component]]\nname = \"a\"\nfile = \"a.wasm\"",
         &expect!["toolgate.toml:1:1: missing field `component`"],
@@ -95,7 +95,7 @@ fn what_means_nothing_is_found_with_its_place() {
 }
 
 #[test]
-fn a_component_that_is_not_there_is_found_with_its_place() {
+fn missing_component_is_reported_with_its_place() {
     let config = Config::parse(FINE, Path::new("nowhere/toolgate.toml")).expect("fine");
     let error = config.policy_components().map(|_| ()).expect_err("there is no such file");
     expect![[r#"

@@ -7,7 +7,7 @@ use toolgate::config::Config;
 /// What is said of rules that mean nothing.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one row for each thing that means nothing")]
-fn what_a_rule_may_not_say() {
+fn invalid_rules_are_refused() {
     let rows = [
         "rule = 'ask', ungate = true",
         "rule = 'allow', ungate = true, tools = 'pay*', plugin = 'bank'",

@@ -360,12 +360,12 @@ fn need(need: &domain::Need) -> String {
 }
 
 #[test]
-fn there_are_more_than_a_hundred_rows() {
+fn table_has_more_than_a_hundred_rows() {
     assert!(CONDITIONS.len() + POINTERS.len() + SCOPES.len() + VERDICTS.len() > 140);
 }
 
 #[test]
-fn an_explanation_names_each_rule_and_quotes_harmlessly() {
+fn explanation_names_each_rule_and_escapes_quotes() {
     let written = "policy = [
         { rule = 'ask', name = 'big', tools = 'pay', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/to', glob = '*@a', not = true }] },
         { rule = 'deny', name = 'other', plugin = 'c' },

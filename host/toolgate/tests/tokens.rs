@@ -26,7 +26,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_token_is_known_by_its_holder_alone() {
+fn token_is_known_only_to_its_holder() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     let groups = vec!["finance".parse().expect("a group"), "night-shift".parse().expect("a group")];
@@ -68,7 +68,7 @@ fn another_program_makes_and_revokes_tokens_of_a_running_host() {
 }
 
 #[test]
-fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
+fn token_names_are_unique_and_unknown_ones_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     tokens.create(holder("one", &[Role::Caller])).expect("a token");
@@ -78,7 +78,7 @@ fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
 }
 
 #[test]
-fn two_programs_that_make_tokens_at_once_both_make_theirs() {
+fn two_programs_can_make_tokens_concurrently() {
     let folder = tempfile::tempdir().expect("a folder");
     std::thread::scope(|scope| {
         for program in 0..4 {
@@ -95,7 +95,7 @@ fn two_programs_that_make_tokens_at_once_both_make_theirs() {
 }
 
 #[test]
-fn a_first_start_makes_an_admin_once_and_nobody_else_reads_the_files() {
+fn first_start_makes_one_admin_token_in_private_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn meaningless_arguments_are_refused() {
         for (points, clusters) in [(json!([[1, 2], [3]]), 1), (json!([[1.0]]), 2), (json!([[], []]), 1)] {
             let run = run(tools(), "cluster", json!({"points": points, "clusters": clusters}));
             assert!(matches!(run.result, Err(Failure::InvalidArguments(_))), "{points}");

@@ -33,7 +33,7 @@ fn the_declarations_are_legal() {
 }
 
 #[test]
-fn a_transfer_moves_the_amount_once_however_often_it_is_dispatched() {
+fn repeated_transfer_moves_the_amount_once() {
     let memory = opened(&[("alice", 100), ("bob", 0)]);
     let attempt = transfer(&memory, "k1", "alice", "bob", 30);
     let first = attempt.run(&tools());
@@ -45,7 +45,7 @@ fn a_transfer_moves_the_amount_once_however_often_it_is_dispatched() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn impossible_transfer_is_refused_without_effect() {
     let memory = opened(&[("alice", 100), ("bob", 0)]);
     let refused = |from: &str, to: &str| transfer(&memory, "k", from, to, 1).run(&tools()).result.unwrap_err();
     assert!(matches!(refused("alice", "alice"), Failure::InvalidArguments(_)));
@@ -72,7 +72,7 @@ fn an_uncovered_transfer_is_declined_for_good() {
 }
 
 #[test]
-fn a_kill_between_any_two_writes_is_made_good_by_the_next_attempt() {
+fn next_attempt_repairs_a_kill_between_any_two_writes() {
     for (amount, arrives) in [(30, 30), (999, 0)] {
         let mut kills = 0;
         for writes in 0.. {
@@ -94,7 +94,7 @@ fn a_kill_between_any_two_writes_is_made_good_by_the_next_attempt() {
 }
 
 #[test]
-fn a_second_kill_at_any_write_is_made_good_too() {
+fn next_attempt_repairs_a_second_kill_at_any_write() {
     for first in 0..6 {
         for second in 0..6 {
             let memory = opened(&[("alice", 100), ("bob", 5)]);
@@ -113,7 +113,7 @@ fn a_second_kill_at_any_write_is_made_good_too() {
 /// Four threads move money between three accounts at the same time; every few writes somebody is killed and dispatched
 /// again, and the accounts are so small that many transfers are declined.
 #[test]
-fn transfers_at_the_same_time_with_kills_neither_make_nor_lose_money() {
+fn concurrent_transfers_with_kills_keep_the_total() {
     let memory = opened(&[("a", 40), ("b", 40), ("c", 40)]);
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {

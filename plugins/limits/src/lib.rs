@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_environments_and_names_are_judged_and_the_strictest_stands() {
+    fn strictest_of_amount_environment_and_name_decides() {
         let production = json!({"environment": "production"});
         for (tool, arguments, context, expected) in [
             ("pay", json!({"amount": 1000}), json!(null), "proceed"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_sets_the_limits_and_mistakes_in_them_ask_a_person() {
+    fn operator_sets_limits_and_wrong_limits_ask_a_person() {
         let pay = |settings| judged("pay", json!({"amount": 60}), json!(null), settings);
         assert_eq!(pay(json!({"limit": 50})), "Some(High): 60 is more than 50");
         assert_eq!(pay(json!({"limit": 5, "hard_limit": 50})), "deny: 60 is more than 50, which nobody may approve");

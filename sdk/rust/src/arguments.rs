@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_has_its_place() {
+    fn refused_arguments_have_a_place() {
         for (text, said) in [
             (r#"{"a/b": 256}"#, "/a~1b: invalid value: integer `256`, expected u8"),
             (

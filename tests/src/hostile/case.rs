@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_would_be_passed_over_is_refused() {
+    fn ignored_file_is_refused() {
         let good = ";; attack = 'It spins.'\n;; expect = 'failed(out_of_time)'\n(func $run)";
         assert!(parse("a-b.wat", good).is_ok());
         for (file, text, wanted) in [

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_those_of_what_was_measured() {
+    fn percentiles_come_from_the_measurements() {
         let latency = Latency((1..=100).rev().map(Duration::from_millis).collect());
         assert_eq!(latency.percentile(50), Duration::from_millis(51));
         assert_eq!(latency.percentile(99), Duration::from_millis(100));

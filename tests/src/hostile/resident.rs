@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_was_given_back_is_still_seen() {
+    fn freed_memory_still_counts_in_the_peak() {
         let watch = Resident::watch(std::process::id()).expect("Linux");
         let block = vec![1_u8; 64 << 20];
         drop(std::hint::black_box(block));

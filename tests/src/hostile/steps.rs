@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_once_is_sent_many_times() {
+    fn repeated_step_is_sent_many_times() {
         assert_eq!(repeated("a<<b*3>>c<<d#,*2>>e"), "abbbcd0,d1,e");
         assert_eq!(repeated("no <b> and << nothing"), "no <b> and << nothing");
         let words = Words::from([("a".into(), "1".into()), ("ab".into(), "2".into())]);

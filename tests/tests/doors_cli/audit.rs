@@ -39,7 +39,7 @@ fn stop(host: &mut Host) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
-fn the_audit_says_who_did_what_and_with_which_grants() {
+fn audit_has_principals_actions_and_grants() {
     let host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
     written(&host, "plugin.loaded", 1);
     let calls = json!([
@@ -160,7 +160,7 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
 }
 
 #[test]
-fn every_change_of_what_is_granted_is_told_at_the_next_start() {
+fn next_start_records_every_change_of_grants() {
     let mut host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
     written(&host, "plugin.loaded", 1);
     host.restart();
@@ -238,7 +238,7 @@ fn the_audit_is_verified_while_the_host_runs_and_afterwards() {
 }
 
 #[test]
-fn who_wants_every_call_in_the_audit_gets_it() {
+fn audit_can_hold_every_call() {
     let host = Setup::with(&["lab"]).settings("ephemeral = false").start();
     let turn = json!({"calls": [{"id": "e", "tool": "echo", "arguments": {"value": 1}}], "ephemeral": true});
     let turn = host.agent.submit_turn("c", &turn);

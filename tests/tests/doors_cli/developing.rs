@@ -16,7 +16,7 @@ fn start(host: &Host, words: &[&str]) -> Dev {
 }
 
 #[test]
-fn what_is_changed_is_built_loaded_and_called() {
+fn changed_source_is_built_loaded_and_called() {
     let host = Setup::default().prepare();
     assert_eq!(host.cli(None, &["new", "watched"]).code, 0);
     fs::copy(plugins().join("Cargo.lock"), host.folder().join("watched/Cargo.lock")).unwrap();

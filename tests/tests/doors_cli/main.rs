@@ -117,7 +117,7 @@ fn tools_lists_what_can_be_called() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
-fn a_models_answer_is_submitted_approved_and_given_back() {
+fn models_answer_is_submitted_approved_and_returned() {
     let host = Setup::with(&["lab", "textkit"]).start();
     let calls = json!([
         function("call_1", "text_stats", &json!({"text": "to be or not"})),
@@ -290,7 +290,7 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
 }
 
 #[test]
-fn a_denial_says_why_and_the_audit_who() {
+fn denial_has_a_reason_and_the_audit_its_principal() {
     let host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let words = ["deny", &waits(&turn), "--comment", "ask first"];
@@ -367,7 +367,7 @@ fn questions_and_clients_are_answered() {
 }
 
 #[test]
-fn events_are_followed_across_the_hosts_death() {
+fn events_are_followed_across_a_kill_of_the_host() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let mut command = host.command(Some(&host.agent), &["events", "c", "--config", "toolgate.toml"]);

@@ -113,7 +113,7 @@ fn call_runs_one_call_in_process() {
 }
 
 #[test]
-fn config_says_what_it_means() {
+fn config_prints_the_effective_configuration() {
     let host = Setup::default().tables("[[policy]]\ntools = \"pay_*\"\nrule = \"ask\"").prepare();
     check(
         &host.cli(None, &["config", "--config", "toolgate.toml"]),
@@ -164,7 +164,7 @@ fn tokens_are_listed_without_being_shown() {
 }
 
 #[test]
-fn export_writes_down_what_a_stopped_host_knows_and_refuses_beside_one_that_runs() {
+fn export_needs_a_stopped_host() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": "exported"}));
     let export = ["export", "--config", "toolgate.toml"];

@@ -11,7 +11,7 @@ use crate::{completion, file, function};
 const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
 
 #[test]
-fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
+fn every_command_recognises_a_file_that_is_no_component() {
     let host = Setup::default().prepare();
     let rows: [(&[u8], &str, &str); 5] = [
         (b"hello\n", "not a WebAssembly component but a text", BUILD),
@@ -47,7 +47,7 @@ fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
 }
 
 #[test]
-fn whoever_submits_to_a_conversation_of_others_is_told_to_name_another() {
+fn submission_to_a_foreign_conversation_suggests_another_name() {
     let host = Setup::with(&["textkit"]).start();
     file(&host, "answer.json", &completion(json!([function("call_1", "text_stats", &json!({"text": "a"}))])));
     assert_eq!(host.cli(Some(&host.agent), &["submit", "answer.json"]).code, 0);

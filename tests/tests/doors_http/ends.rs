@@ -8,7 +8,7 @@ use toolgate_tests::http::{path, told, waits};
 use crate::{balance, ledger_host, stats, transfer};
 
 #[test]
-fn a_denial_does_to_siblings_what_the_turn_asked_for() {
+fn denial_affects_siblings_as_the_turn_requests() {
     let host = ledger_host("");
     for (rejection, state, expected) in [
         ("continue_siblings", "open", ["denied", "awaiting", "ok"]),
@@ -38,7 +38,7 @@ fn a_denial_does_to_siblings_what_the_turn_asked_for() {
 }
 
 #[test]
-fn a_cancelled_turn_pairs_every_call_with_an_outcome_and_stops_what_runs() {
+fn cancelled_turn_stops_guests_and_settles_every_call() {
     let host = Setup::with(&["lab", "textkit"]).start();
     let calls = json!([
         {"id": "a", "tool": "sleep", "arguments": {"ms": 3_600_000}},
@@ -60,7 +60,7 @@ fn a_cancelled_turn_pairs_every_call_with_an_outcome_and_stops_what_runs() {
 }
 
 #[test]
-fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
+fn expiry_follows_the_tool_and_is_decided_by_system() {
     let gated = |name: &str, on_expiry: Value| json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 60, "on_expiry": on_expiry}});
     let question =
         json!({"name": "guess", "executor": "human", "options": {"expires_ms": 60, "on_expiry": {"answer": 7}}});
@@ -92,7 +92,7 @@ fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
 }
 
 #[test]
-fn an_expiry_that_comes_due_while_the_host_is_dead_is_carried_out_by_the_next_one() {
+fn expiry_due_while_the_host_is_down_happens_at_start() {
     let tools = json!([{"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 1000}}]);
     let mut host = Setup::default().component("brief", fixture(&tools)).start();
     let turn = host.agent.call("c", "brief", json!({}));
@@ -101,7 +101,7 @@ fn an_expiry_that_comes_due_while_the_host_is_dead_is_carried_out_by_the_next_on
 }
 
 #[test]
-fn without_a_client_a_call_ends_unavailable_after_the_grace_and_with_one_it_waits() {
+fn client_call_waits_for_a_client_until_the_grace_ends() {
     let host = Setup::with(&["browser"]).settings("client_grace_ms = 40").start();
     let turn = host.agent.settled(&host.agent.call("nobody", "get_location", json!({})));
     assert_eq!(told(&turn), ["unavailable"]);
@@ -117,7 +117,7 @@ fn without_a_client_a_call_ends_unavailable_after_the_grace_and_with_one_it_wait
 }
 
 #[test]
-fn of_two_clients_the_first_answer_stands_and_the_other_is_stale() {
+fn second_clients_answer_is_stale() {
     let host = Setup::with(&["browser"]).start();
     let other = host.token("phone", &["client"], None);
     let follow = "/v1/conversations/c/events?client=get_location";

@@ -16,7 +16,7 @@ fn content(text: &Value) -> Value {
 }
 
 #[test]
-fn a_chat_completion_goes_in_and_tool_messages_come_out() {
+fn chat_completion_returns_tool_messages() {
     let host = host();
     let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls = json!([
@@ -47,7 +47,7 @@ fn a_chat_completion_goes_in_and_tool_messages_come_out() {
 }
 
 #[test]
-fn a_response_goes_in_and_outputs_come_out() {
+fn response_returns_outputs() {
     let host = host();
     let response = json!({
         "id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.1",
@@ -65,7 +65,7 @@ fn a_response_goes_in_and_outputs_come_out() {
 }
 
 #[test]
-fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_providers_own() {
+fn message_returns_results_without_provider_calls() {
     let host = host();
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-5", "stop_reason": "tool_use",
@@ -91,7 +91,7 @@ fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_provide
 }
 
 #[test]
-fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
+fn query_carries_members_that_provider_formats_lack() {
     let host = host();
     let call = json!({"id": "a", "type": "function", "function": {"name": "gated_echo", "arguments": "{\"value\":1}"}});
     let other =
@@ -108,7 +108,7 @@ fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
 }
 
 #[test]
-fn tools_are_listed_in_every_form_with_the_plugins_own_schemas() {
+fn tools_are_listed_in_every_format_with_verbatim_schemas() {
     let host = host();
     let own = host.agent.get("/v1/tools").ok(200);
     let tool = |name: &str| own["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap().clone();

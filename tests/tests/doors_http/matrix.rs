@@ -36,7 +36,7 @@ fn a_gated_server_tool_runs_once_it_is_approved() {
 }
 
 #[test]
-fn an_answer_to_a_question_is_the_result() {
+fn answer_to_a_question_is_the_result() {
     let host = Setup::with(&["ask"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?", "choices": ["yes", "no"]}));
     let asked = &turn["pending"][0];
@@ -50,7 +50,7 @@ fn an_answer_to_a_question_is_the_result() {
 }
 
 #[test]
-fn an_attached_client_carries_a_call_out() {
+fn attached_client_runs_a_call() {
     let host = Setup::with(&["browser"]).start();
     let mut page = host.page.events("/v1/conversations/c/events?client=get_location");
     let turn = host.agent.call("c", "get_location", json!({}));
@@ -65,7 +65,7 @@ fn an_attached_client_carries_a_call_out() {
 }
 
 #[test]
-fn a_client_that_attaches_later_is_told_what_waits_and_may_fail() {
+fn late_client_gets_open_suspensions_and_may_fail_them() {
     let host = Setup::with(&["browser"]).start();
     let turn = host.agent.call("c", "get_location", json!({}));
     let first = host.page.events("/v1/conversations/c/events?client=get_location").take();
@@ -78,7 +78,7 @@ fn a_client_that_attaches_later_is_told_what_waits_and_may_fail() {
 }
 
 #[test]
-fn a_gated_client_tool_waits_twice_and_no_answer_serves_for_both() {
+fn gated_client_tool_waits_twice_with_separate_answers() {
     let host = Setup::with(&["browser"]).start();
     let mut page = host.page.events("/v1/conversations/c/events?client=pick_file");
     let turn = host.agent.call("c", "pick_file", json!({"purpose": "the invoice"}));
@@ -119,7 +119,7 @@ fn a_provider_call_is_recorded_with_its_result_or_refused() {
 }
 
 #[test]
-fn siblings_of_all_kinds_go_their_own_ways_and_results_come_in_order() {
+fn siblings_are_independent_and_results_are_in_order() {
     let setup = Setup::with(&["ledger", "textkit", "ask", "browser", "websearch", "crunch"]);
     let host = crate::opened(setup.start());
     let mut page = host.page.events("/v1/conversations/c/events?client=get_location");

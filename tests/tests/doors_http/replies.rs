@@ -13,7 +13,7 @@ fn edited(turn: &Value, amount: i64) -> Value {
 }
 
 #[test]
-fn a_refused_answer_changes_nothing_and_says_why() {
+fn refused_answer_has_a_reason_and_no_effect() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 100)]));
     let suspension = waits(&turn);
@@ -56,7 +56,7 @@ fn a_refused_answer_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn an_edit_runs_instead_of_what_was_submitted_and_both_are_on_record() {
+fn edited_arguments_run_and_both_versions_are_stored() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 900)]));
     let answer = json!({"decision": "approve", "arguments": edited(&turn, 90), "comment": "a zero less"});
@@ -74,7 +74,7 @@ fn an_edit_runs_instead_of_what_was_submitted_and_both_are_on_record() {
 }
 
 #[test]
-fn an_answer_to_a_question_fits_its_schema() {
+fn answer_to_a_question_must_fit_its_schema() {
     let host = Setup::with(&["ask", "browser"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));
     let suspension = waits(&turn);
@@ -93,7 +93,7 @@ fn an_answer_to_a_question_fits_its_schema() {
 }
 
 #[test]
-fn nobody_approves_their_own_call_unless_the_operator_says_so() {
+fn own_calls_cannot_be_approved_by_default() {
     let gated = |host: &Host, by: &toolgate_tests::http::Client| {
         let turn = by.call("own", "gated_echo", json!({"value": 1}));
         (by.resolve(&waits(&turn), json!({"decision": "approve"})), host.admin.get(&path(&turn)).ok(200))
@@ -111,7 +111,7 @@ fn nobody_approves_their_own_call_unless_the_operator_says_so() {
 }
 
 #[test]
-fn what_the_operator_gates_or_denies_is_gated_or_denied() {
+fn operators_rules_gate_and_deny_calls() {
     let policy = "[[policy]]\ntools = \"ec*\"\nrule = \"ask\"\n[[policy]]\ntools = \"clock\"\nrule = \"deny\"";
     let host = Setup::with(&["lab"]).tables(policy).start();
     let turn = host.agent.call("c", "echo", json!({"value": 1}));

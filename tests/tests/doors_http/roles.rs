@@ -17,7 +17,7 @@ struct Door<'a> {
 const WHO: [&str; 6] = ["nobody", "the caller", "another caller", "an approver", "a client", "an admin"];
 
 #[test]
-fn each_door_lets_those_pass_who_may() {
+fn each_route_requires_its_role() {
     let host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let (turn_path, suspension) = (path(&turn), waits(&turn));
@@ -93,7 +93,7 @@ fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
 }
 
 #[test]
-fn only_callers_and_admins_submit_and_only_where_nobody_else_did() {
+fn only_owners_with_the_role_caller_submit() {
     let host = Setup::with(&["lab"]).start();
     let body = |id: &str| json!({"calls": [{"id": id, "tool": "echo", "arguments": {"value": 1}}]});
     let other = host.token("other", &["caller"], None);
@@ -110,7 +110,7 @@ fn only_callers_and_admins_submit_and_only_where_nobody_else_did() {
 }
 
 #[test]
-fn a_token_for_one_conversation_opens_no_other() {
+fn token_for_one_conversation_cannot_access_another() {
     let host = Setup::with(&["browser"]).settings("client_grace_ms = 600000").start();
     let page = host.token("page-c", &["client"], Some("c"));
     let [here, elsewhere] = ["c", "d"].map(|conversation| host.agent.call(conversation, "get_location", json!({})));
@@ -124,7 +124,7 @@ fn a_token_for_one_conversation_opens_no_other() {
 }
 
 #[test]
-fn a_revoked_token_counts_no_more_and_a_new_one_at_once() {
+fn revoked_and_new_tokens_apply_immediately() {
     let host = Setup::with(&[]).start();
     let brief = host.token("brief", &["caller"], None);
     assert_eq!(brief.get("/v1/tools").status, 200);

@@ -20,7 +20,7 @@ fn ids(events: &[Event]) -> Vec<String> {
 }
 
 #[test]
-fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
+fn stream_resumes_after_any_event_and_after_a_kill() {
     let mut host = crate::ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 1), stats("s")]));
     let mut stream = host.agent.events(EVENTS);
@@ -48,7 +48,7 @@ fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
 }
 
 #[test]
-fn progress_and_logs_are_told_while_a_call_runs_and_have_no_id() {
+fn progress_and_logs_are_live_without_event_id() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
     assert_eq!(told(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
@@ -64,7 +64,7 @@ fn progress_and_logs_are_told_while_a_call_runs_and_have_no_id() {
 }
 
 #[test]
-fn an_ephemeral_turn_is_told_live_and_leaves_no_trace() {
+fn ephemeral_turn_is_live_only_and_not_stored() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
     let call = |id: &str| json!([{"id": id, "tool": "echo", "arguments": {"value": 1}}]);
@@ -78,7 +78,7 @@ fn an_ephemeral_turn_is_told_live_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_call_that_ran_when_the_host_was_killed_runs_again_under_the_same_id_and_key() {
+fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
     let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
     let body = json!({"calls": [{"id": "s", "tool": "sleep", "arguments": {"ms": 3_600_000}}]});
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);

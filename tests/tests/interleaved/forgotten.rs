@@ -13,7 +13,7 @@ fn unjudged(cause: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_clients_call_whose_component_is_gone_is_approved_by_nobody() {
+async fn client_call_of_a_removed_component_cannot_be_approved() {
     let world = World::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let (silent, _) = world.asks("b", "tool_1").await;
@@ -32,7 +32,7 @@ async fn a_clients_call_whose_component_is_gone_is_approved_by_nobody() {
 }
 
 #[tokio::test]
-async fn an_edit_of_a_component_that_is_gone_is_refused_for_that() {
+async fn edit_for_a_removed_component_is_refused() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     world.tools.lose();
@@ -42,7 +42,7 @@ async fn an_edit_of_a_component_that_is_gone_is_refused_for_that() {
 }
 
 #[tokio::test]
-async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs() {
+async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
     let ends = async |lose: fn(&WordTools)| {
         let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
@@ -57,7 +57,7 @@ async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs(
 }
 
 #[tokio::test]
-async fn what_a_client_or_silence_is_to_approve_is_judged_though_its_record_was_lost() {
+async fn call_with_a_lost_record_is_checked_before_approval() {
     let denied = || Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     let tools = ["client!", "client!:expiry=approve"];
     for (says, clients, silent) in [
@@ -86,7 +86,7 @@ async fn what_a_client_or_silence_is_to_approve_is_judged_though_its_record_was_
 }
 
 #[tokio::test]
-async fn a_clients_result_is_checked_though_the_record_of_its_tool_was_lost() {
+async fn client_result_is_checked_despite_a_lost_tool_record() {
     let world = World::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let page = person("page", Role::Client);
@@ -102,7 +102,7 @@ async fn a_clients_result_is_checked_though_the_record_of_its_tool_was_lost() {
 }
 
 #[tokio::test]
-async fn a_panic_before_a_call_runs_ends_it_as_one_while_it_runs_does() {
+async fn panic_before_a_run_ends_the_call_like_one_during_it() {
     let failed = "the host failed while it ran this call";
     for broken in [
         |world: &World| world.tools.break_recall(),

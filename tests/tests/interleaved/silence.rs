@@ -5,7 +5,7 @@ use domain::ToolName;
 use super::*;
 
 #[tokio::test]
-async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
+async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
     let rules = Rules { grace: Span::from_secs(5), ..Rules::default() };
     let world = World::new(&["server!:expiry=approve", "client!"], rules, |_| Verdict::default());
     let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await;
@@ -32,7 +32,7 @@ async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn whoever_has_many_silent_calls_keeps_nobody_elses_from_being_judged() {
+async fn many_expiries_of_one_caller_do_not_delay_others() {
     let world = World::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
     for n in 0..100 {
         world.asks(&format!("a{n}"), "tool_0").await;
@@ -56,7 +56,7 @@ async fn whoever_has_many_silent_calls_keeps_nobody_elses_from_being_judged() {
 }
 
 #[tokio::test]
-async fn a_backlog_that_is_being_judged_is_not_read_again_at_each_look() {
+async fn backlog_of_rechecks_is_not_read_repeatedly() {
     let tools = ["server!:expiry=approve", "server!"];
     let world = World::new(&tools, Rules::default(), |_| Verdict::default());
     let (mut silent, mut others) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() {
+async fn standing_approvals_are_listed_in_pages_of_limited_size() {
     let rules = Rules { standing_active: 1_000, standing_bytes: 64 << 20, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let padding = "x".repeat(100_000);
@@ -28,7 +28,7 @@ async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() 
 }
 
 #[tokio::test]
-async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
+async fn concurrent_standing_approvals_stay_within_the_byte_limit() {
     let given = r#"{"v":0}"#.len();
     for (standing_active, standing_bytes, most) in [(100, 2 * given, 2), (100, 2 * given - 1, 1), (3, 1 << 20, 3)] {
         let rules = Rules { standing_active, standing_bytes, ..Rules::default() };
@@ -56,7 +56,7 @@ async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
 }
 
 #[tokio::test]
-async fn what_stands_counts_as_it_was_asked_where_an_edit_changes_nothing_but_its_writing() {
+async fn reformatting_edit_keeps_the_standing_approval_valid() {
     let padded = format!(r#"{{"v":0{}}}"#, " ".repeat(500));
     let rules = Rules { standing_bytes: 600, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));

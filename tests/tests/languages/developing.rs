@@ -135,7 +135,7 @@ fn c() {
 
 /// As its `--help` says: the named call instead of the examples.
 #[test]
-fn the_call_that_is_named_is_made_after_each_build() {
+fn named_call_is_made_after_each_build() {
     if left_out() {
         return;
     }
@@ -167,7 +167,7 @@ fn the_call_that_is_named_is_made_after_each_build() {
 
 /// With `--plugins`, a host that runs has each build, and keeps what it had when one fails.
 #[test]
-fn a_host_that_runs_is_given_what_is_built() {
+fn running_host_gets_each_build() {
     if left_out() {
         return;
     }

@@ -22,7 +22,7 @@ fn next(events: &mut Events, plugin: &str) -> (String, Value) {
 }
 
 #[test]
-fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
+fn plugins_follow_the_files_in_the_folder() {
     let host = Setup::default().start();
     let mut events = host.admin.events("/v1/events?after=now");
     host.drop_in("p", &named("one"));
@@ -58,7 +58,7 @@ fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
 }
 
 #[test]
-fn a_tools_name_belongs_to_the_first_and_is_free_once_that_is_gone() {
+fn tool_name_belongs_to_the_first_plugin_until_it_leaves() {
     let host = Setup::default().component("first", named("search")).start();
     let mut events = host.admin.events("/v1/events?after=now");
     host.drop_in("second", &named("search"));
@@ -74,7 +74,7 @@ fn a_tools_name_belongs_to_the_first_and_is_free_once_that_is_gone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_a_plugin_is_told_and_what_was_refused_before_a_start_is_refused_after_it() {
+fn file_that_is_no_plugin_is_reported_also_after_a_restart() {
     let mut host = Setup::default().component("fine", named("fine")).component("broken", named("a b")).start();
     assert_eq!(tools(&host), BTreeSet::from(["fine".to_owned()]));
     host.restart();

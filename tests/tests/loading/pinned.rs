@@ -20,7 +20,7 @@ fn approved(host: &Host, turn: &Value) -> Value {
 }
 
 #[test]
-fn a_hot_reload_changes_no_call_that_waits() {
+fn hot_reload_changes_no_waiting_call() {
     let mut host = Setup::default().component("p", plugin("lab")).start();
     let ask = |host: &Host| host.agent.call("c", "gated_echo", json!({"value": 1}));
     let [first, second, third, fourth] = [(); 4].map(|()| ask(&host));
@@ -44,7 +44,7 @@ fn a_hot_reload_changes_no_call_that_waits() {
 }
 
 #[test]
-fn an_edit_is_checked_against_the_schema_that_the_call_was_submitted_to() {
+fn edit_is_checked_against_the_schema_at_submission() {
     let host = Setup::default().component("p", plugin("lab")).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let mut events = host.admin.events("/v1/events?after=now");

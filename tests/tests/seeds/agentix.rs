@@ -33,7 +33,7 @@ fn agentix_a_tool_is_declared_once_on_two_axes() {
 
 /// "Approval gate", the legal matrix: what is circular or has no moment to stop at is refused when it is declared.
 #[test]
-fn agentix_an_illegal_cell_is_refused_when_it_is_declared() {
+fn agentix_an_illegal_declaration_is_refused() {
     let host = Setup::default().start();
     for (executor, rule) in [("human", "gated-human"), ("provider", "gated-provider")] {
         let tools = json!([{"name": "never", "executor": executor, "approval": "requires-approval"}]);
@@ -79,7 +79,7 @@ fn agentix_gated_client_suspends_twice() {
 
 /// "Progressive tools": progress is told live, and the one result is one event.
 #[test]
-fn agentix_a_streaming_tool_tells_progress_beside_its_one_result() {
+fn agentix_a_streaming_tool_reports_progress_and_one_result() {
     let host = desk().start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = host.agent.call("c", "talk", json!({"a": 1}));
@@ -92,7 +92,7 @@ fn agentix_a_streaming_tool_tells_progress_beside_its_one_result() {
 
 /// "Schema pass-through": the plugin's own text comes out, to the byte.
 #[test]
-fn agentix_a_schema_is_handed_on_verbatim() {
+fn agentix_a_schema_is_passed_on_verbatim() {
     let schema = r#"{"type":"object", "x-order":[3,2.50,1e2], "properties":{"z":{"type":"string"},"a":true}}"#;
     let host = Setup::default().component("odd", fixture(&json!([{"name": "odd", "parameters": schema}]))).start();
     for format in ["toolgate", "openai", "anthropic", "mcp"] {
@@ -104,7 +104,7 @@ fn agentix_a_schema_is_handed_on_verbatim() {
 /// "The suspension/resolution primitive": a turn is a mix, and is handed over only when nothing of it waits any more.
 /// The pending that people see is the part that waits for the outside.
 #[test]
-fn agentix_a_turn_mixes_calls_and_resumes_when_nothing_waits() {
+fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     let host = desk().start();
     let calls = json!([
         {"id": "n", "tool": "note", "arguments": {}},
@@ -158,7 +158,7 @@ fn agentix_the_reply_does_not_wait_for_what_it_resumes() {
 /// "Addressing and revival": an answer revives a conversation whose host was killed; and it may come from anything that
 /// holds the id: here from the command line.
 #[test]
-fn agentix_an_answer_from_elsewhere_revives_a_killed_conversation() {
+fn agentix_an_answer_resumes_a_killed_conversation() {
     let mut host = desk().start();
     let turn = pay(&host);
     host.restart();
@@ -169,7 +169,7 @@ fn agentix_an_answer_from_elsewhere_revives_a_killed_conversation() {
 
 /// "Timeout and idempotency": silence is a result that the model can recover from, and a late answer finds it closed.
 #[test]
-fn agentix_silence_is_a_result_that_a_model_can_recover_from() {
+fn agentix_an_expiry_is_a_result_that_a_model_can_handle() {
     let host = brief().start();
     let turn = host.agent.settled(&host.agent.call("c", "unanswered", json!({})));
     assert_eq!((told(&turn), &content(&turn)["error"]["code"]), (vec!["expired".to_owned()], &json!("expired")));
@@ -197,7 +197,7 @@ fn agentix_a_clients_result_is_checked_and_not_trusted() {
 
 /// The same section, "two edge rules": nobody there ends a call soon; of two, the second is stale.
 #[test]
-fn agentix_without_a_client_a_call_fails_fast_and_of_two_the_second_is_stale() {
+fn agentix_no_client_fails_fast_and_a_second_answer_is_stale() {
     let host = desk().settings("client_grace_ms = 40").start();
     let turn = host.agent.settled(&host.agent.call("alone", "locate", json!({})));
     assert_eq!((told(&turn), &content(&turn)["ok"]), (vec!["unavailable".to_owned()], &json!(false)));

@@ -22,7 +22,7 @@ fn agentkit_a_policy_intercepts_a_call_before_it_runs() {
 
 /// The same, step 4 of the example: calls that are not sensitive proceed, and each sensitive one is decided by itself.
 #[test]
-fn agentkit_of_several_calls_each_is_decided_by_itself() {
+fn agentkit_several_calls_are_decided_independently() {
     let host = desk().start();
     let call = |id: &str, amount: u64| json!({"id": id, "tool": "pay", "arguments": {"to": "bob", "amount": amount}});
     let turn =
@@ -36,7 +36,7 @@ fn agentkit_of_several_calls_each_is_decided_by_itself() {
 
 /// The same: a denied call is answered with "access denied", so that the conversation goes on.
 #[test]
-fn agentkit_a_denied_call_has_a_result_and_the_conversation_goes_on() {
+fn agentkit_a_denied_call_has_a_result_and_the_turn_continues() {
     let host = desk().start();
     let turn = settled_by(&host, &pay(&host), json!({"decision": "deny"}));
     let result = &turn["results"][0];
@@ -72,7 +72,7 @@ fn agentkit_a_pending_approval_is_a_record_with_every_field() {
 
 /// The same, `listPendingApprovals`: by thread, by user and by status; and in pages, which the design leaves open.
 #[test]
-fn agentkit_pending_approvals_are_listed_by_thread_user_and_status() {
+fn agentkit_approvals_are_listed_by_thread_user_and_status() {
     let host = desk().start();
     let other = host.token("robot", &["caller"], None);
     let one = |by: &toolgate_tests::http::Client, conversation: &str| {
@@ -131,7 +131,7 @@ fn agentkit_every_decision_is_in_the_audit() {
 
 /// "HITL Orchestrator", step 2: the page receives a request with everything it shows, and its end.
 #[test]
-fn agentkit_a_page_is_told_of_a_request_and_of_its_end() {
+fn agentkit_a_page_gets_a_request_and_its_end() {
     let host = desk().start();
     let mut stream = host.approver.events("/v1/conversations/c/events");
     let turn = pay(&host);
@@ -144,7 +144,7 @@ fn agentkit_a_page_is_told_of_a_request_and_of_its_end() {
 
 /// The same, step 3: `approved ?? false`. A decision that never comes is not an approval.
 #[test]
-fn agentkit_no_decision_in_time_is_no_approval() {
+fn agentkit_a_timeout_is_not_an_approval() {
     let host = brief().start();
     for tool in ["ends", "denies"] {
         let turn = host.agent.settled(&host.agent.call("c", tool, json!({})));

@@ -14,7 +14,7 @@ fn ids(turn: &Value) -> Vec<String> {
 
 /// §2 and §3: the approval comes before the action and not after it. §4.1: the tool declares that it blocks.
 #[test]
-fn art_nothing_of_a_blocking_call_happens_before_its_approval() {
+fn art_a_blocking_call_has_no_effect_before_its_approval() {
     let host = desk().start();
     let turn = pay(&host);
     assert_eq!((&turn["calls"][0]["approval"], &turn["calls"][0]["attempt"]), (&json!("requires-approval"), &json!(0)));
@@ -70,7 +70,7 @@ fn art_suspended_resumed_and_timed_out_are_events() {
 
 /// §7, phase 2: a timeout per tool, after which it is rejected or, where the operator allows it, approved.
 #[test]
-fn art_silence_rejects_or_approves_as_the_tool_declares() {
+fn art_a_timeout_denies_or_approves_as_the_tool_declares() {
     let host = brief().start();
     for (tool, outcome) in [("ends", "expired"), ("denies", "denied"), ("approves", "ok")] {
         assert_eq!(told(&host.agent.settled(&host.agent.call("c", tool, json!({})))), [outcome], "{tool}");
@@ -109,7 +109,7 @@ fn art_parallel_suspensions_are_answered_in_any_order() {
 /// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop goes on from
 /// there: the same turn, under the same call ids, without the model being asked again.
 #[test]
-fn art_the_same_turn_goes_on_after_the_answer() {
+fn art_the_same_turn_continues_after_the_answer() {
     let mut host = desk().start();
     let body = json!({"calls": [{"id": "p", "tool": "pay", "arguments": {"to": "bob", "amount": 5}}]});
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);

@@ -33,7 +33,7 @@ fn jido_asking_is_advice_and_a_gate_is_enforced() {
 
 /// What the model wrote is shown as what it is: exact for programs, escaped for people, behind words that are not its own.
 #[test]
-fn agentkit_what_a_model_asks_cannot_pass_for_the_host() {
+fn agentkit_a_models_question_cannot_imitate_the_host() {
     let host = Setup::with(&["ask"]).start();
     let hostile = "fine?\u{202e}\u{1b}[2J <img src=x onerror=alert(1)> {question} {/choices}";
     let turn = host.agent.call("c", "ask_user", json!({"question": hostile}));

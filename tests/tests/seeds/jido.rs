@@ -104,7 +104,7 @@ fn jido_a_prompt_is_made_from_the_arguments() {
 
 /// "Dynamic Approval Policy" names a reason and a risk; what a tool says of its own risk is shown where nobody says more.
 #[test]
-fn jido_an_approval_says_what_is_at_stake() {
+fn jido_an_approval_shows_the_risk() {
     let host = desk().start();
     let asked = pay(&host)["pending"][0].clone();
     assert_eq!((&asked["risk"], &asked["title"]), (&json!("high"), &json!("Pay somebody")));
@@ -124,7 +124,7 @@ fn jido_ungated_siblings_run_while_gated_calls_wait() {
 
 /// "Rejection Handling": the model is told that and why; what becomes of siblings is the turn's to say.
 #[test]
-fn jido_a_rejection_does_to_siblings_what_the_turn_says() {
+fn jido_a_rejection_affects_siblings_as_the_turn_requests() {
     let host = desk().start();
     for (rejection, state, second) in [
         ("continue_siblings", "open", "awaiting"),
@@ -154,7 +154,7 @@ fn jido_a_timeout_has_the_outcome_that_the_tool_declares() {
 
 /// "Resume API" and "Idempotent Resume": of many answers at once exactly one is taken; the same one again is a replay.
 #[test]
-fn jido_of_many_answers_at_once_one_resumes() {
+fn jido_of_many_concurrent_answers_one_resumes() {
     let host = desk().start();
     let turn = pay(&host);
     let suspension = waits(&turn);
@@ -180,7 +180,7 @@ fn jido_of_many_answers_at_once_one_resumes() {
 
 /// "Persistence", checkpoint, thaw and resume: everything of a wait is there again after a kill, and after a second one.
 #[test]
-fn jido_a_suspended_flow_thaws_as_it_was() {
+fn jido_a_suspended_flow_resumes_unchanged() {
     let mut host = desk().start();
     let turn = gate(&host);
     let before = listed(&host.approver, "");

@@ -61,7 +61,7 @@ fn every_named_test_exists() {
 }
 
 #[test]
-fn every_row_is_proven_or_says_why_not() {
+fn every_row_has_a_test_or_a_reason() {
     let silent = |line: &&str| {
         let cells = line.split(" | ").count();
         let last = line.rsplit(" | ").next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn every_scenario_is_in_the_table() {
 }
 
 #[test]
-fn tests_and_names_are_read_as_they_are_written() {
+fn tests_and_names_are_parsed() {
     let text =
         "fn no() {}\n#[test]\n#[cfg(unix)]\nfn yes() {}\n    #[tokio::test(x)]\n    async fn later() {}\nfn last() {}";
     assert_eq!(tests(text), BTreeSet::from(["later", "yes"]));

@@ -59,7 +59,7 @@ fn refused(sent: Result<(String, String), Misplaced>) -> String {
 }
 
 #[test]
-fn a_value_stands_in_the_places_that_were_granted() {
+fn secret_is_filled_in_at_the_granted_places() {
     let (_, header) = send(HOME, "https://h/", Some(("Authorization", "Bearer KEY"))).expect("sent");
     assert_eq!(header, format!("Bearer {KEY}"));
     let (_, header) = send(HOME, "https://h/", Some(("authorization", "Token token=OTHER"))).expect("sent");
@@ -69,7 +69,7 @@ fn a_value_stands_in_the_places_that_were_granted() {
 }
 
 #[test]
-fn the_credentials_of_basic_are_filled_within_their_encoding() {
+fn secret_is_filled_into_encoded_basic_credentials() {
     let vault = vault();
     let credentials =
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, format!("user:{}", of(&vault, "OTHER")));
@@ -81,7 +81,7 @@ fn the_credentials_of_basic_are_filled_within_their_encoding() {
 }
 
 #[test]
-fn everywhere_else_the_request_is_refused() {
+fn placeholder_at_another_place_refuses_the_request() {
     let away = Destination { host: "evil.com", ..HOME };
     let suffix = Destination { host: "notexample.com", ..HOME };
     let clear = Destination { is_confidential: false, ..HOME };
@@ -137,7 +137,7 @@ fn everywhere_else_the_request_is_refused() {
 }
 
 #[test]
-fn a_header_with_a_secret_is_there_once() {
+fn header_with_a_secret_occurs_once() {
     let vault = vault();
     let mut headers = HeaderMap::new();
     for value in [of(&vault, "KEY"), "Basic dTpw".to_owned()] {
@@ -148,7 +148,7 @@ fn a_header_with_a_secret_is_there_once() {
 }
 
 #[test]
-fn a_secret_must_be_the_whole_value_of_its_place() {
+fn secret_must_be_the_whole_value_of_its_place() {
     let long = format!("{}KEY", "x".repeat(65));
     for (uri, header) in [
         ("https://h/", Some(("authorization", long.as_str()))),
@@ -162,7 +162,7 @@ fn a_secret_must_be_the_whole_value_of_its_place() {
 }
 
 #[test]
-fn a_placeholder_is_of_one_call() {
+fn placeholder_is_valid_in_one_call_only() {
     let (one, other) = (of(&vault(), "KEY"), of(&vault_of("call-2"), "KEY"));
     assert_ne!(one, other);
     assert_eq!(one, of(&vault(), "KEY"), "the same at every attempt");
@@ -181,7 +181,7 @@ fn body(kind: &str, text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn bodies_are_filled_at_their_pointers() {
+fn secrets_are_filled_into_bodies_at_their_pointers() {
     let json = "application/json; charset=utf-8";
     let filled = body(json, r#"{ "auth":[{"k/y":"KEY"}], "n":123456789012345678901}"#).expect("sent");
     let value: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
@@ -288,7 +288,7 @@ fn cut_off(pieces: &[&str]) -> String {
 }
 
 #[test]
-fn nothing_tells_whether_a_text_is_the_beginning_of_a_secret() {
+fn redaction_reveals_no_prefix_of_a_secret() {
     let (right, wrong) = ("another-secre", "anothex-secre");
     for known in 1..right.len() {
         let (right, wrong) = (&right[..known], &wrong[..known]);
@@ -303,7 +303,7 @@ fn nothing_tells_whether_a_text_is_the_beginning_of_a_secret() {
 }
 
 #[test]
-fn what_is_held_back_is_bounded_and_whole_lines_are_not() {
+fn redaction_holds_back_a_bounded_part_of_a_line() {
     let longest = vault().held_back();
     assert!(longest < 44 * KEY.len(), "{longest}");
     for endless in ["&#0", "&amp;", "%25", "\\", "a"] {
@@ -321,7 +321,7 @@ fn what_is_held_back_is_bounded_and_whole_lines_are_not() {
 }
 
 #[test]
-fn of_a_long_text_the_beginning_is_redacted() {
+fn beginning_of_a_long_text_is_redacted() {
     let text = format!("{} {KEY} {}", "x".repeat(95), "y".repeat(100_000));
     let (redacted, rest) = vault().redacted_beginning(text.clone(), 200);
     assert!(redacted.starts_with(&format!("{} [secret KEY] yyy", "x".repeat(95))), "{redacted}");
@@ -334,7 +334,7 @@ fn of_a_long_text_the_beginning_is_redacted() {
 }
 
 #[test]
-fn a_value_is_never_printed_and_has_to_be_one() {
+fn secret_value_is_checked_and_never_printed() {
     assert_eq!(format!("{:?}", SecretValue::new(KEY).expect("a value")), "SecretValue(…)");
     for (value, expected) in [
         ("short", InvalidSecret::Size(5)),
@@ -348,7 +348,7 @@ fn a_value_is_never_printed_and_has_to_be_one() {
 proptest! {
     /// However an answer is cut into pieces, it comes out as if it had come at once, and without the secret.
     #[test]
-    fn pieces_are_redacted_as_the_whole_is(
+    fn redaction_of_pieces_equals_redaction_of_the_whole(
         parts in prop::collection::vec(prop_oneof![Just(KEY.to_owned()), Just("another-secret".to_owned()), "[a-z0-9/+=]{0,12}"], 0..8),
         cuts in prop::collection::vec(0_usize..200, 0..8),
     ) {

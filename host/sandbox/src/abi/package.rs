@@ -118,7 +118,7 @@ mod tests {
     use crate::abi::{PLUGIN, policy};
 
     #[test]
-    fn a_version_is_known_by_what_it_is_compatible_with() {
+    fn compatible_versions_are_recognised() {
         for (version, spoken) in [
             ("0.1.0", true),
             ("0.1.9", true),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_has_is_what_the_interface_says() {
+    fn host_implements_the_whole_interface() {
         for (package, folder) in [(&PLUGIN, "../../wit/v0.1"), (&policy::POLICY, "../../wit/policy/v0.1")] {
             let mut resolve = Resolve::default();
             let (id, _) = resolve.push_dir(folder).expect("our own interface");

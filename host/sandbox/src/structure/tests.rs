@@ -118,7 +118,7 @@ fn a_million_nested_types_do_not_exhaust_the_stack() {
 }
 
 #[test]
-fn types_count_with_their_parts_wherever_they_stand() {
+fn types_count_with_their_parts_everywhere() {
     let text = r#"(component
       (type (record (field "a" u8) (field "b" u8)))
       (type (component (type (enum "a" "b" "c")) (import "f" (func (param "a" u8) (param "b" u8)))))
@@ -132,7 +132,7 @@ fn types_count_with_their_parts_wherever_they_stand() {
 }
 
 #[test]
-fn what_is_cut_or_rotten_is_malformed() {
+fn truncated_or_corrupt_component_is_malformed() {
     let whole = nested_types(10);
     // The first eight bytes are a component by themselves, an empty one.
     for end in (0..whole.len()).filter(|end| *end != 8) {

@@ -35,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn code_is_compiled_once_and_kept_for_this_user_alone() {
+fn code_is_compiled_once_and_cached_for_this_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let component = guest(ECHO);
@@ -77,7 +77,7 @@ fn a_changed_file_is_compiled_again() {
 }
 
 #[test]
-fn code_of_another_component_or_of_another_host_is_not_loaded() {
+fn code_of_another_component_or_host_is_not_loaded() {
     let (one, two) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
     let host = open(one.path());
@@ -98,7 +98,7 @@ fn code_of_another_component_or_of_another_host_is_not_loaded() {
 }
 
 #[test]
-fn without_its_key_a_cache_is_worthless_and_harmless() {
+fn cache_without_its_key_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     works(&open(folder.path()), &component);
@@ -115,7 +115,7 @@ fn without_its_key_a_cache_is_worthless_and_harmless() {
 }
 
 #[test]
-fn code_that_nobody_needs_and_of_other_engines_is_removed() {
+fn unused_code_and_code_of_other_engines_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = open(folder.path());
     let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
@@ -138,7 +138,7 @@ fn code_that_nobody_needs_and_of_other_engines_is_removed() {
 }
 
 #[test]
-fn the_oldest_code_makes_room_for_the_newest() {
+fn oldest_code_is_evicted_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = |cache_bytes| SandboxSettings {
         cache: Some(folder.path().to_owned()),

@@ -48,7 +48,7 @@ fn bomb(functions: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_child_compiles_runs_and_is_kept() {
+fn code_from_the_child_runs_and_is_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     let plugin = load(&sandbox(ours(CompileBounds::default()), Some(folder.path())), &component).expect("it loads");
@@ -62,14 +62,14 @@ fn what_a_child_compiles_runs_and_is_kept() {
 }
 
 #[test]
-fn what_is_not_valid_is_refused_with_the_reason() {
+fn invalid_component_is_refused_with_the_reason() {
     let relaxed = "(drop (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0))) (i32.const 0)";
     let LoadError::Compile(why) = refused(ours(CompileBounds::default()), &guest(relaxed)) else { panic!() };
     assert!(why.contains("relaxed SIMD"), "{why}");
 }
 
 #[test]
-fn compiling_costs_no_more_than_it_may() {
+fn compiling_stays_within_its_limits() {
     let bounds = CompileBounds::default();
     let bomb = bomb(6);
     let costs = |bounds, component: &[u8]| match refused(ours(bounds), component) {
@@ -94,7 +94,7 @@ fn a_wrong_structure_is_refused_before_a_child_starts() {
 }
 
 #[test]
-fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
+fn misbehaving_compiler_is_reported_and_contained() {
     let component = guest(ECHO);
     let minute = Duration::from_secs(60);
     let refuse = |text: &str, wall| refused(script(text, wall), &component);
@@ -114,7 +114,7 @@ fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
 }
 
 #[test]
-fn a_child_knows_nothing_of_its_host() {
+fn compiler_child_inherits_nothing_from_the_host() {
     let said = |text: &str| match refused(
         script(&format!("cat >/dev/null; {text} >&2; exit 3"), Duration::from_secs(60)),
         &guest(ECHO),

@@ -78,7 +78,7 @@ fn page() -> Vec<(&'static str, bool)> {
 }
 
 #[test]
-fn what_is_on_loads_and_what_is_off_is_refused() {
+fn enabled_features_load_and_disabled_ones_are_refused() {
     let mut wrong = Vec::new();
     for (name, is_on) in page() {
         let Some((_, text)) = USES.iter().find(|(used, _)| *used == name) else { continue };
@@ -104,7 +104,7 @@ fn what_is_on_loads_and_what_is_off_is_refused() {
 }
 
 #[test]
-fn every_proposal_of_the_page_is_tried() {
+fn every_proposal_of_the_page_is_tested() {
     let tried: BTreeSet<_> = USES.iter().map(|(name, _)| *name).collect();
     let page: BTreeSet<_> = page().into_iter().map(|(name, _)| name).collect();
     assert_eq!(tried, page);

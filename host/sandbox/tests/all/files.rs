@@ -69,7 +69,7 @@ fn opens(how: u32, flags: u32) -> Plugin {
 }
 
 #[test]
-fn a_folder_is_reached_and_nothing_outside_of_it() {
+fn only_the_granted_folder_is_reachable() {
     let place = tempfile::tempdir().expect("a folder");
     let (inside, outside) = (place.path().join("in"), place.path().join("secret"));
     std::fs::create_dir(&inside).expect("a folder");
@@ -114,7 +114,7 @@ fn beside_a_secret() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
+fn moves_and_links_stay_within_one_folder() {
     // The path in the arguments is where to, or what is linked; `$answer` is 0 where it was done.
     let answer = "(call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
     let rename = filer(&format!(
@@ -146,7 +146,7 @@ fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
 /// One call renames the inner of two granted folders and puts a link out of both in its place. The next call opens the inner
 /// folder's file.
 #[test]
-fn a_link_in_place_of_a_granted_folder_is_not_followed() {
+fn symlink_that_replaces_a_granted_folder_is_not_followed() {
     let place = tempfile::tempdir().expect("a folder");
     let (outer, inner, beside) =
         (place.path().join("outer"), place.path().join("outer/in"), place.path().join("beside"));
@@ -179,7 +179,7 @@ fn a_link_in_place_of_a_granted_folder_is_not_followed() {
 }
 
 #[test]
-fn a_file_of_a_read_only_folder_is_not_cut() {
+fn file_of_a_read_only_folder_is_not_truncated() {
     let (_place, inside) = beside_a_secret();
     const TRUNCATE: u32 = 8;
     for flags in [1, 2, 3] {
@@ -190,7 +190,7 @@ fn a_file_of_a_read_only_folder_is_not_cut() {
 }
 
 #[test]
-fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
+fn symlink_that_replaces_a_file_is_not_followed() {
     let (_place, inside) = beside_a_secret();
     std::fs::write(inside.join("race"), "data").expect("a file");
     let over = Arc::new(AtomicBool::new(false));
@@ -236,7 +236,7 @@ fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
 }
 
 #[test]
-fn what_is_written_to_files_is_limited() {
+fn bytes_written_to_files_are_limited() {
     let place = tempfile::tempdir().expect("a folder");
     let plugin = filer(
         "(if (call $open (local.get $args) (local.get $args_len) (i32.const 1) (i32.const 2)) (then (unreachable)))
@@ -253,7 +253,7 @@ fn what_is_written_to_files_is_limited() {
 }
 
 #[test]
-fn a_write_beyond_the_end_of_a_file_also_pays_for_the_gap() {
+fn write_beyond_the_end_also_pays_for_the_gap() {
     let place = tempfile::tempdir().expect("a folder");
     for (way, write) in [
         ("at once", "(call $write (global.get $file) (i32.const 0) (i32.const 1) (local.get $at) (i32.const 48))"),

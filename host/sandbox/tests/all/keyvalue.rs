@@ -77,7 +77,7 @@ fn key_value_data_outlasts_the_call_and_belongs_to_its_plugin() {
 }
 
 #[test]
-fn names_cannot_reach_beyond_the_plugins_own_buckets() {
+fn names_reach_only_the_plugins_own_buckets() {
     for bucket in ["", "../counter", "a/b", "a\\00b", "counter:default", " "] {
         // 100 and the case `no-such-store`.
         assert_eq!(value(run(&keeper(bucket, COUNT), "names").outcome), "100", "{bucket:?}");
@@ -100,7 +100,7 @@ fn quotas_are_errors_that_the_guest_can_read() {
 }
 
 #[test]
-fn a_swap_that_came_too_late_changes_nothing() {
+fn late_swap_changes_nothing() {
     let body = "(call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
       (local.set $cas (i32.load (i32.const 36)))
       (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 5010) (i32.const 2) (i32.const 32))
@@ -116,7 +116,7 @@ fn a_swap_that_came_too_late_changes_nothing() {
 }
 
 #[test]
-fn a_catalog_is_read_without_the_capability() {
+fn catalog_is_read_without_the_capability() {
     // A plugin that crashes unless the store is denied to it while it is asked for its tools.
     let component = Wat {
         run: "(unreachable)",
@@ -137,7 +137,7 @@ fn a_catalog_is_read_without_the_capability() {
 }
 
 #[test]
-fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
+fn plugin_stores_data_up_to_its_quota() {
     // Sets the value under a key of one byte, of the size that the arguments say as a digit.
     let set = "(call $set (local.get $bucket) (i32.const 5000) (i32.const 1) (i32.const 5010)
         (i32.sub (i32.load8_u (local.get $args)) (i32.const 48)) (i32.const 48))
@@ -219,7 +219,7 @@ impl Buckets for Stuck {
 }
 
 #[test]
-fn a_stuck_disk_ends_only_the_call_that_waits_for_it() {
+fn stuck_disk_ends_only_the_call_that_waits() {
     let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
     let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
     let settings = SandboxSettings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..SandboxSettings::default() };

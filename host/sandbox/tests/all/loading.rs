@@ -14,7 +14,7 @@ fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
 }
 
 #[test]
-fn a_component_says_what_it_is() {
+fn kind_of_a_component_is_recognised() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
     assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
     assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
@@ -67,7 +67,7 @@ fn of_the_future(version: &str, function: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
+fn unknown_version_is_refused_by_name() {
     for version in ["0.2.0", "1.0.0"] {
         let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
@@ -80,7 +80,7 @@ fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
 }
 
 #[test]
-fn what_only_a_newer_host_has_is_named() {
+fn imports_of_a_newer_host_are_named() {
     assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "nothing newer is used");
     let refused = refusal(&of_the_future("0.1.9", "stop-sometimes"), Capabilities::default());
     assert_eq!(
@@ -123,7 +123,7 @@ fn an_unknown_package_is_refused_with_its_exports() {
 }
 
 #[test]
-fn a_component_of_an_older_version_runs_as_it_always_did() {
+fn component_of_an_older_version_still_runs() {
     let component = std::fs::read("../../tests/fixtures/wit-0.1.0.wasm").expect("it is kept");
     let interface = Sandbox::inspect(&component).expect("a plugin");
     assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
@@ -139,7 +139,7 @@ fn a_later_patch_of_the_same_version_runs() {
 }
 
 #[test]
-fn what_is_no_plugin_is_told_apart() {
+fn file_that_is_not_a_plugin_is_recognised() {
     let refuse = |bytes: &[u8]| refusal(bytes, Capabilities::default());
     for (bytes, expected) in [
         (&b""[..], "an empty file"),
@@ -165,7 +165,7 @@ fn what_is_no_plugin_is_told_apart() {
 }
 
 #[test]
-fn bytes_that_rotted_are_refused_or_run_within_their_limits() {
+fn corrupt_bytes_are_refused_or_run_within_limits() {
     let whole = guest(ECHO);
     for at in (8..whole.len()).step_by(61) {
         let mut rotten = whole.clone();
@@ -178,7 +178,7 @@ fn bytes_that_rotted_are_refused_or_run_within_their_limits() {
 }
 
 #[test]
-fn an_export_of_another_form_is_refused() {
+fn export_of_another_type_is_refused() {
     let component = wat::parse_str(
         r#"(component
           (core module $m (func (export "f")))
@@ -195,7 +195,7 @@ fn an_export_of_another_form_is_refused() {
 }
 
 #[test]
-fn components_have_their_size_and_their_memories() {
+fn size_and_memories_of_components_are_limited() {
     let small =
         Sandbox::new(SandboxSettings { pool: 1, max_component: 1000, ..SandboxSettings::default() }).expect("a pool");
     let component = guest(ECHO);
@@ -206,7 +206,7 @@ fn components_have_their_size_and_their_memories() {
 }
 
 #[test]
-fn what_differs_between_machines_does_not_compile() {
+fn machine_dependent_features_do_not_compile() {
     let relaxed =
         "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
     assert!(matches!(refusal(&guest(relaxed), Capabilities::default()), LoadError::Compile(_)));

@@ -116,7 +116,7 @@ fn copied(at: u32) -> String {
 }
 
 #[test]
-fn a_policy_gets_the_whole_call_and_its_answer_counts() {
+fn policy_gets_the_whole_call_and_its_answer_applies() {
     let texts: String = [0, 8, 16, 24, 32, 44, 56].map(copied).concat();
     let letters = "(i32.store8 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=52 (local.get $q))))
       (i32.store8 offset=1 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=53 (local.get $q))))";
@@ -137,7 +137,7 @@ fn a_policy_gets_the_whole_call_and_its_answer_counts() {
 }
 
 #[test]
-fn a_policy_logs_within_bounds() {
+fn log_of_a_policy_is_limited() {
     let item = r#"(data (i32.const 4096) "looked")"#;
     let body = "(local $n i32)
       (loop $again
@@ -156,7 +156,7 @@ fn a_policy_logs_within_bounds() {
 
 /// None of these gives an answer. The host explains it in its own words, and the next policy answers.
 #[test]
-fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
+fn misbehaving_policy_gives_no_answer_and_is_contained() {
     let answer = |first: u32| format!("(i32.store8 (i32.const 16) (i32.const {first})) (i32.const 16)");
     let long = "(memory.fill (i32.const 4096) (i32.const 120) (i32.const 100000))";
     let grow =
@@ -251,7 +251,7 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
 }
 
 #[test]
-fn a_policy_that_spins_delays_no_plugin_and_no_other_policy() {
+fn spinning_policy_delays_no_plugin_or_other_policy() {
     let spins = load(&policy("(loop $again (br $again)) (unreachable)"));
     let echo = crate::world::load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
     let spinning: Vec<_> = (0..8)
@@ -267,7 +267,7 @@ fn a_policy_that_spins_delays_no_plugin_and_no_other_policy() {
 }
 
 #[test]
-fn a_decision_leaves_nothing_for_the_next_one() {
+fn policy_state_does_not_survive_a_decision() {
     let remembers = Wat {
         judge: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
           (if (result i32) (i32.eq (global.get $seen) (i32.const 1))
@@ -283,7 +283,7 @@ fn a_decision_leaves_nothing_for_the_next_one() {
 }
 
 #[test]
-fn a_call_that_the_provider_has_carried_out_is_not_judged() {
+fn policy_is_not_asked_about_a_providers_call() {
     let asked = PolicyQuestion { executor: Executor::Provider, ..question() };
     let answer = RUNTIME.block_on(load(&policy(PROCEED)).judge(&asked, Span::from_secs(5), Arc::new(())));
     assert!(answer.is_err());
@@ -319,7 +319,7 @@ fn a_policy_with_other_imports_is_refused_before_compiling() {
 }
 
 #[test]
-fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
+fn plugins_and_policies_are_not_interchangeable() {
     let plugin = guest("(call $ok (local.get $args) (local.get $args_len))");
     assert!(refusal(&plugin).starts_with("not a policy: it does not export `toolgate:policy/judge@0.1.x`"));
     let policy = policy(PROCEED);
@@ -330,7 +330,7 @@ fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
 }
 
 #[test]
-fn a_policy_of_another_version_is_refused_by_what_it_needs() {
+fn policy_of_another_version_is_refused_with_the_reason() {
     let of = |version: &str| replaced(policy(PROCEED), "@0.1.0", &format!("@{version}"));
     for version in ["0.2.0", "1.0.0"] {
         let said = format!(
@@ -352,7 +352,7 @@ fn a_policy_of_another_version_is_refused_by_what_it_needs() {
 }
 
 #[test]
-fn a_policy_has_the_bounds_of_every_component() {
+fn limits_of_components_apply_to_policies() {
     let small =
         Sandbox::new(SandboxSettings { pool: 2, max_component: 100, ..SandboxSettings::default() }).expect("a sandbox");
     let component = policy(PROCEED);
@@ -361,7 +361,7 @@ fn a_policy_has_the_bounds_of_every_component() {
 }
 
 #[test]
-fn the_code_of_a_policy_is_kept_though_no_plugin_needs_it() {
+fn code_of_a_policy_stays_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = SandboxSettings { cache: Some(folder.path().to_owned()), pool: 2, ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a sandbox");

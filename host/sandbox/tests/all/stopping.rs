@@ -53,7 +53,7 @@ fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> End {
 }
 
 #[test]
-fn a_call_hears_that_it_should_stop_when_it_asks() {
+fn cancelled_call_sees_the_request_to_stop() {
     let sink = Arc::new(Stopping { in_vain: 3, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
     assert_eq!(end.spent.expect("it ran").host_calls, 4, "asking is a call of a host function like any other");
@@ -61,7 +61,7 @@ fn a_call_hears_that_it_should_stop_when_it_asks() {
 }
 
 #[test]
-fn asking_is_counted_and_limited() {
+fn checks_for_cancellation_are_counted_and_limited() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
@@ -69,7 +69,7 @@ fn asking_is_counted_and_limited() {
 }
 
 #[test]
-fn a_call_hears_that_its_time_is_nearly_up_and_ends_in_time() {
+fn call_near_its_deadline_is_told_and_ends_in_time() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let limits = |grace| Limits {
         time: Span::from_millis(400),
@@ -84,7 +84,7 @@ fn a_call_hears_that_its_time_is_nearly_up_and_ends_in_time() {
 }
 
 #[test]
-fn only_who_can_ask_is_given_a_grace() {
+fn only_components_that_can_ask_get_a_grace() {
     let limits = Limits { stop_grace: Span::from_millis(700), ..tight() };
     let sink = Arc::new(Stopping::default());
     value(run(&asking(ASKS), &limits, &sink).outcome);
@@ -94,7 +94,7 @@ fn only_who_can_ask_is_given_a_grace() {
 }
 
 #[test]
-fn a_call_that_is_over_before_it_begins_never_runs() {
+fn call_cancelled_before_it_starts_never_runs() {
     let sink = Arc::new(Stopping { over: true, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
     assert_eq!((end.spent, sink.asked.load(Ordering::Relaxed)), (None, 0));

@@ -49,7 +49,7 @@ fn usual() -> CompileBounds {
 }
 
 #[test]
-fn one_program_compiles_for_all_whatever_the_declaration_says() {
+fn one_program_compiles_for_all_programs_of_the_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let component = guest(ECHO);
@@ -69,7 +69,7 @@ fn one_program_compiles_for_all_whatever_the_declaration_says() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed_and_compiled_again() {
+fn code_with_a_changed_byte_is_compiled_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -84,7 +84,7 @@ fn a_changed_byte_is_noticed_and_compiled_again() {
 }
 
 #[test]
-fn nobody_is_lenient_because_another_program_was() {
+fn limits_of_another_program_do_not_apply() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -108,7 +108,7 @@ fn nobody_is_lenient_because_another_program_was() {
 }
 
 #[test]
-fn what_was_compiled_under_wider_bounds_is_not_kept() {
+fn code_compiled_under_wider_limits_is_not_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     for bounds in [
@@ -121,7 +121,7 @@ fn what_was_compiled_under_wider_bounds_is_not_kept() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_done_without() {
+fn unusable_cache_folder_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     let (file, link, elsewhere) =
@@ -136,7 +136,7 @@ fn a_folder_that_cannot_be_used_is_done_without() {
 }
 
 #[test]
-fn a_key_that_others_could_read_is_replaced() {
+fn key_that_others_can_read_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -152,7 +152,7 @@ fn a_key_that_others_could_read_is_replaced() {
 }
 
 #[test]
-fn programs_that_start_at_once_all_have_what_they_need() {
+fn concurrent_programs_all_get_their_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let components = [guest(ECHO), guest("(i32.const 0)"), guest("(i32.const 1)")];
@@ -203,7 +203,7 @@ fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
 }
 
 #[test]
-fn files_of_killed_programs_are_removed_and_others_stay() {
+fn only_files_of_killed_programs_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let draft = |name: &str, age: u64| {
         let file = fs::File::create(folder.path().join(name)).expect("we may");

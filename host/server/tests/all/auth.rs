@@ -6,7 +6,7 @@ use expect_test::expect;
 use crate::world::{World, request};
 
 #[tokio::test]
-async fn every_door_asks_who_is_there_and_says_who_may_pass() {
+async fn every_route_authenticates_and_checks_roles() {
     let world = World::new();
     world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let turns = "/v1/conversations/c/turns";
@@ -69,7 +69,7 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
 }
 
 #[tokio::test]
-async fn a_token_comes_in_one_header_of_one_form() {
+async fn token_is_accepted_in_one_header_and_form() {
     let world = World::new();
     let with = |values: &[&str]| {
         let mut asked = request("GET", "/v1/tools", "", None);
@@ -91,7 +91,7 @@ async fn a_token_comes_in_one_header_of_one_form() {
 }
 
 #[tokio::test]
-async fn a_page_that_points_its_name_at_this_machine_gets_nothing() {
+async fn dns_rebinding_page_is_refused() {
     let world = World::new();
     let named = |host: &str| {
         let mut asked = request("GET", "/healthz", "", None);

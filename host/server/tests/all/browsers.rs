@@ -54,7 +54,7 @@ const TURN: &str = r#"{"calls":[{"id":"1","tool":"pay","arguments":{}}]}"#;
 const TURNS: &str = "/v1/conversations/c/turns";
 
 #[tokio::test]
-async fn a_browser_logs_in_and_may_do_what_its_token_may() {
+async fn session_has_the_rights_of_its_token() {
     let world = World::new();
     let reply = log_in(&world, "alice").await;
     expect![[r#"
@@ -85,7 +85,7 @@ async fn a_browser_logs_in_and_may_do_what_its_token_may() {
 }
 
 #[tokio::test]
-async fn a_cookie_alone_changes_nothing() {
+async fn cookie_without_csrf_token_changes_nothing() {
     let world = World::new();
     let (browser, other) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     let turn = || browser.bare("POST", TURNS, Some(TURN));
@@ -109,7 +109,7 @@ async fn a_cookie_alone_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
+async fn request_from_another_site_or_port_is_refused() {
     let world = World::new();
     let browser = Browser::log_in(&world, "root").await;
     let site = "sec-fetch-site";
@@ -139,7 +139,7 @@ async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
 }
 
 #[tokio::test]
-async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
+async fn session_ends_by_revocation_expiry_and_log_out() {
     let world = World::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (revoked, ended, left) = (
@@ -168,7 +168,7 @@ async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
 }
 
 #[tokio::test]
-async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
+async fn session_survives_a_restart_and_a_forged_one_is_refused() {
     let mut world = World::new();
     let browser = Browser::log_in(&world, "alice").await;
     world.restart_server();
@@ -185,7 +185,7 @@ async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
 
 /// Cookies know no ports: a page of another one can put a cookie of this name into the browser, on any path.
 #[tokio::test]
-async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
+async fn cookie_of_another_port_logs_nobody_in_or_out() {
     let world = World::new();
     let (browser, before) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     world.send(before.own("DELETE", "/v1/session", None)).await;
@@ -227,7 +227,7 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_ends_no_new_log_in() {
+async fn clock_set_back_does_not_end_a_new_session() {
     let world = World::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
@@ -249,7 +249,7 @@ async fn a_clock_that_is_set_back_ends_no_new_log_in() {
 }
 
 #[tokio::test]
-async fn a_token_in_the_header_goes_before_the_cookie() {
+async fn token_takes_precedence_over_the_cookie() {
     let world = World::new();
     let browser = Browser::log_in(&world, "root").await;
     let as_alice = with(request("GET", "/v1/session", "alice", None), "cookie", &browser.cookie);
@@ -264,7 +264,7 @@ async fn a_token_in_the_header_goes_before_the_cookie() {
 }
 
 #[tokio::test]
-async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
+async fn cookie_is_secure_on_other_host_names() {
     let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
     let page = "https://gate.example.com";
     for (host, origin, secure) in [
@@ -296,7 +296,7 @@ async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
 }
 
 #[tokio::test]
-async fn whoever_guesses_is_made_to_wait_and_is_told_how_long() {
+async fn wrong_log_ins_are_throttled_with_retry_after() {
     let world = World::new();
     for guess in 0..5 {
         assert_eq!(log_in(&world, &format!("guess-{guess}")).await.code(), "401 unauthorized");

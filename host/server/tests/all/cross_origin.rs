@@ -25,7 +25,7 @@ fn preflight(origin: &str, method: &str, asks: &str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn a_named_origin_may_send_a_token_and_no_page_may_use_a_session() {
+async fn named_origin_may_send_a_token_but_not_a_session() {
     let world = world();
     let (status, told) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
     assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
@@ -48,7 +48,7 @@ async fn a_named_origin_may_send_a_token_and_no_page_may_use_a_session() {
 }
 
 #[tokio::test]
-async fn an_origin_that_is_not_named_is_told_nothing() {
+async fn other_origin_gets_no_cors_headers() {
     let world = world();
     for origin in [
         "https://evil.example.com",
@@ -70,7 +70,7 @@ async fn an_origin_that_is_not_named_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn without_named_origins_nothing_is_said_of_any() {
+async fn without_named_origins_there_are_no_cors_headers() {
     let world = World::new();
     let (status, told) = headers(&world, preflight(APP, "POST", "authorization")).await;
     assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));

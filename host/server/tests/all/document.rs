@@ -21,7 +21,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 
 /// What other people's pages are typed by.
 #[tokio::test]
-async fn the_typed_client_is_made_of_this_document() {
+async fn committed_document_matches_the_served_one() {
     let served = document(&World::new()).await;
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/openapi.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
@@ -29,7 +29,7 @@ async fn the_typed_client_is_made_of_this_document() {
 }
 
 #[tokio::test]
-async fn it_lists_every_door_with_its_problems() {
+async fn document_lists_every_route_with_its_problems() {
     let world = World::new();
     let document = document(&world).await;
     let mut told = String::new();
@@ -79,7 +79,7 @@ async fn it_lists_every_door_with_its_problems() {
 }
 
 #[tokio::test]
-async fn every_method_that_it_lists_is_there_and_no_other() {
+async fn document_lists_exactly_the_existing_methods() {
     let world = World::new();
     let document = document(&world).await;
     let listed: BTreeSet<(String, String)> = operations(&document).into_iter().map(|(m, p, _)| (m, p)).collect();
@@ -100,7 +100,7 @@ async fn every_method_that_it_lists_is_there_and_no_other() {
 }
 
 #[tokio::test]
-async fn it_is_valid_as_far_as_it_refers_to_itself() {
+async fn references_in_the_document_resolve() {
     let world = World::new();
     let document = document(&world).await;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -126,7 +126,7 @@ async fn it_is_valid_as_far_as_it_refers_to_itself() {
 }
 
 #[tokio::test]
-async fn its_words_are_those_that_are_sent() {
+async fn enums_of_the_document_match_the_responses() {
     let world = World::new();
     let document = document(&world).await;
     for (name, words) in [

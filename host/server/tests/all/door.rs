@@ -62,7 +62,7 @@ async fn assert_a_neighbour_is_served(address: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_that_never_ends_is_not_waited_for_and_neither_is_a_connection_that_nobody_uses() {
+async fn endless_heads_and_idle_connections_are_closed() {
     let world = World::new();
     let address = serve(&world, Connections { head: Span::from_millis(100), ..patient() }).await;
     for begun in ["", "GET /v1/tools HTTP/1.1\r\nx-slow: "] {
@@ -74,7 +74,7 @@ async fn a_head_that_never_ends_is_not_waited_for_and_neither_is_a_connection_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
+async fn silent_clients_do_not_block_the_next_one() {
     let world = World::new();
     let address = serve(&world, Connections { most: 3, ..patient() }).await;
     let mut silent = blocking(move || {
@@ -89,7 +89,7 @@ async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_sent_logins_keep_nobody_out() {
+async fn half_sent_log_ins_block_nobody() {
     let world = World::with(Settings { body: NEVER, log_in_body: NEVER, ..Settings::default() });
     let address = serve(&world, Connections { most: 3, ..patient() }).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -107,7 +107,7 @@ async fn half_sent_logins_keep_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn login_body_is_waited_for_by_its_own_bound() {
+async fn log_in_body_has_its_own_time_limit() {
     let world = World::with(Settings { body: NEVER, log_in_body: Span::from_millis(100), ..Settings::default() });
     let address = serve(&world, patient()).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -125,7 +125,7 @@ async fn login_body_is_waited_for_by_its_own_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
+async fn slow_body_is_refused_without_effect() {
     let world = World::with(Settings { body: Span::from_millis(100), ..Settings::default() });
     let address = serve(&world, patient()).await;
     let more = "content-type: application/json\r\ncontent-length: 1000\r\n";
@@ -149,7 +149,7 @@ async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
+async fn client_that_sends_too_much_gets_the_refusal() {
     let world = World::with(Settings { turn_bytes: 1000, ..Settings::default() });
     let address = serve(&world, patient()).await;
     let body = vec![b' '; 24 << 20];
@@ -165,7 +165,7 @@ async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_that_is_too_large_is_refused() {
+async fn too_large_head_is_refused() {
     let world = World::new();
     let address = serve(&world, Connections { head_bytes: 9_000, ..patient() }).await;
     let large = format!("x-large: {}\r\nconnection: close\r\n", "x".repeat(10_000));
@@ -177,7 +177,7 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_reads_nothing_is_hung_up_on() {
+async fn client_that_reads_nothing_is_disconnected() {
     let world = World::new();
     let address = serve(&world, Connections { stall: Span::from_millis(100), ..patient() }).await;
     blocking(move || {
@@ -196,7 +196,7 @@ async fn a_client_that_reads_nothing_is_hung_up_on() {
 }
 
 #[tokio::test]
-async fn requests_of_one_principal_at_once_are_bounded() {
+async fn concurrent_requests_of_one_principal_are_limited() {
     let world = World::with_quota(Settings::default(), Quota { requests: 1, ..Quota::default() });
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let wait = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");

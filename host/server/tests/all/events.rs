@@ -69,7 +69,7 @@ const PAY: &str =
     r#"{"calls":[{"id":"e","tool":"echo","arguments":{}},{"id":"p","tool":"pay","arguments":{"city":"Bern"}}]}"#;
 
 #[tokio::test]
-async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it() {
+async fn stream_resumes_after_any_event_of_a_turn() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", PAY).await;
     let approve = r#"{"decision":"approve","arguments":{"city":"Rome"}}"#;
@@ -113,7 +113,7 @@ async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it(
 }
 
 #[tokio::test]
-async fn progress_logs_and_ephemeral_turns_are_live_and_have_no_id() {
+async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
     let world = World::new();
     let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
     let ephemeral = r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}],"ephemeral":true}"#;
@@ -144,7 +144,7 @@ async fn progress_logs_and_ephemeral_turns_are_live_and_have_no_id() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
+async fn client_gets_open_suspensions_and_then_new_events() {
     let world = World::new();
     let locate = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"locate","arguments":{{}}}}]}}"#);
     let first = world.submit("", &locate("1")).await.at("/pending/0/suspension");
@@ -169,7 +169,7 @@ async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
+async fn client_gets_each_open_suspension_once() {
     let world = World::new();
     let turn = |ids: &[String]| {
         let call = |id: &String| format!(r#"{{"id":"{id}","tool":"locate","arguments":{{}}}}"#);
@@ -203,7 +203,7 @@ async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
 }
 
 #[tokio::test]
-async fn streams_are_for_those_who_may_see_them() {
+async fn streams_require_the_right_to_read() {
     let world = World::new();
     world.submit("", PAY).await;
     assert_eq!(world.get("", EVENTS).await.code(), "401 unauthorized");

@@ -30,7 +30,7 @@ async fn open(world: &World, link: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn an_answer_by_a_link_allows_nothing_beforehand() {
+async fn answer_through_a_link_gives_no_standing_approval() {
     let (world, [one, _]) = asked().await;
     let browser = Browser::of(&open(&world, &link(&world, &one).await).await);
     let resolve = format!("/v1/suspensions/{one}/resolve");
@@ -41,7 +41,7 @@ async fn an_answer_by_a_link_allows_nothing_beforehand() {
 }
 
 #[tokio::test]
-async fn a_link_opens_its_suspension_and_nothing_else() {
+async fn link_gives_access_to_its_suspension_only() {
     let (world, [one, two]) = asked().await;
     let link = link(&world, &one).await;
     let reply = open(&world, &link).await;
@@ -108,7 +108,7 @@ async fn a_link_opens_its_suspension_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn of_two_that_use_a_link_at_once_one_is_let_in() {
+async fn of_two_concurrent_uses_of_a_link_one_succeeds() {
     let (world, [one, _]) = asked().await;
     let link = link(&world, &one).await;
     let all = futures::future::join_all((0..8).map(|_| open(&world, &link))).await;
@@ -125,7 +125,7 @@ async fn of_two_that_use_a_link_at_once_one_is_let_in() {
 }
 
 #[tokio::test]
-async fn a_used_link_stays_used_over_a_restart() {
+async fn used_link_stays_used_after_a_restart() {
     let (mut world, [one, _]) = asked().await;
     let (used, unused) = (link(&world, &one).await, link(&world, &one).await);
     assert_eq!(open(&world, &used).await.status, 200);
@@ -135,7 +135,7 @@ async fn a_used_link_stays_used_over_a_restart() {
 }
 
 #[tokio::test]
-async fn a_link_ends_with_its_time_and_with_the_token_of_its_principal() {
+async fn link_ends_by_expiry_and_by_revocation_of_the_token() {
     let (world, [one, _]) = asked().await;
     let short = make(&world, &one, r#"{"principal":"bob","ttl_ms":1000}"#).await;
     assert_eq!(short.at("/expires_at"), "2026-01-01T00:00:01.000Z");
@@ -150,7 +150,7 @@ async fn a_link_ends_with_its_time_and_with_the_token_of_its_principal() {
 }
 
 #[tokio::test]
-async fn a_link_that_was_changed_or_is_something_else_opens_nothing() {
+async fn forged_link_or_another_text_is_refused() {
     let (world, [one, _]) = asked().await;
     let link = link(&world, &one).await;
     let browser = Browser::log_in(&world, "root").await;
@@ -169,7 +169,7 @@ async fn a_link_that_was_changed_or_is_something_else_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_link_is_made_by_an_admin_for_somebody_who_answers_something_open() {
+async fn admin_makes_a_link_for_an_approver_of_an_open_suspension() {
     let (world, [one, two]) = asked().await;
     let path = format!("/v1/suspensions/{one}/links");
     for who in ["alice", "bob", "carol"] {
@@ -196,7 +196,7 @@ async fn a_link_is_made_by_an_admin_for_somebody_who_answers_something_open() {
 }
 
 #[tokio::test]
-async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
+async fn link_to_a_closed_suspension_opens_no_session() {
     let (world, [one, two]) = asked().await;
     let (answered, expired) = (link(&world, &one).await, link(&world, &two).await);
     let unused = link(&world, &one).await;
@@ -230,7 +230,7 @@ async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
 }
 
 #[tokio::test]
-async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
+async fn audit_has_making_use_and_actions_of_a_link() {
     let (world, [one, two]) = asked().await;
     let link = link(&world, &one).await;
     let browser = Browser::of(&open(&world, &link).await);
@@ -261,7 +261,7 @@ async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
 }
 
 #[tokio::test]
-async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_it_asks() {
+async fn webhook_gets_one_link_per_suspension_and_principal() {
     let (world, [one, two]) = asked().await;
     let (links, bob, hour) = (world.links(), PrincipalId::new("bob").unwrap(), Span::from_secs(3_600));
     let id = |text: &str| text.parse::<SuspensionId>().unwrap();
@@ -301,7 +301,7 @@ async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_
 }
 
 #[tokio::test]
-async fn links_to_one_suspension_have_a_bound() {
+async fn number_of_links_to_one_suspension_is_limited() {
     let (world, [one, two]) = asked().await;
     for n in 0..100 {
         assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.status, 200, "{n}");
@@ -311,7 +311,7 @@ async fn links_to_one_suspension_have_a_bound() {
 }
 
 #[tokio::test]
-async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
+async fn link_session_coexists_with_log_in_and_log_out_ends_both() {
     let (world, [one, two]) = asked().await;
     let full = Browser::log_in(&world, "root").await;
     let opened = open(&world, &link(&world, &one).await).await;
@@ -364,7 +364,7 @@ async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
 }
 
 #[tokio::test]
-async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() {
+async fn cookie_of_one_session_kind_is_refused_as_the_other() {
     let (world, [one, _]) = asked().await;
     let (full, narrow) =
         (Browser::log_in(&world, "root").await, Browser::of(&open(&world, &link(&world, &one).await).await));
@@ -377,7 +377,7 @@ async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() 
 
 /// A page whose session has ended does and reads nothing in the name of the other that the browser has.
 #[tokio::test]
-async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
+async fn csrf_token_of_an_ended_session_is_refused() {
     for end in ["its time", "its token", "a log-out"] {
         for link_ends in [true, false] {
             let world = World::new();
@@ -429,7 +429,7 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_ends_no_session_that_a_link_opens_after_it() {
+async fn clock_set_back_does_not_end_a_new_link_session() {
     let (world, [one, _]) = asked().await;
     world.revoke_sessions_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
     world.clock.set_back(30 * 60);

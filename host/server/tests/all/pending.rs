@@ -71,7 +71,7 @@ async fn waiting(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
+async fn every_end_of_a_suspension_is_sent_once() {
     let world = World::new();
     let mut inbox = Inbox::of(&world, "bob").await;
     // Answered, and with it its sibling withdrawn; expired; cancelled.
@@ -111,7 +111,7 @@ async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
 }
 
 #[tokio::test]
-async fn an_end_says_where_it_came_by_a_link() {
+async fn closed_event_shows_that_a_link_was_used() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
@@ -133,7 +133,7 @@ async fn an_end_says_where_it_came_by_a_link() {
 }
 
 #[tokio::test]
-async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
+async fn stream_has_only_what_its_principal_may_see() {
     let world = World::new();
     let mut told = Vec::new();
     for who in ["alice", "eve", "bob", "carol", "root", "scoped"] {
@@ -165,7 +165,7 @@ async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_link_hears_of_its_suspension_alone() {
+async fn stream_of_a_link_has_only_its_suspension() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
@@ -180,7 +180,7 @@ async fn a_link_hears_of_its_suspension_alone() {
 }
 
 #[tokio::test]
-async fn whoever_falls_behind_is_told_to_begin_anew() {
+async fn slow_reader_gets_a_reset_event() {
     let world = World::with(Settings { turn_bytes: 8 << 20, ..Settings::default() });
     let mut inbox = Inbox::of(&world, "bob").await;
     for turn in 0..20 {
@@ -199,7 +199,7 @@ async fn whoever_falls_behind_is_told_to_begin_anew() {
 }
 
 #[tokio::test]
-async fn what_waits_is_counted_and_what_is_mine_is_told_apart() {
+async fn open_suspensions_are_counted_also_for_mine() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     world.post("root", "/v1/conversations/d/turns", &calls(&["pay"])).await;
@@ -229,7 +229,7 @@ async fn what_waits_is_counted_and_what_is_mine_is_told_apart() {
 }
 
 #[tokio::test]
-async fn several_are_answered_each_by_itself() {
+async fn several_answers_are_independent() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     let ids = waiting(&world).await;
@@ -268,7 +268,7 @@ async fn several_are_answered_each_by_itself() {
 }
 
 #[tokio::test]
-async fn conversations_are_listed_for_those_who_may_see_them() {
+async fn conversations_are_listed_if_the_principal_may_see_them() {
     let world = World::new();
     for (who, conversation) in [("alice", "b"), ("alice", "a"), ("eve", "e"), ("scoped", "theirs")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;
@@ -293,7 +293,7 @@ async fn conversations_are_listed_for_those_who_may_see_them() {
 }
 
 #[tokio::test]
-async fn the_audit_is_narrowed_by_conversation_plugin_and_who() {
+async fn audit_is_filtered_by_conversation_plugin_and_principal() {
     let world = World::new();
     for (who, conversation) in [("alice", "a"), ("eve", "e")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;

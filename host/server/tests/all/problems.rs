@@ -90,7 +90,7 @@ async fn bodies_are_bounded_and_must_be_json() {
 }
 
 #[tokio::test]
-async fn plugins_are_refused_with_every_finding_and_our_faults_stay_ours() {
+async fn refused_plugin_lists_findings_and_faults_stay_private() {
     let world = World::new();
     let put = async |bytes: &str| world.send(request("PUT", "/v1/plugins/p", "root", Some(bytes))).await;
     assert_eq!(put("good").await.at("/state"), "live");

@@ -6,7 +6,7 @@ use toolgate_server::Settings;
 use crate::world::World;
 
 #[tokio::test]
-async fn a_caller_with_as_much_as_it_may_have_is_told_when_to_come_back_and_others_notice_nothing() {
+async fn full_quota_gives_retry_after_and_affects_nobody_else() {
     let world = World::with_quota(Settings::default(), Quota { open_turns: 1, ..Quota::default() });
     let gated = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{}}}}]}}"#);
     let first = world.submit("", &gated("1")).await;

@@ -14,7 +14,7 @@ const MIXED: &str = r#"{"calls":[
 ],"context":{"note":"hi"},"rejection":"cancel_siblings"}"#;
 
 #[tokio::test]
-async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
+async fn submitted_turn_is_returned_completely() {
     let world = World::new();
     let reply = world.submit("?wait_ms=60000", MIXED).await;
     let location = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
@@ -43,7 +43,7 @@ async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
 }
 
 #[tokio::test]
-async fn the_same_calls_are_the_same_turn_and_others_are_a_conflict() {
+async fn same_calls_are_the_same_turn_and_others_conflict() {
     let world = World::new();
     let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1,"b":2}}]}"#;
     let first = world.submit("", body).await;
@@ -68,7 +68,7 @@ async fn the_same_calls_are_the_same_turn_and_others_are_a_conflict() {
 }
 
 #[tokio::test]
-async fn an_ephemeral_turn_is_told_and_forgotten() {
+async fn ephemeral_turn_is_returned_and_not_stored() {
     let world = World::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!((reply.status.as_u16(), reply.at("/state")), (201, "settled".into()));
@@ -82,7 +82,7 @@ async fn an_ephemeral_turn_is_told_and_forgotten() {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
+async fn wait_ends_at_the_requested_state_or_time() {
     let world = World::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"slow","arguments":{}}]}"#).await;
     assert_eq!(reply.json()["running"], true);
@@ -106,7 +106,7 @@ async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_while_waiting_leaves_nothing_behind() {
+async fn disconnect_during_a_wait_leaves_nothing_behind() {
     let world = World::new();
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let path = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
@@ -120,7 +120,7 @@ async fn whoever_hangs_up_while_waiting_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_pairs_every_call_with_an_outcome() {
+async fn cancelled_turn_gives_every_call_an_outcome() {
     let world = World::new();
     let calls = r#"{"calls":[{"id":"1","tool":"slow","arguments":{}},{"id":"2","tool":"ask","arguments":{}}]}"#;
     let turn = world.submit("", calls).await.at("/turn");

@@ -16,7 +16,7 @@ fn honest_text_stays_as_it_is() {
 
 /// What this costs: honest text that is written out, since it cannot be told from a forgery. Nothing of it is lost.
 #[test]
-fn what_is_written_out_though_it_may_be_meant_well() {
+fn some_honest_text_is_escaped_too() {
     for (honest, shown) in Rows::read().meant_well {
         assert_eq!(text::line(&honest), shown);
     }

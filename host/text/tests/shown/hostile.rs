@@ -3,7 +3,7 @@
 use crate::Rows;
 
 #[test]
-fn what_deceives_is_written_out_and_nothing_else_is() {
+fn exactly_the_deceptive_text_is_escaped() {
     let rows = Rows::read().hostile;
     let shown: Vec<_> = rows.values().flatten().map(|(text, expected)| (text, text::line(text), expected)).collect();
     let wrong: Vec<_> = shown.iter().filter(|(_, shown, expected)| shown != *expected).collect();
@@ -12,7 +12,7 @@ fn what_deceives_is_written_out_and_nothing_else_is() {
 }
 
 #[test]
-fn the_same_text_deceives_nobody_within_json() {
+fn deceptive_text_in_json_is_escaped() {
     for (text, _) in Rows::read().hostile.values().flatten() {
         let written = serde_json::Value::from(vec![text.as_str(), "plain"]).to_string();
         let shown = text::json(&written);
@@ -28,7 +28,7 @@ fn the_same_text_deceives_nobody_within_json() {
 }
 
 #[test]
-fn a_string_of_json_is_judged_by_itself_and_past_its_escapes() {
+fn json_strings_are_checked_alone_and_unescaped() {
     for (json, expected) in [
         (
             r#"{"to":"раураӏ","note":"Это для вас, а не для нас"}"#,
@@ -49,13 +49,13 @@ fn a_string_of_json_is_judged_by_itself_and_past_its_escapes() {
 
 /// As much as arguments may be, and one word: to look at each of its parts for each other would take hours.
 #[test]
-fn a_long_word_of_very_many_parts_is_judged() {
+fn long_word_with_many_parts_is_checked() {
     let parts = (1 << 20) / "а.".len();
     assert_eq!(text::line(&"а.".repeat(parts)), r"\u{430}.".repeat(parts));
 }
 
 #[test]
-fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
+fn every_line_of_a_block_is_indented_and_complete() {
     let long = "x".repeat(10_000);
     let several = format!("one\r\ntwo\rthree\n{long}");
     assert_eq!(text::block(&several, "| "), format!("| one\n| two\\rthree\n| {long}\n"));
@@ -66,7 +66,7 @@ fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
 }
 
 #[test]
-fn a_cut_says_how_much_is_cut() {
+fn cut_text_shows_how_much_is_missing() {
     assert_eq!(text::excerpt("as it\nis", 8), "as it\\nis");
     assert_eq!(text::excerpt(&"ü".repeat(10), 4), "üüüü … and 12 bytes more");
     assert_eq!(text::quoted("a\u{202e}\n", 80), r#""a\u{202e}\n""#);

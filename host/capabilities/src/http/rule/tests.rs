@@ -109,7 +109,7 @@ fn hosts_are_names_or_addresses() {
 }
 
 #[test]
-fn a_host_fits_as_a_whole() {
+fn a_host_rule_matches_whole_names() {
     let rows = [
         ("https://example.com", "https://EXAMPLE.com/x", Ok(())),
         ("https://example.com", "https://example.com:443/x", Ok(())),
@@ -145,7 +145,7 @@ fn a_host_fits_as_a_whole() {
 }
 
 #[test]
-fn scheme_port_and_method_fit_exactly() {
+fn scheme_port_and_method_match_exactly() {
     assert_eq!(allowed("https://example.com", "http://example.com/"), Err(Misfit::Scheme));
     assert_eq!(allowed("https://example.com", "http://example.com:443/"), Err(Misfit::Scheme));
     assert_eq!(allowed("http://127.0.0.1:8080", "httpp://127.0.0.1:8080/"), Err(Misfit::Scheme));

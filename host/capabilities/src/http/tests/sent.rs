@@ -24,7 +24,7 @@ fn packed(coding: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_server_hears_what_was_checked_and_what_the_host_adds() {
+fn server_gets_the_checked_request_and_the_hosts_headers() {
     let server = Server::start(vec![says(OK)]);
     let mut world = Setup::at(server.address).world();
     let port = server.address.port();
@@ -71,7 +71,7 @@ fn each_request_goes_to_the_address_that_was_checked() {
 }
 
 #[test]
-fn the_request_after_a_redirect_is_checked_like_any_other() {
+fn request_after_a_redirect_is_checked_too() {
     let answer = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/\r\ncontent-length: 0\r\n\r\n";
     let server = Server::start(vec![says(answer), says(OK)]);
     let mut world = Setup::at(server.address).world();
@@ -112,7 +112,7 @@ fn only_gzip_is_unpacked() {
 }
 
 #[test]
-fn bodies_are_framed_by_the_host_and_trailers_come_after_them() {
+fn host_frames_bodies_and_sends_trailers_after_them() {
     let (tell, heard) = std::sync::mpsc::channel();
     let answer =
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n2\r\nok\r\n0\r\nx-sum: 1\r\n\r\n";
@@ -132,7 +132,7 @@ fn bodies_are_framed_by_the_host_and_trailers_come_after_them() {
 }
 
 #[test]
-fn informational_answers_are_skipped_reading_stops_at_the_end() {
+fn informational_responses_are_skipped() {
     let answer = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecond";
     let server = Server::start(vec![says(answer), says(OK)]);
     let mut world = Setup::at(server.address).world();
@@ -143,7 +143,7 @@ fn informational_answers_are_skipped_reading_stops_at_the_end() {
 }
 
 #[test]
-fn a_request_that_nobody_waits_for_ends() {
+fn abandoned_request_ends() {
     let (tell, ended) = std::sync::mpsc::channel();
     let server = Server::start(vec![Box::new(move |stream| {
         pauses_after("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")(stream);

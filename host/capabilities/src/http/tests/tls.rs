@@ -53,7 +53,7 @@ fn trusting(host: &str, server: SocketAddr) -> Setup {
 }
 
 #[test]
-fn a_server_has_to_prove_that_it_is_the_host() {
+fn certificate_must_match_the_host() {
     let server = secured(VALID, fixed);
     let url = |host: &str| format!("https://{host}:{}/", server.port());
     assert_eq!(trusting("api.example.com", server).world().get(&url("api.example.com")).text(), "ok");
@@ -71,7 +71,7 @@ fn a_server_has_to_prove_that_it_is_the_host() {
 }
 
 #[test]
-fn a_server_without_tls_gets_nothing_under_https() {
+fn server_without_tls_gets_nothing_over_https() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\n\r\n")]);
     let url = format!("https://api.example.com:{}/", server.address.port());
     // It waits for an empty line, which a greeting under TLS does not have; the time ends that.
@@ -90,7 +90,7 @@ fn a_server_without_tls_gets_nothing_under_https() {
 }
 
 #[test]
-fn a_host_believes_no_authority_that_is_no_certificate() {
+fn invalid_certificate_authority_is_refused() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let made = HttpClient::new(runtime.handle().clone(), Arc::new(Names::default()), &[b"no certificate".to_vec()]);
     assert!(made.is_err());
@@ -115,7 +115,7 @@ fn entrusted(setup: Setup) -> (World, String) {
 }
 
 #[test]
-fn a_secret_goes_to_its_host_and_its_echo_does_not_come_back() {
+fn secret_is_sent_to_its_host_and_its_echo_is_redacted() {
     let server = secured(VALID, |heard| {
         let sent = heard.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
         assert_eq!(sent, format!("Bearer {VALUE}"));
@@ -140,7 +140,7 @@ fn a_secret_goes_to_its_host_and_its_echo_does_not_come_back() {
 }
 
 #[test]
-fn the_host_fills_a_secret_into_a_body_and_sets_the_length() {
+fn secret_in_a_body_changes_the_content_length() {
     let (tell, heard) = std::sync::mpsc::channel();
     let script: Script = Box::new(move |stream| {
         use std::io::Read as _;
@@ -160,7 +160,7 @@ fn the_host_fills_a_secret_into_a_body_and_sets_the_length() {
 }
 
 #[test]
-fn a_secret_goes_nowhere_else() {
+fn secret_is_sent_to_no_other_host() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nok")]);
     let port = server.address.port();
     let rules = vec![
@@ -184,7 +184,7 @@ fn a_secret_goes_nowhere_else() {
 }
 
 #[test]
-fn a_plugin_with_secrets_does_not_choose_the_form_of_an_answer() {
+fn plugin_with_secrets_cannot_choose_the_encoding() {
     let answers = [
         "HTTP/1.1 206 Partial Content\r\ncontent-length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\ncontent-type: multipart/byteranges; boundary=x\r\ncontent-length: 2\r\n\r\nok",
@@ -209,7 +209,7 @@ fn a_plugin_with_secrets_does_not_choose_the_form_of_an_answer() {
 }
 
 #[test]
-fn with_secrets_plain_http_goes_only_to_the_own_network() {
+fn with_secrets_plain_http_reaches_only_the_own_network() {
     let server = Server::start(vec![]);
     let (mut world, _) = entrusted(Setup::at(server.address).found(vec![vec!["93.184.216.34"]]));
     let url = format!("http://api.example.com:{}/", server.address.port());
