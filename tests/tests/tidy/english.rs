@@ -1,4 +1,4 @@
-//! Words and phrases that make a reader start a sentence again. Each has a plain word, which the finding names.
+//! Phrases that make a reader start a sentence again, and the length of test names. A finding names the plain word.
 
 use super::{files, report};
 
@@ -26,6 +26,12 @@ const PHRASES: [(&str, usize, &str); 21] = [
     ("its like", 2, "an equal one"),
     ("their like", 0, "equal ones"),
 ];
+
+/// The maximum length of a test's name.
+const MAX_NAME: usize = 60;
+
+/// The number of tests with longer names. It may only shrink.
+const LONGER_NAMES: usize = 47;
 
 /// The endings of the files that people write.
 const WRITTEN: [&str; 10] = ["rs", "md", "ts", "tsx", "js", "mjs", "py", "go", "c", "h"];
@@ -64,6 +70,35 @@ fn has_phrase(line: &str, phrase: &str) -> bool {
         let (before, after) = (&line[..at], &line[at + phrase.len()..]);
         !before.ends_with(is_word) && !after.starts_with(is_word)
     })
+}
+
+#[test]
+fn names_of_tests_are_short() {
+    let of_file = |(path, text): (String, String)| {
+        let names: Vec<String> = test_names(&text).map(|name| format!("{path}: {name}")).collect();
+        names
+    };
+    let is_long = |found: &String| found.rsplit(' ').next().is_some_and(|name| name.len() > MAX_NAME);
+    let findings: Vec<String> = files("rs").flat_map(of_file).filter(is_long).collect();
+    let remedy = format!("say what happens in at most {MAX_NAME} characters; {LONGER_NAMES} names may be longer");
+    report(&remedy, if findings.len() > LONGER_NAMES { findings } else { Vec::new() });
+}
+
+/// The names of the tests in a source text: the functions after a test attribute.
+fn test_names(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_test = false;
+    text.lines().map(str::trim_start).filter_map(move |line| {
+        is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        let (_, name) = line.split_once("fn ").filter(|_| is_test && !line.starts_with("//"))?;
+        is_test = false;
+        name.split('(').next()
+    })
+}
+
+#[test]
+fn only_functions_after_a_test_attribute_are_tests() {
+    let text = "fn helper() {}\n#[test]\n#[expect(unused)]\n/// A fn of a test.\nfn one() {\n}\n#[tokio::test]\nasync fn two() {}";
+    assert_eq!(test_names(text).collect::<Vec<_>>(), ["one", "two"]);
 }
 
 #[test]

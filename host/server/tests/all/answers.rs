@@ -1,4 +1,4 @@
-//! Suspensions: listed, read, answered, with every reply that an answer can get.
+//! Suspensions are listed, read and answered, with every possible response.
 
 use expect_test::expect;
 
@@ -99,7 +99,7 @@ async fn every_reply_to_an_answer() {
     let asked = async |who: &str, body: &str| {
         let reply = world.resolve(who, &suspension, body).await;
         let mut members = reply.json();
-        // What every problem says of its code is said elsewhere.
+        // Other tests check the members that depend on the code only.
         for name in ["type", "title", "status"] {
             members.as_object_mut().unwrap().shift_remove(name);
         }
@@ -166,7 +166,7 @@ async fn edit_does_not_change_the_shown_arguments() {
     assert_eq!((closed.at("/arguments/city"), closed.at("/closed/comment")), ("Bern".into(), "ok".into()));
 }
 
-/// The members that say what was submitted and what was approved.
+/// The submitted and the approved arguments.
 fn told(suspension: &serde_json::Value) -> String {
     let pointers = [
         "/state",
@@ -299,7 +299,7 @@ async fn deceptive_text_is_exact_for_programs_escaped_for_people() {
 async fn page_with_many_escapes_is_short() {
     let world = World::new();
     for id in ["a", "b"] {
-        // Six characters are shown for each of these, and seven bytes sent.
+        // Each of these is shown as six characters and sent as seven bytes.
         let city = "\u{7f}".repeat(700_000);
         let body = format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{"city":"{city}","n":1}}}}]}}"#);
         world.submit("", &body).await;

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authentication and roles.
 
 use axum::http::header;
 use expect_test::expect;
@@ -42,7 +42,7 @@ async fn every_route_authenticates_and_checks_roles() {
         }
         table += &(row + "\n");
     }
-    // An empty body is no JSON: 400 says that the door was passed.
+    // An empty body is not JSON, so 400 means that authentication passed.
     expect![[r#"
         POST /v1/conversations/c/turns 401 401 400 400 400 400 400 400
         GET /v1/conversations/c/turns/turn_2 401 401 200 404 404 200 200 200
@@ -86,7 +86,7 @@ async fn token_is_accepted_in_one_header_and_form() {
         assert_eq!(reply.code(), "401 unauthorized", "{bad:?}");
         assert_eq!(reply.headers[header::WWW_AUTHENTICATE], "Bearer realm=\"toolgate\"");
     }
-    // Not from the query, where it would be logged, and not from the body.
+    // Never from the query, because logs would contain it, and never from the body.
     assert_eq!(world.get("", "/v1/tools?access_token=root").await.code(), "401 unauthorized");
 }
 

@@ -1,4 +1,4 @@
-//! The OpenAPI document says what there is, and there is what it says.
+//! The OpenAPI document matches the routes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     operations.collect()
 }
 
-/// What other people's pages are typed by.
+/// The typed client of `sdk/web` is generated from the committed document.
 #[tokio::test]
 async fn committed_document_matches_the_served_one() {
     let served = document(&World::new()).await;
@@ -90,7 +90,7 @@ async fn document_lists_exactly_the_existing_methods() {
                 .replace("{turn}", "turn_00000000000000000000000000000001")
                 .replace("{suspension}", "susp_00000000000000000000000000000001")
                 .replace("{name}", "p");
-            // Nobody is there, so a door that is there asks who it is, unless it is open to all.
+            // The request has no token, so an existing route answers 401, unless it is public.
             let reply = world.send(request(method, &asked, "", None)).await;
             let is_listed = listed.contains(&(method.to_owned(), path.clone()));
             assert_eq!(reply.status != 405, is_listed, "{method} {path}: {}", reply.status);

@@ -1,5 +1,5 @@
-//! Clients that keep the host waiting: each bound on a connection is hit, from a raw socket, and a neighbour notices nothing.
-//! No test sleeps: it waits for what the host does.
+//! Slow and silent clients. Each limit on a connection is reached from a raw socket, and a neighbour is not affected.
+//! No test sleeps: it waits for an action of the host.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use toolgate_server::{Connections, Settings};
 
 use crate::world::{World, request};
 
-/// A second in which nothing happens is longer than any test of this file takes.
+/// Longer than any test of this file takes.
 const NEVER: Span = Span::from_secs(3600);
 
 fn patient() -> Connections {
@@ -26,7 +26,7 @@ async fn serve(world: &World, bounds: Connections) -> SocketAddr {
     address
 }
 
-/// Does what blocks on a thread that may.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
@@ -45,7 +45,7 @@ async fn exchange(address: SocketAddr, sent: Vec<u8>) -> String {
     .await
 }
 
-/// What the host says until it closes the connection, in either way that there is.
+/// Reads until the host closes or resets the connection.
 fn until_closed(connection: &mut TcpStream) -> String {
     let mut said = Vec::new();
     match connection.read_to_end(&mut said) {
@@ -84,7 +84,7 @@ async fn silent_clients_do_not_block_the_next_one() {
     })
     .await;
     assert_a_neighbour_is_served(address).await;
-    // Those who had waited longest made room: all but as many as there is room for beside the neighbour.
+    // The connections that had waited longest were closed. The others fit beside the neighbour.
     blocking(move || silent.drain(..18).for_each(|mut connection| assert_eq!(until_closed(&mut connection), ""))).await;
 }
 
@@ -157,7 +157,7 @@ async fn client_that_sends_too_much_gets_the_refusal() {
     for (who, status) in [("alice", "413"), ("nobody", "401")] {
         let head = head("POST", "/v1/conversations/c/turns", &format!("content-type: application/json\r\n{length}"));
         let head = head.replace("Bearer alice", &format!("Bearer {who}"));
-        // Sends all of it before it reads a word, as most clients do.
+        // Sends everything before it reads, as most clients do.
         let answer = exchange(address, [head.as_bytes(), &body].concat()).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
         assert!(answer.contains("application/problem+json"), "{answer}");
@@ -183,7 +183,7 @@ async fn client_that_reads_nothing_is_disconnected() {
     blocking(move || {
         let mut connection = TcpStream::connect(address).unwrap();
         let asked = head("GET", "/openapi.json", "");
-        // More answers than all buffers on the way hold; then the host stops reading, and in the end it is gone.
+        // More responses than all buffers hold. Then the host stops reading, and later it disconnects.
         loop {
             if let Err(error) = connection.write_all(asked.as_bytes()) {
                 assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
@@ -210,5 +210,5 @@ async fn concurrent_requests_of_one_principal_are_limited() {
     assert_eq!(world.get("eve", "/v1/tools").await.status, 200);
     waiting.abort();
     assert!(waiting.await.is_err());
-    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "the one that was given up is not counted");
+    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "the abandoned request is not counted");
 }

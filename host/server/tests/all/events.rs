@@ -1,4 +1,4 @@
-//! Event streams: what is told, in which order, and how a broken stream goes on.
+//! Event streams: their events, the order, and how a stream resumes.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tower::ServiceExt as _;
 
 use crate::world::{World, request};
 
-/// A stream that is being followed.
+/// An open stream.
 struct Tail {
     body: Body,
     text: String,
 }
 
-/// One event as it came.
+/// One received event.
 struct Told {
     id: Option<String>,
     event: String,
@@ -47,7 +47,7 @@ impl Tail {
                 }
                 continue;
             }
-            // A bound for a stream that is silent against all expectation.
+            // Fails the test if the stream sends nothing.
             let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await.unwrap();
             self.text += std::str::from_utf8(&frame.unwrap().unwrap().into_data().unwrap()).unwrap();
         }
@@ -162,7 +162,7 @@ async fn client_gets_open_suspensions_and_then_new_events() {
     }
     assert_eq!((&seen.data["suspension"], seen.data.get("snapshot")), (&second.into(), None));
 
-    // Whoever is attached is waited for; once nobody is, the grace begins.
+    // The host waits while a client is attached. The grace begins when the last one leaves.
     world.clock.advance(30);
     let reply = world.resolve("carol", &first, r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);
@@ -180,7 +180,7 @@ async fn client_gets_each_open_suspension_once() {
     let mut expected: Vec<Value> = (0..20).map(|n| reply.at(&format!("/pending/{n}/suspension")).into()).collect();
 
     let mut client = Tail::open(&world, "carol", &format!("{EVENTS}?client=locate"), None).await;
-    // Both happen while the client has read nothing: what is answered is not told any more, and what is new is told once.
+    // Both happen while the client reads nothing: the answered suspension is not sent, and the new one is sent once.
     let answered = expected.pop().unwrap();
     let reply = world.resolve("carol", answered.as_str().unwrap(), r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);

@@ -1,4 +1,4 @@
-//! The formats of models' providers, both ways, with the JSON that their documentation shows.
+//! The formats of models' providers in both directions, with JSON from their documentation.
 
 use expect_test::expect;
 
@@ -84,7 +84,7 @@ async fn chat_completion_returns_tool_messages() {
             "content": "{\"ok\":true,\"result\":{}}"
           }
         ]"#]].assert_eq(&back(&world, &turn.at("/turn"), "openai").await);
-    // The assistant message alone is the same turn.
+    // The assistant message without the completion is the same turn.
     let whole: serde_json::Value = serde_json::from_str(COMPLETION).unwrap();
     let again = world.submit("", &whole["choices"][0]["message"].to_string()).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
@@ -151,7 +151,7 @@ async fn query_carries_members_that_provider_formats_lack() {
     let message = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{}}]}"#;
     let query = "?context=%7B%22who%22%3A%22me%22%7D&rejection=abort_turn&format=anthropic";
     let reply = world.submit(query, message).await;
-    // It was submitted, and there is nothing to hand over yet.
+    // It was submitted, but has no results yet.
     assert_eq!(reply.status, 202);
     assert_eq!((reply.at("/context/who"), reply.at("/rejection")), ("me".into(), "abort_turn".into()));
     let turn = format!("/v1/conversations/c/turns/{}?format=anthropic", reply.at("/turn"));

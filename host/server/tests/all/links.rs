@@ -1,4 +1,4 @@
-//! Links: each opens one suspension, for one principal, once.
+//! One-time links: each gives one principal access to one suspension, once.
 
 use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
@@ -49,7 +49,7 @@ async fn link_gives_access_to_its_suspension_only() {
     assert_eq!(reply.at("/expires_at"), "2026-01-01T01:00:00.000Z");
     let browser = Browser::of(&reply);
     let own = world.send(browser.bare("GET", "/v1/session", None)).await.json();
-    assert_eq!((&own["only"], own.get("link")), (&one.clone().into(), None), "beside itself there is none");
+    assert_eq!((&own["only"], own.get("link")), (&one.clone().into(), None), "there is no second session");
     let turn = "/v1/conversations/c/turns";
     let mut table = String::new();
     for (method, path) in [
@@ -99,7 +99,7 @@ async fn link_gives_access_to_its_suspension_only() {
     .assert_eq(&table);
     let resolve = format!("/v1/suspensions/{one}/resolve");
     let bare = browser.bare("POST", &resolve, Some(r#"{"decision":"approve"}"#));
-    assert_eq!(world.send(bare).await.code(), "403 not-allowed", "not without what a page knows");
+    assert_eq!(world.send(bare).await.code(), "403 not-allowed", "not without the CSRF token");
     let answer = world.send(browser.own("POST", &resolve, Some(r#"{"decision":"approve"}"#))).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
@@ -115,7 +115,7 @@ async fn of_two_concurrent_uses_of_a_link_one_succeeds() {
     let mut codes: Vec<String> = all.iter().map(Reply::code).collect();
     codes.sort();
     assert_eq!((codes[0].as_str(), codes[1..].iter().all(|code| code == "409 link-used")), ("200", true), "{codes:?}");
-    // Looking at it uses nothing up, and neither does asking in any other way.
+    // Opening its page or sending another method does not use it up.
     let second = self::link(&world, &one).await;
     for _ in 0..3 {
         assert_eq!(world.get("", &second).await.code(), "404 not-found");
@@ -160,12 +160,12 @@ async fn forged_link_or_another_text_is_refused() {
     for wrong in ["", "/link/", &changed, &session, &text[1..], &format!("{text}=")] {
         assert_eq!(open(&world, wrong).await.code(), "401 unauthorized", "{wrong}");
     }
-    // A link is no session either.
+    // A link is not a session either.
     for name in ["toolgate_session", "toolgate_link"] {
         let asked = with(request("GET", "/v1/session", "", None), "cookie", &format!("{name}={text}"));
         assert_eq!(world.send(asked).await.code(), "401 unauthorized");
     }
-    assert_eq!(open(&world, &format!("https://gate.example.com{link}")).await.status, 200, "as it was mailed");
+    assert_eq!(open(&world, &format!("https://gate.example.com{link}")).await.status, 200, "the address from a mail works");
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn link_to_a_closed_suspension_opens_no_session() {
         .assert_eq(&refused.pretty());
         assert!(!refused.headers.contains_key("set-cookie"));
     }
-    // Whoever had opened it before is shown how it ended.
+    // A session that the link opened before can read how the suspension ended.
     let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
     assert_eq!((read.at("/state"), read.at("/closed/by")), ("approve".into(), "root".into()));
     assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.code(), "409 stale");
@@ -238,7 +238,7 @@ async fn audit_has_making_use_and_actions_of_a_link() {
     world.resolve("bob", &two, r#"{"decision":"approve"}"#).await;
     let audit = world.get("root", "/v1/audit?limit=500").await;
     let secret = link.strip_prefix("/link/").unwrap();
-    assert!(!audit.text.contains(secret) && !audit.text.contains(&secret[..40]), "what opens it is nowhere");
+    assert!(!audit.text.contains(secret) && !audit.text.contains(&secret[..40]), "the audit does not contain the secret of the link");
     let mut said = String::new();
     for entry in audit.json()["entries"].as_array().unwrap() {
         let word = |name: &str| entry[name].as_str().unwrap_or("-").replace(&format!("{:031x}", 0), "");
@@ -272,18 +272,18 @@ async fn webhook_gets_one_link_per_suspension_and_principal() {
     assert_eq!(
         of("pager", &one).await.as_ref(),
         Some(&first),
-        "half of its time is left: it is the same to the letter"
+        "half of its time is left, so it is the same text"
     );
     world.clock.advance(1);
     let longer = of("pager", &one).await.unwrap();
     assert!(longer.expires > first.expires && longer.path != first.path);
     let (other, elsewhere) = (of("chat", &one).await.unwrap(), of("pager", &two).await.unwrap());
-    // Whichever message is read, it is used once.
+    // All messages have the same link, and it is used once.
     assert_eq!(open(&world, &first.path).await.status, 200);
     for again in [&first, &longer] {
         assert_eq!(open(&world, &again.path).await.code(), "409 link-used");
     }
-    assert_eq!(of("pager", &one).await, None, "nobody is sent what opens nothing");
+    assert_eq!(of("pager", &one).await, None, "a used link is not sent");
     for more in [&other, &elsewhere] {
         assert_eq!(open(&world, &more.path).await.status, 200);
     }
@@ -327,7 +327,7 @@ async fn link_session_coexists_with_log_in_and_log_out_ends_both() {
     let session = world.send(as_root.bare("GET", "/v1/session", None)).await;
     let beside = ["principal", "only", "csrf"].map(|name| session.at(&format!("/link/{name}")));
     assert_eq!(beside, ["bob".to_owned(), one.clone(), narrow.csrf.clone()]);
-    // What is about its suspension is the link's, unless the page says that it means the other.
+    // A request about the suspension belongs to the link's session, unless it has the CSRF token of the other one.
     let read = async |browser: &Browser, of: &str, own: bool| {
         let path = format!("/v1/suspensions/{of}");
         let asked = if own { browser.own("GET", &path, None) } else { browser.bare("GET", &path, None) };
@@ -375,7 +375,7 @@ async fn cookie_of_one_session_kind_is_refused_as_the_other() {
     }
 }
 
-/// A page whose session has ended does and reads nothing in the name of the other that the browser has.
+/// A page whose session has ended must not use the other session of the browser.
 #[tokio::test]
 async fn csrf_token_of_an_ended_session_is_refused() {
     for end in ["its time", "its token", "a log-out"] {
@@ -408,7 +408,7 @@ async fn csrf_token_of_an_ended_session_is_refused() {
             }
             let name = if link_ends { "root" } else { "bob" };
             let whose = async |request| world.send(request).await.at("/principal");
-            // A browser drops the cookie of what has ended by its time.
+            // A browser drops the cookie of an expired session.
             let dropped = Browser { cookie: living.cookie.clone(), csrf: dead.csrf.clone() };
             for (method, path, body) in
                 [("POST", answer.as_str(), Some(r#"{"decision":"approve"}"#)), ("DELETE", "/v1/session", None)]
@@ -420,7 +420,7 @@ async fn csrf_token_of_an_ended_session_is_refused() {
                 let refused = world.send(dropped.own("GET", path, None)).await;
                 assert_eq!(refused.code(), "401 unauthorized", "{end} {link_ends} {path}");
                 assert!(refused.at("/detail").contains("the session of this page has ended"), "{}", refused.text);
-                assert_eq!(world.send(dropped.bare("HEAD", &read, None)).await.status, 200, "without a word");
+                assert_eq!(world.send(dropped.bare("HEAD", &read, None)).await.status, 200, "without a CSRF token");
             }
             assert_eq!(whose(both(living).own("GET", "/v1/session", None)).await, name, "{end}");
             assert_eq!(whose(both(living).bare("GET", "/v1/session", None)).await, name, "{end}");

@@ -1,4 +1,4 @@
-//! What waits: live, in numbers, answered several at a time; and which conversations there are.
+//! Streams and counts of open suspensions, several answers at once, and the list of conversations.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -22,7 +22,7 @@ impl Inbox {
         let response = world.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);
         let mut inbox = Self { body: response.into_body().into_data_stream(), rest: String::new() };
-        assert_eq!(inbox.next().await.0, "pending.ready", "whoever has it can read the list");
+        assert_eq!(inbox.next().await.0, "pending.ready", "now the list can be read");
         inbox
     }
 
@@ -30,7 +30,7 @@ impl Inbox {
         Self::open(world, request("GET", "/v1/pending/events", who, None)).await
     }
 
-    /// The next event: its name and what it says.
+    /// The name and data of the next event.
     async fn next(&mut self) -> (String, Value) {
         loop {
             if let Some((event, rest)) = self.rest.split_once("\n\n") {
@@ -47,7 +47,7 @@ impl Inbox {
         }
     }
 
-    /// The next event in short: its name, which suspension, how it stands, and by whom it ended.
+    /// The next event in short: name, suspension, state, and the principal that closed it.
     async fn line(&mut self) -> String {
         let (name, data) = self.next().await;
         let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
@@ -62,7 +62,7 @@ fn calls(tools: &[&str]) -> String {
     json!({ "calls": calls.collect::<Vec<_>>() }).to_string()
 }
 
-/// What waits, by the position in the list.
+/// The open suspensions, in the order of the list.
 async fn waiting(world: &World) -> Vec<String> {
     let list = world.get("root", "/v1/pending").await.json();
     let ids =
@@ -74,7 +74,7 @@ async fn waiting(world: &World) -> Vec<String> {
 async fn every_end_of_a_suspension_is_sent_once() {
     let world = World::new();
     let mut inbox = Inbox::of(&world, "bob").await;
-    // Answered, and with it its sibling withdrawn; expired; cancelled.
+    // One is answered, which withdraws its sibling; one expires; one is cancelled.
     let siblings = json!({"calls": [{"id": "a", "tool": "pay", "arguments": {}}, {"id": "b", "tool": "pay", "arguments": {}}],
         "rejection": "cancel_siblings"});
     world.submit("", &siblings.to_string()).await;
@@ -142,7 +142,7 @@ async fn stream_has_only_what_its_principal_may_see() {
     world.submit("", &calls(&["pay"])).await;
     world.post("eve", "/v1/conversations/eves/turns", &calls(&["pay"])).await;
     world.post("scoped", "/v1/conversations/theirs/turns", &calls(&["pay"])).await;
-    // Last, something for a client: whoever is to be told of nothing before is told of this first.
+    // At last a suspension for a client. It is the first event for a principal that may see none of the others.
     world.post("root", "/v1/conversations/clients/turns", &calls(&["locate"])).await;
     let mut table = String::new();
     for (who, mut inbox) in told {
@@ -194,8 +194,8 @@ async fn slow_reader_gets_a_reset_event() {
     while names.last().is_none_or(|name| name != "pending.reset") {
         names.push(inbox.next().await.0);
     }
-    assert!(names.len() < 2_000, "what was missed is not told");
-    assert_eq!(inbox.next().await.0, "pending.opened", "and it goes on");
+    assert!(names.len() < 2_000, "missed events are not sent");
+    assert_eq!(inbox.next().await.0, "pending.opened", "the stream continues");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What rules would say of a call: asked for by admins, for a tool that there is, with arguments that are an object.
+//! Explanations of decisions: for admins, about existing tools, with arguments that are an object.
 
 use crate::world::World;
 

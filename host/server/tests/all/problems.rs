@@ -1,4 +1,4 @@
-//! Whatever is wrong with a request, the answer is a problem that says what.
+//! Every wrong request gets a problem that names the error.
 
 use axum::body::Body;
 use axum::http::header;
@@ -69,13 +69,13 @@ async fn bodies_are_bounded_and_must_be_json() {
     let world = World::with(Settings { turn_bytes: 64, component_bytes: 8, ..Settings::default() });
     let long = format!(r#"{{"calls":[{{"id":"{}"}}]}}"#, "x".repeat(64));
     assert_eq!(world.submit("", &long).await.code(), "413 too-large");
-    // Nor may a body hide its length.
+    // A body without a declared length is limited too.
     let chunks = futures::stream::iter([0, 1].map(|_| Ok::<_, std::io::Error>("x".repeat(60))));
     let mut hidden = request("POST", "/v1/conversations/c/turns", "alice", Some(""));
     *hidden.body_mut() = Body::from_stream(chunks);
     assert_eq!(world.send(hidden).await.code(), "413 too-large");
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "root", Some("123456789"))).await.code(), "413 too-large");
-    // Who may not load plugins is told so without being listened to.
+    // A principal that may not load plugins is refused before its body is read.
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "alice", Some("123456789"))).await.code(), "403 not-allowed");
 
     let mut form = request("POST", "/v1/conversations/c/turns", "alice", Some("{}"));

@@ -1,4 +1,4 @@
-//! What one principal may have at once, as its requests are answered when it would have more.
+//! Responses to requests beyond the quota of a principal.
 
 use dispatch::Quota;
 use toolgate_server::Settings;
@@ -15,7 +15,7 @@ async fn full_quota_gives_retry_after_and_affects_nobody_else() {
     assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "10"));
     assert_eq!(refused.json()["retry_after"], 10);
     assert!(refused.at("/detail").contains("alice has 1 turns") && refused.at("/detail").contains("quota.open_turns"));
-    // The same turn again is the recorded one; and nothing of the refused one was written.
+    // A repeated submission returns the recorded turn, and the refused turn was not stored.
     assert_eq!(world.submit("", &gated("1")).await.code(), "200");
     let pending = world.get("alice", "/v1/pending").await.json();
     assert_eq!(pending["suspensions"].as_array().map(Vec::len), Some(1));

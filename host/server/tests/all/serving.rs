@@ -1,4 +1,4 @@
-//! A real listener: what only a connection shows.
+//! Tests with a real listener.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

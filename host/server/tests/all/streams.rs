@@ -1,4 +1,4 @@
-//! How many event streams there may be, and how long each may last: no longer than its token counts.
+//! The limits on event streams. A stream ends when its token is revoked.
 
 use axum::body::Body;
 use dispatch::Quota;
@@ -39,7 +39,7 @@ async fn streams_of_all_principals_together_are_limited() {
     let first = open(&world, "alice", EVENTS).await;
     let _second = open(&world, "root", "/v1/events").await;
     assert_eq!(world.get("carol", EVENTS).await.code(), "429 busy");
-    assert_eq!(world.get("carol", "/v1/tools").await.status, 200, "everything else is there");
+    assert_eq!(world.get("carol", "/v1/tools").await.status, 200, "other requests are accepted");
     drop(first);
     drop(open(&world, "carol", EVENTS).await);
 }
@@ -54,7 +54,7 @@ async fn stream_ends_when_its_token_is_revoked() {
     telling.frame().await.unwrap().unwrap();
     world.revoke("root");
     world.revoke("alice");
-    // Each is read to its end, and there is one.
+    // Both streams end.
     silent.collect().await.unwrap();
     telling.collect().await.unwrap();
     assert_eq!(world.get("alice", EVENTS).await.code(), "401 unauthorized");

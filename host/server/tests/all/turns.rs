@@ -1,4 +1,4 @@
-//! Turns: submitted, read, waited for, cancelled.
+//! Turns are submitted, read, waited for and cancelled.
 
 use expect_test::expect;
 use tower::ServiceExt as _;
@@ -61,7 +61,7 @@ async fn same_calls_are_the_same_turn_and_others_conflict() {
         assert_eq!(reply.code(), "409 call-id-taken");
         assert_eq!(reply.at("/call"), "1");
     }
-    // Somebody else's conversation is not there, and ids are a matter of each conversation.
+    // Another principal's conversation is not found, and ids are unique only within a conversation.
     let theirs = world.post("eve", "/v1/conversations/c/turns", body).await;
     assert_eq!(theirs.code(), "404 not-found");
     assert_eq!(world.post("eve", "/v1/conversations/d/turns", body).await.status, 201);
@@ -76,7 +76,7 @@ async fn ephemeral_turn_is_returned_and_not_stored() {
     assert!(!reply.headers.contains_key("location"));
     let read = world.get("alice", &format!("/v1/conversations/c/turns/{}", reply.at("/turn"))).await;
     assert_eq!(read.code(), "404 not-found");
-    // What waits is durable, whatever was asked for.
+    // A turn that waits is stored, even if the request says ephemeral.
     let reply = world.submit("", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!(reply.json()["ephemeral"], false);
 }
@@ -98,7 +98,7 @@ async fn wait_ends_at_the_requested_state_or_time() {
     let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
     let wait = format!("{path}?wait_ms=99999999");
     let waiting = world.get("alice", &wait);
-    // The wait is capped, and this is the cap.
+    // This is the maximum wait.
     let pass = async { world.clock.advance(60) };
     let (reply, ()) = tokio::join!(waiting, pass);
     assert_eq!(reply.at("/state"), "open");
