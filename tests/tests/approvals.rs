@@ -1,6 +1,6 @@
-//! Approvals that take certain people or several, and approvals that stand for later calls, through the real binary.
+//! Approvals by certain people or by several, and standing approvals, with the real binary.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
@@ -56,9 +56,9 @@ fn two_of_three_must_approve_and_one_denial_is_enough() {
     host.approver.resolve(&suspension, json!({"decision": "approve"})).problem(403, "not-allowed");
     let answered = approve(&ann, &turn);
     assert_eq!((&answered["state"], &answered["votes_missing"]), (&json!("open"), &json!(1)));
-    assert_eq!(approve(&ann, &turn)["replayed"], true, "a second vote of hers is the first one again");
+    assert_eq!(approve(&ann, &turn)["replayed"], true, "her second vote is a replay");
 
-    // The vote is on disk: a killed host knows it, and who may still answer.
+    // The vote is on disk, so the host knows it after a kill.
     host.restart();
     let seen = bob.get(&format!("/v1/suspensions/{suspension}")).ok(200);
     assert_eq!((&seen["state"], &seen["votes"][0]["by"]), (&json!("open"), &json!("ann")));
@@ -128,7 +128,7 @@ fn mine_follows_needs_votes_and_delegations() {
     let everybody = [&ann, &bob, &dan, &host.approver];
     assert_eq!(all(everybody), [2, 2, 1, 1], "two of three named, and anybody");
     let _ = approve(&ann, &turn);
-    assert_eq!(all(everybody), [2, 2, 1, 1], "who has voted may think again until enough have");
+    assert_eq!(all(everybody), [2, 2, 1, 1], "voters may change their vote until enough have voted");
     let path = format!("/v1/suspensions/{}/delegate", waits(&turn));
     let _ = bob.post(&path, &json!({"to": "dan"})).ok(200);
     assert_eq!(all(everybody), [2, 1, 2, 1]);
@@ -172,22 +172,22 @@ fn standing_approval_covers_later_similar_calls() {
     let _ = host.approver.resolve(&waits(&turn), answer(standing)).ok(200);
     assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
 
-    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"], "nobody is asked");
-    assert_eq!(told(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "of another value they are");
+    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"], "no approval is needed");
+    assert_eq!(told(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "another value needs an approval");
     let other = host.token("agent-2", &["caller"], None);
-    assert_eq!(told(&other.call("d", "gated_echo", json!({"value": "a"}))), ["awaiting"], "and for another caller");
+    assert_eq!(told(&other.call("d", "gated_echo", json!({"value": "a"}))), ["awaiting"], "another caller needs an approval");
     host.restart();
     assert_eq!(
         told(&echo(&host, "gated_echo", json!("a"))),
         ["ok"],
-        "the host remembers it, and how often it was used"
+        "the host stores it with the number of uses"
     );
     assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let one = &list["standing_approvals"][0];
     assert_eq!((&one["state"], &one["used"], &one["by"]), (&json!("used_up"), &json!(2), &json!("alice")));
 
-    // One that is taken back lets nothing go on.
+    // A revoked one approves nothing.
     let turn = echo(&host, "gated_echo", json!("c"));
     let _ = host.approver.resolve(&waits(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"}))).ok(200);
     let list = host.approver.get("/v1/standing-approvals").ok(200);
@@ -224,7 +224,7 @@ fn number_of_standing_approvals_of_a_caller_is_limited() {
     let other = host.token("agent-2", &["caller"], None);
     let of_another = other.call("d", "gated_echo", json!({"value": "b"}));
     let _ = host.approver.resolve(&waits(&of_another), answer.clone()).ok(200);
-    // It is used up, and makes room.
+    // A used-up one does not count.
     assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"]);
     let _ = host.approver.resolve(&waits(&b), answer).ok(200);
 }
@@ -264,9 +264,9 @@ fn recently_denied_call_is_not_asked_again() {
     assert_eq!(told(&after), ["denied", "denied", "awaiting"]);
 
     let again = host.agent.submit("c", json!([{"id": "again", "tool": "gated_echo", "arguments": {"value":  "x"}}]));
-    assert_eq!(told(&again), ["denied"], "nor in the turns that follow");
+    assert_eq!(told(&again), ["denied"], "also in later turns");
     let elsewhere = host.agent.submit("d", json!([{"id": "e", "tool": "gated_echo", "arguments": {"value": "x"}}]));
-    assert_eq!(told(&elsewhere), ["awaiting"], "in another conversation it is");
+    assert_eq!(told(&elsewhere), ["awaiting"], "another conversation asks again");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Requests over HTTP on the real host: a guest in WebAssembly, the operator's configuration, and a server on loopback that
-//! keeps what it heard.
+//! HTTP requests on the real host: a guest in WebAssembly, the operator's configuration, and a server on loopback that
+//! records its requests.
 
 #![expect(clippy::unwrap_used, reason = "a server that cannot be set up has failed")]
 
@@ -15,7 +15,7 @@ use toolgate_tests::http::told;
 /// These grants are for every component of this name.
 const ANY: &str = "[plugin.fetcher]\ncomponent = \"any\"\n";
 
-/// A server that answers every request with what it is made of, a connection each.
+/// A server that answers every request with a given response, one per connection.
 struct Server {
     address: SocketAddr,
     heard: Receiver<String>,
@@ -37,7 +37,7 @@ impl Server {
                     let head = String::from_utf8(head).unwrap();
                     let _ = tell.send(head.clone());
                     answer(&head, &mut stream);
-                    // To hang up on what was not read would be to break off what was said.
+                    // Closing with unread input could cut off the response.
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 });
@@ -46,7 +46,7 @@ impl Server {
         Self { address, heard }
     }
 
-    /// One that says the same to everybody.
+    /// A server with one response for all requests.
     fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::start(move |_, stream| drop(stream.write_all(&answer)))
@@ -68,7 +68,7 @@ impl Server {
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\nx-own: 1\r\n\r\nok";
 
-/// Sends these requests in one call, and gives what came of each.
+/// Sends these requests in one call, and returns their results.
 fn fetch(host: &Host, requests: Value) -> Vec<Value> {
     let turn = host.agent.call("c", "fetch", json!({"requests": requests}));
     assert_eq!(told(&turn), ["ok"], "{turn:#}");
@@ -95,7 +95,7 @@ fn a_granted_request_is_sent_and_answered() {
         assert_eq!((&answer["status"], &answer["body"], &answer["error"]), (&json!(200), &json!("ok"), &Value::Null));
         let names: Vec<_> =
             answer["headers"].as_array().unwrap().iter().map(|field| field[0].as_str().unwrap()).collect();
-        assert_eq!(names, ["content-length", "x-own"], "what speaks of the connection is not the guest's");
+        assert_eq!(names, ["content-length", "x-own"], "the guest cannot set headers of the connection");
     }
     let mut heard = [server.heard.recv().unwrap(), server.heard.recv().unwrap()];
     heard.sort_unstable();
@@ -128,7 +128,7 @@ fn denied_request_logs_the_missing_grant() {
         (json!({"authority": "169.254.169.254", "path": "/api/"}), "HttpRequestDenied"),
         (json!({"authority": format!("user@127.0.0.1:{port}"), "path": "/api/a"}), "HttpRequestUriInvalid"),
         (json!({"path": "/api/a"}), ""),
-        // What is no request at all is refused before it is one.
+        // An invalid request is refused before it is checked.
         (json!({"authority": at, "path": "//evil.example/\r\nx: 1"}), "set-path"),
         (json!({"authority": format!("{at}\r\nx: 1"), "path": "/api/a"}), "set-authority"),
         (json!({"authority": at, "path": "/api/a", "method": "GET /api/ HTTP/1.1\r\nx: 1\r\n\r\n"}), "set-method"),
@@ -168,7 +168,7 @@ fn suggested_lines_are_a_valid_grant() {
     let at = server.authority();
     let suggested = format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
     let host = Setup::default().component("fetcher", illegal("fetcher")).tables(&suggested).start();
-    // The rule is there now, and says nothing of the operator's own network.
+    // The rule exists now, but it does not allow the operator's own network.
     let answer = one(&host, json!({"authority": at, "path": "/api/a", "method": "POST"}));
     assert!(answer["error"].as_str().unwrap().contains("DestinationIpProhibited"), "{answer}");
     assert_eq!(server.heard.try_iter().count(), 0);
@@ -226,7 +226,7 @@ fn guest_can_read_the_error_of_every_request_limit() {
         let told = stream.named("call.log").data["message"].as_str().unwrap().to_owned();
         assert!(told.contains(line), "{limit}: {told}");
     }
-    // Eight at once share the one place that they have, and all come through.
+    // Eight concurrent requests share one permit, and all succeed.
     let host = server.granted("[\"GET\"]", "[plugin.fetcher.limits]\nhttp_concurrent = 1");
     let answers = fetch(&host, Value::Array((0..8).map(|_| get("/api/a")).collect()));
     assert!(answers.iter().all(|answer| answer["body"] == "ok"), "{answers:?}");
@@ -251,7 +251,7 @@ fn the_host_holds_few_copies_of_a_large_head() {
 fn unfinished_requests_end_with_the_call() {
     let server = Server::start(|head, stream| {
         if head.contains("/api/patient") {
-            // Says nothing until the host has given up.
+            // Sends nothing until the host has given up.
             let _ = stream.read_to_end(&mut Vec::new());
             return;
         }

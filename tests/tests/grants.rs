@@ -1,7 +1,7 @@
-//! What plugins want, are granted and get, through the real binary: packing, checking, reviewing, serving. And that nothing
-//! but the operator's file grants anything.
+//! Manifests and grants with the real binary: packing, checking, reviewing, serving. Only the operator's file grants
+//! anything.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use toolgate_tests::http::told;
 /// The manifest of the example.
 const MANIFEST: &str = include_str!("../../plugins/ledger/toolgate-plugin.toml");
 
-/// A manifest that wants more than anybody would grant.
+/// A manifest with excessive requests.
 const GREEDY: &str = r#"
 [wants.keyvalue]
 bytes = 1000000000000
@@ -43,7 +43,7 @@ places = ["query:key"]
 why = "everything"
 "#;
 
-/// Packs a component with a manifest, and reads what was written.
+/// Packs a component with a manifest, and returns the packed bytes.
 fn packed(host: &Host, component: &[u8], manifest: &str) -> Vec<u8> {
     fs::write(host.folder().join("plain.wasm"), component).unwrap();
     fs::write(host.folder().join("wants.toml"), manifest).unwrap();
@@ -110,7 +110,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     assert_eq!(access["effective"], json!(["keyvalue: up to 4194304 bytes in 20000 keys"]));
     assert_eq!(access["wanted"][0]["why"], "keeps the accounts and the transfers between them");
 
-    // What does not carry its declaration is not even run.
+    // A component without its section is not run.
     let refused = host.admin.put("/v1/plugins/plain", &fixture(&json!([{}]))).problem(422, "plugin-refused");
     assert_eq!(rules(&refused), ["declaration-missing"]);
 }
@@ -152,11 +152,11 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
     assert_eq!(told(&opened), ["ok"]);
 
-    // What needs nothing of the grants loads under the name, and gets nothing of them.
+    // A component that requests nothing loads under the name and gets no grants.
     let loaded = host.admin.put("/v1/plugins/ledger", &fixture(&json!([{"name": "plain"}]))).ok(200);
     assert_eq!((&loaded["access"]["effective"], &loaded["needs_review"]), (&json!([]), &json!(false)));
 
-    // The operator looks at it, writes the digest down, and it is live after the next start.
+    // The operator reviews it and adds its digest to the grant. It is live after the next start.
     host.kill();
     fs::write(host.plugin_file("ledger"), &new).unwrap();
     let said = host.cli(None, &["grants", "ledger", "--json"]);
@@ -165,7 +165,7 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     configure(&host, said["lines"].as_str().unwrap());
     host.start();
     let summed = host.agent.call("c", "ledger_balance", json!({"account": "a"}));
-    assert_eq!(told(&summed), ["ok"], "and finds what the plugin kept");
+    assert_eq!(told(&summed), ["ok"], "and reads the stored data of the plugin");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn plugin_gets_only_what_is_requested_and_granted() {
     let refused = host.admin.put("/v1/plugins/ledger", &modest).problem(422, "plugin-refused");
     assert_eq!(rules(&refused), ["import-not-granted", "import-not-granted"]);
     assert!(refused["findings"][0]["remedy"].as_str().unwrap().contains("manifest"), "{refused:#}");
-    // Wanted, and granted to nobody of that name.
+    // Requested, but not granted to this name.
     let stranger = packed(&host, &plugin("ledger"), MANIFEST);
     let refused = host.admin.put("/v1/plugins/stranger", &stranger).problem(422, "plugin-refused");
     let remedy = refused["findings"][0]["remedy"].as_str().unwrap();
@@ -248,7 +248,7 @@ fn plugins_text_cannot_imitate_the_hosts() {
     let standing: BTreeSet<_> =
         said["wanted"].as_array().unwrap().iter().map(|wanted| wanted["standing"].as_str().unwrap()).collect();
     assert_eq!((standing, &said["lines"]), (BTreeSet::from(["granted"]), &Value::Null));
-    // What is granted has to be there when the host starts.
+    // A granted folder must exist when the host starts.
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("does not exist, and it is granted to the plugin"), "{said:?}");
@@ -265,7 +265,7 @@ fn false_manifest_section_is_not_trusted() {
             "approval": approval, "streaming": false, "options": "{}",
         }]})
     };
-    // It would be approved as gated and run without a gate, or the other way round.
+    // Otherwise a tool could be declared as gated and run without a gate, or the reverse.
     let ungated = fixture(&json!([{"name": "pay"}]));
     let lying = with_section(&ungated, &tool("requires-approval").to_string());
     let refused = host.admin.put("/v1/plugins/pay", &lying).problem(422, "plugin-refused");
@@ -277,7 +277,7 @@ fn false_manifest_section_is_not_trusted() {
     assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &two).problem(422, "plugin-refused")), ["declaration-form"]);
     let large = with_section(&ungated, &" ".repeat(1_100_000));
     assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &large).problem(422, "plugin-refused")), ["declaration-form"]);
-    // Packing again leaves one section, which says what the tools say.
+    // Packing again leaves one section, with the tools' declarations.
     let again = packed(&host, &two, "");
     assert_eq!(host.admin.put("/v1/plugins/pay", &again).ok(200)["state"], "live");
     assert_eq!(again, packed(&host, &ungated, ""));
@@ -306,7 +306,7 @@ fn no_request_to_the_api_changes_grants() {
     }
 }
 
-/// The names of everything that can be said in a request.
+/// All member names of requests.
 fn collect(document: &Value, value: &Value, names: &mut BTreeSet<String>, depth: usize) {
     assert!(depth < 100, "the document refers to itself");
     match value {

@@ -1,14 +1,15 @@
-//! The hostile suite on the real host, one test for each class: the expected outcome, a neighbour that is served during and
-//! after, and a host whose memory stays within its bound. `cargo xtask isolation` measures the same longer.
+//! The hostile suite on the real host, one test per class. It checks the outcome, that a neighbour is served during and
+//! after the attack, and that the host's memory stays within its limit. `cargo xtask isolation` measures the same for
+//! longer.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field};
 
-/// Runs every case of a class and reports all that failed. Cases with the same settings share a host.
+/// Runs every case of a class and reports all failures. Cases with equal settings share a host.
 fn class(name: &str) {
     let class = CLASSES.iter().find(|class| class.name == name).unwrap();
     let mut groups = BTreeMap::<String, Vec<Case>>::new();

@@ -1,5 +1,5 @@
-//! Hostile guests on the real host: each limit has a guest that hits it, each kind of misbehaviour its outcome, and after
-//! each of them the host still answers a well-behaved call.
+//! Hostile guests on the real host. Each limit has a guest that reaches it, and each kind of misbehaviour has its
+//! outcome. After each, the host still answers a well-behaved call.
 
 use domain::Limits;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use toolgate_tests::sse::Event;
 
 const EVENTS: &str = "/v1/conversations/c/events";
 
-/// What becomes of a call, told as [`told`] does, with a word that the message must hold.
+/// The expected outcome of a call in the words of [`told`], and a part of its message.
 struct Case {
     tool: &'static str,
     arguments: Value,
@@ -22,15 +22,15 @@ fn case(tool: &'static str, arguments: Value, expected: &'static str, message: &
     Case { tool, arguments, expected, message }
 }
 
-/// What hits one limit.
+/// A guest that reaches one limit.
 struct Hit {
     /// The operator's table of limits.
     limits: &'static str,
     cases: Vec<Case>,
 }
 
-/// A row for each limit that ends a call. `Limits` is taken apart with exactly these rows and those of [`Beyond`], so that
-/// a limit without a row does not compile.
+/// A row for each limit that ends a call. The macro destructures `Limits` with these rows and those of [`Beyond`], so a
+/// limit without a row does not compile.
 macro_rules! every_limit {
     (ends: { $($field:ident: $limits:literal => [$($case:expr),+ $(,)?]),+ $(,)? }, goes_on: { $($other:ident),+ $(,)? } $(,)?) => {{
         let Limits { $($field: _,)+ $($other: _,)+ } = Limits::default();
@@ -62,9 +62,10 @@ fn limited() -> [(&'static str, Hit); 9] {
             host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`host_calls`")],
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
-        // What no guest of the lab can end a call by. Beyond most of these something is dropped and counted, or waits: tests of
-        // their own below, and for requests in `host/capabilities/src/http/tests`. `host_bytes` and `files_written` end
-        // calls, of guests with a folder: `host/sandbox/tests/all/files.rs` hits both (`what_is_open_…`, `what_is_written_…`).
+        // Limits that no guest of the lab can reach to end a call. Beyond most of them something is dropped and
+        // counted, or waits. Tests below cover them, and `host/capabilities/src/http/tests` those of requests.
+        // `host_bytes` and `files_written` end calls of guests with a folder: `host/sandbox/tests/all/files.rs` reaches
+        // both (`open_files_are_limited_and_charged`, `bytes_written_to_files_are_limited`).
         goes_on: {
             stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             http_requests, http_concurrent, http_time, http_sent, http_received,
@@ -76,7 +77,7 @@ fn lab(limits: &str) -> Host {
     Setup::with(&["lab"]).tables(&format!("[plugin.lab.limits]\n{limits}")).component("calm", calm()).start()
 }
 
-/// A plugin that behaves, beside the one that does not.
+/// A well-behaved plugin beside the hostile one.
 fn calm() -> Vec<u8> {
     fixture(&json!([{"name": "calm"}]))
 }
@@ -141,13 +142,13 @@ fn calls_beyond_a_plugins_permits_wait_for_a_limited_time() {
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
     let busy = stream.named("call.settled").data;
     assert_eq!(busy["content"]["error"]["code"], "busy", "{busy:#}");
-    // Other plugins have places of their own.
+    // Each plugin has its own permits.
     assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
     let mut ends = told(&turn);
     ends.sort_unstable();
     assert_eq!(ends, ["cancelled", "failed(busy)"]);
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the place is free again");
+    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the permit is free again");
 }
 
 /// The live events of one call while it runs.
@@ -155,7 +156,7 @@ fn live(host: &Host, tool: &str, arguments: Value) -> Vec<Event> {
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", tool, arguments);
     assert_eq!(told(&turn), ["ok"], "{turn:#}");
-    // What is live may be told after the end of its call, but not after what is live of a later one.
+    // Live events of a call can arrive after its end, but not after those of a later call.
     let later = host.agent.call("c", "stdout", json!({"bytes": 1}));
     let events = stream.until(|event| event.name == "call.log" && event.data["call"] == later["calls"][0]["id"]);
     events.into_iter().filter(|event| event.data["call"] == turn["calls"][0]["id"]).collect()
@@ -183,7 +184,7 @@ fn a_tool_that_does_not_stream_reports_no_progress() {
         assert_eq!(of(&events, "call.progress").len(), expected);
         let logged =
             of(&events, "call.log").iter().any(|line| line["message"].as_str().unwrap().contains("`streaming`"));
-        assert_eq!(logged, !streaming, "its author is told");
+        assert_eq!(logged, !streaming, "the log has the reason for the author");
     }
 }
 
@@ -194,7 +195,7 @@ fn log_is_limited_counted_and_includes_printed_output() {
     let lines = lines.iter().map(|line| (line["level"].as_str().unwrap(), line["message"].as_str().unwrap().len()));
     assert_eq!(lines.collect::<Vec<_>>(), [("info", 99), ("info", 99), ("info", 50)]);
 
-    // Five lines logged at once cost what they would if they were printed: each its end, too.
+    // Five logged lines cost as much as printed ones, including the end of each line.
     for (tool, arguments, wanted) in
         [("stdout", json!({"bytes": 5000}), 5000), ("chatter", json!({"updates": 5, "bytes": 1000}), 5005)]
     {
@@ -225,5 +226,5 @@ fn every_ended_call_records_its_usage() {
     assert!(stopped["calls"][0]["receipt"]["time_us"].as_u64().unwrap() >= 300_000, "{stopped:#}");
     let never_ran = host.agent.call("c", "count", json!({"to": "three"}));
     assert_eq!(told(&never_ran), ["failed(invalid_arguments)"]);
-    assert!(never_ran["calls"][0].get("receipt").is_none(), "what never ran spent nothing");
+    assert!(never_ran["calls"][0].get("receipt").is_none(), "a call that never ran has no receipt");
 }

@@ -1,7 +1,7 @@
-//! How the real host loads plugins: every rule with a component that breaks it, the watched folder, hot reloads under
-//! calls that wait, and the cache of compiled code.
+//! Loading of plugins by the real host: a component that breaks each rule, the watched folder, hot reloads with waiting
+//! calls, and the cache of compiled code.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "loading/folder.rs"]
 mod folder;
@@ -20,8 +20,8 @@ use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::told;
 
-/// Rules that no component breaks by itself: they are about files and settings, and have tests of their own below, in
-/// `folder`, in `compiling.rs` or in `tests/grants.rs`.
+/// Rules about files and settings, which no component alone can break. Other tests cover them: below, in `folder`, in
+/// `compiling.rs` or in `tests/grants.rs`.
 const NOT_OF_COMPONENTS: [LoadRule; 6] = [
     LoadRule::PluginName,
     LoadRule::ComponentFile,
@@ -31,7 +31,7 @@ const NOT_OF_COMPONENTS: [LoadRule; 6] = [
     LoadRule::DeclarationMissing,
 ];
 
-/// The operator's rules that the rows count on.
+/// The operator's rules that the rows need.
 const POLICY: &str = "[[policy]]\ntools = \"strict_*\"\nrule = \"ask\"";
 
 fn rules(findings: &Value) -> Vec<String> {
@@ -75,7 +75,7 @@ fn all_broken_rules_are_reported_and_no_tool_goes_live() {
     check_finds_the_same(&host, &rows, &found);
 }
 
-/// Every tool of [`declared`] in one component. Those whose name is not what is wrong with them get one.
+/// All tools of [`declared`] in one component. Tools whose name is not the error get unique names.
 fn all_at_once() -> Vec<u8> {
     let named = |(n, (mut tool, _)): (usize, (Value, _))| {
         let object = tool.as_object_mut().unwrap();
@@ -85,15 +85,15 @@ fn all_at_once() -> Vec<u8> {
     fixture(&declared().into_iter().enumerate().map(named).collect())
 }
 
-/// `toolgate check` finds the same without a host, and says so with its exit code.
+/// Checks that `toolgate check` reports the same without a host, and with its exit code.
 fn check_finds_the_same(host: &Host, rows: &[Row], found: &[Value]) {
     let files: Vec<String> = (0..rows.len()).map(|n| format!("row-{n}.wasm")).collect();
     let words: Vec<&str> =
         ["check", "--json", "--config", "toolgate.toml"].into_iter().chain(files.iter().map(String::as_str)).collect();
     let said = host.cli(None, &words);
     assert_eq!((said.code, said.out.lines().count()), (1, rows.len()), "{}", said.err);
-    // Only what is about other plugins differs: there it is those that are live, here those that are checked with it.
-    // And a rule is named with the file as it was given.
+    // Only findings about other plugins differ: the host compares with the live ones, `check` with those that it checks
+    // together. And a rule is named with the path from the command line.
     let folder = format!("{}/", host.folder().display());
     let alone = |findings: &Value| {
         let findings: Value = serde_json::from_str(&findings.to_string().replace(&folder, "")).unwrap();
@@ -168,7 +168,7 @@ fn changed_compiled_code_is_compiled_again() {
         host.start();
         assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
         host.kill();
-        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "it was written again");
+        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "the code was compiled again");
     }
     let mut flipped = good;
     let middle = flipped.len() / 2;

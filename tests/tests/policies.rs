@@ -1,7 +1,7 @@
-//! Dynamic policies on the real host: a component has its say in every call, in edited arguments as well, can only tighten,
-//! and has a person asked when it misbehaves.
+//! Dynamic policies on the real host. A component decides on every call and on edited arguments. It can only tighten,
+//! and if it misbehaves, the host asks a person.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use toolgate_tests::guests::{fixture, plugin, policy};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{told, waits};
 
-/// The tools of these tests. None of them spends money, in spite of its name.
+/// The tools of these tests. Their names suggest payments, but none of them pays.
 fn tools() -> Vec<u8> {
     let schema = json!({"type": "object", "properties": {"amount": {}}});
     fixture(&json!([
@@ -45,7 +45,7 @@ fn host(policies: &[(&str, &[u8], &str)], tables: &str) -> Host {
     host
 }
 
-/// The first thing that a turn waits for.
+/// The first open suspension of a turn.
 fn asked(turn: &Value) -> &Value {
     assert_eq!(told(turn), ["awaiting"], "{turn:#}");
     &turn["pending"][0]
@@ -94,7 +94,7 @@ fn edited_arguments_are_checked_by_the_policy_again() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let turn = host.agent.call("c", "gated_pay", json!({"amount": 5}));
-    assert_eq!(asked(&turn)["asked_by"], json!(null), "the tool itself declares it");
+    assert_eq!(asked(&turn)["asked_by"], json!(null), "the tool's declaration asks");
     let edited = |amount: u32| json!({"decision": "approve", "arguments": {"amount": amount}});
     let refused = host.approver.resolve(&waits(&turn), edited(5000));
     let refused = refused.problem(403, "not-allowed");
@@ -161,7 +161,7 @@ fn misbehaving_policy_makes_the_host_ask_a_person() {
         assert!(reason.contains(why), "{reason}");
         assert_eq!(asked(&turn)["asked_by"], name);
         assert_eq!(told(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
-        // Nobody knows what it would say of the next call, so this approval is not for that.
+        // The policy's decision about the next call is unknown, so there is no standing approval.
         assert_eq!(asked(&turn)["standing"], Value::Null);
         let standing = json!({"ttl_ms": 60_000, "uses": 1, "pin": "all"});
         let answer = json!({"decision": "approve", "standing": standing});
@@ -192,7 +192,7 @@ fn ambiguous_arguments_reach_no_policy() {
     assert!(said.contains("invalid_arguments"), "{said}");
 }
 
-/// What a host says that does not start, whose policies are these.
+/// The errors of a host that does not start because of this policy.
 fn refused(name: &str, component: &[u8], more: &str) -> String {
     let host = prepared(&[(name, component, more)], "");
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);

@@ -1,7 +1,7 @@
-//! The operator's rules through the real binary: arguments decide who is asked, edits are judged again, a gate is lifted
-//! where the operator names it, and `policy explain` says why.
+//! The operator's rules with the real binary. Arguments decide whether to ask, edits are checked again, a rule can lift
+//! a gate, and `policy explain` shows the reasons.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
@@ -63,9 +63,9 @@ fn rules_on_arguments_decide_whether_to_ask() {
     let host = host();
     let call = |tool: &str, value: Value| host.agent.call("c", tool, json!({"value": value}));
     assert_eq!(told(&call("echo", json!(999))), ["ok"]);
-    assert_eq!(told(&call("echo", json!("text"))), ["denied"], "in doubt a rule that denies fits");
-    assert_eq!(told(&call("gated_echo", json!(5))), ["ok"], "the operator lifted its approval");
-    assert_eq!(told(&call("gated_echo", json!(11))), ["awaiting"], "and for small values only");
+    assert_eq!(told(&call("echo", json!("text"))), ["denied"], "if the type is unknown, a denying rule matches");
+    assert_eq!(told(&call("gated_echo", json!(5))), ["ok"], "the operator lifted the gate");
+    assert_eq!(told(&call("gated_echo", json!(11))), ["awaiting"], "only for small values");
 
     let turn = call("echo", json!(5000));
     assert_eq!(told(&turn), ["awaiting"]);

@@ -1,8 +1,8 @@
-//! The whole loop under random rules, policies, people, edits, clock jumps and restarts with stricter rules: nothing runs that
-//! the rules of that moment deny, or that not everybody approved who must. What rules say of a call is worked out here from the
-//! rules as they are drawn, and who approved what from the facts.
+//! The whole loop with random rules, policies, people, edits, clock jumps and restarts with stricter rules. No call
+//! runs if the current rules deny it or a required approval is missing. The test computes the expected decision from
+//! the random rules, and the approvals from the events.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "../../host/domain/tests/support/approved.rs"]
 mod approved;
@@ -35,16 +35,16 @@ const TOOLS: [&str; 7] = [
     "server!:expiry=approve",
 ];
 
-/// Values of the only argument. Of the last three a dynamic policy asks, denies, and fails.
+/// Values of the only argument. For the last three, the dynamic policy asks, denies, and fails.
 const VALUES: i64 = 7;
 const ASKED: i64 = 4;
 const DENIED: i64 = 5;
 const FAILED: i64 = 6;
 
-/// Who may be needed.
+/// The possible approvers.
 const WHO: [&[&str]; 5] = [&[], &["group:finance"], &["group:security"], &["principal:ann"], &["role:admin"]];
 
-/// A rule as it is drawn.
+/// A random rule.
 #[derive(Debug, Clone)]
 struct Drawn {
     name: String,
@@ -107,7 +107,7 @@ impl Drawn {
     }
 }
 
-/// What rules and the dynamic policy make of a call, in the plainest words.
+/// The expected decision of rules and dynamic policy about a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Judged {
     denied: bool,
@@ -172,14 +172,14 @@ fn person(n: usize) -> Principal {
     principal
 }
 
-/// A call as it was submitted, and what it was judged then.
+/// A submitted call and the decision at submission.
 struct Submitted {
     tool: usize,
     judged: Judged,
     call: Call,
 }
 
-/// What outlives every life of the host.
+/// The parts that survive each life of the host.
 struct World {
     seed: u64,
     random: Random,
@@ -188,7 +188,7 @@ struct World {
     clock: Arc<SimClock>,
     minted: Arc<Mutex<u128>>,
     turns: BTreeMap<TurnId, Vec<Submitted>>,
-    /// What ran that must not, in words.
+    /// The runs that were not allowed, in words.
     wrong: Arc<Mutex<Vec<String>>>,
     starts: usize,
     stood: usize,
@@ -235,7 +235,7 @@ impl World {
             *minted += 1;
             *minted
         });
-        // The order in which rules are written means nothing.
+        // The order of rules does not matter.
         let mut rules: Vec<_> = self.rules.iter().map(Drawn::rule).collect();
         let turned = self.random.below(rules.len().max(1));
         rules.rotate_left(turned);
@@ -312,7 +312,7 @@ impl World {
         if items.is_empty() {
             return;
         }
-        // A few are seen to, so that some of those that take several people come to an end.
+        // Complete a few, so that some approvals by several people end.
         let item = items[self.random.below(items.len().min(3))].clone();
         let by = person(self.random.below(PEOPLE.len()));
         let suspension = item.suspension.id;
@@ -342,7 +342,7 @@ impl World {
             .await;
     }
 
-    /// One life of the host. What runs at its end is killed.
+    /// One life of the host. Running calls are killed at its end.
     async fn live(&mut self) {
         let host = self.start();
         let handle = host.handle();
@@ -350,7 +350,7 @@ impl World {
             match self.random.below(10) {
                 0..2 => self.submit(&handle).await,
                 2..9 => self.answer(&handle).await,
-                // Now and then nobody has answered for so long that silence is the answer.
+                // Sometimes nobody answers until the suspension expires.
                 _ => {
                     let longest = if self.random.once_in(10) { 7_200_000 } else { 120_000 };
                     self.clock.advance(Span::from_millis(self.random.bits() % longest));
@@ -412,7 +412,7 @@ fn denied_or_unapproved_call_never_runs() {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(world.live());
             drop(runtime);
-            // The operator forbids more, and starts the host again.
+            // The operator adds a stricter rule and restarts the host.
             if world.random.once_in(2) {
                 let more = Drawn::draw(format!("later-{life}"), &mut world.random, Rule::Deny);
                 world.rules.push(more);
@@ -421,14 +421,14 @@ fn denied_or_unapproved_call_never_runs() {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(world.check());
         (starts, stood) = (starts + world.starts, stood + world.stood);
     }
-    assert!(starts > 800 && stood > 15, "so little happened that it proves nothing: {starts} starts, {stood} stood");
+    assert!(starts > 800 && stood > 15, "too few events to prove anything: {starts} starts, {stood} standing approvals");
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// A guest is judged once more before it runs; for what a client carries out there is no later moment than the approval.
+/// A server tool is checked once more before it runs. For a client tool, the approval is the last moment to check.
 #[test]
 fn client_call_that_is_denied_now_cannot_be_approved() {
     let mut world = World::new(0);

@@ -1,10 +1,10 @@
-//! Sessions and links of the real host over kills: a log-in still counts, a log-out stays one, and a used link is used.
+//! Sessions and links of the real host after kills: log-ins stay valid, log-outs stay final, and used links stay used.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::{Answer, Client, waits};
 
-/// A browser: its cookie, and what its pages know.
+/// A browser with its cookie and CSRF token.
 struct Browser {
     client: Client,
     cookie: String,
@@ -12,8 +12,8 @@ struct Browser {
 }
 
 impl Browser {
-    /// What a browser has after this answer.
-    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    /// The session from this response.
+    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
     fn of(client: Client, answer: &Answer) -> Self {
         let told = answer.ok(200);
         let set = answer.headers["set-cookie"].to_str().unwrap();
@@ -21,7 +21,7 @@ impl Browser {
         Self { client, cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
     }
 
-    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
     fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
         let headers = [
             ("cookie", self.cookie.as_str()),
@@ -67,7 +67,7 @@ fn kill_keeps_log_ins_log_outs_and_used_links() {
     host.kill();
     host.start();
     host.stranger().post("/v1/session/link", &json!({"link": used})).problem(409, "link-used");
-    assert_eq!(by_link.whose().ok(200)["only"], json!(suspension), "what it opened is open");
+    assert_eq!(by_link.whose().ok(200)["only"], json!(suspension), "the session that it opened is valid");
     let resolve = format!("/v1/suspensions/{suspension}/resolve");
     let declined = by_link.send("POST", &resolve, &json!({"decision": "decline"}));
     assert_eq!(declined.status, 200, "{}", declined.text);

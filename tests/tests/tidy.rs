@@ -1,6 +1,6 @@
-//! The rules of the house that a machine can check. Each test reports everything that it finds, with what to do about it.
+//! The rules of this repository that a machine can check. Each test reports all findings with the remedy.
 
-#![expect(clippy::unwrap_used, reason = "what walks through the files is part of the tests")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "tidy/circles.rs"]
 mod circles;
@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// A source file with more lines than this is an alarm: is it one thing?
+/// The maximum number of lines of a source file. A longer file probably does several things.
 const LONGEST: usize = 500;
 
 /// Files that are longer, with their lines. This list may only shrink.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Which crates of ours a crate may name in its `[dependencies]`: arrows point at the domain, and edges do not know each
-/// other, save that the registry runs the sandbox.
+/// The crates of this repository that a crate may name in its `[dependencies]`. Dependencies point at the domain.
 const EDGES: [(&str, &[&str]); 16] = [
     ("domain", &[]),
     ("text", &[]),
@@ -73,11 +72,11 @@ const EDGES: [(&str, &[&str]); 16] = [
     ),
 ];
 
-/// Words that say nothing about what a file is for.
+/// Words that do not describe the purpose of a file.
 const EMPTY_WORDS: [&str; 11] =
     ["manager", "service", "util", "utils", "common", "helper", "helpers", "data", "info", "misc", "process"];
 
-/// What may not stand in a source file. Taken apart, so that this file may.
+/// Texts that a source file must not contain. They are split, so that this file does not contain them.
 const UNFINISHED: [&str; 6] = [
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
@@ -87,7 +86,7 @@ const UNFINISHED: [&str; 6] = [
     concat!("#[ig", "nore"),
 ];
 
-/// Beginnings of paths that exist on one machine only. Taken apart likewise.
+/// Beginnings of paths that exist on one machine only, split for the same reason.
 const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 #[test]
@@ -199,7 +198,7 @@ fn released_interfaces_have_their_digests() {
 
 #[test]
 fn each_capability_has_one_name() {
-    // Secrets have no interface of their own: guests know them from their configuration.
+    // Secrets have no interface of their own. Guests get placeholders in their configuration.
     const NO_CAPABILITIES: [&str; 1] = ["secrets"];
     // Rust's standard library is the SDK for files.
     const NO_SDK: [&str; 1] = ["filesystem"];
@@ -233,7 +232,7 @@ fn links_between_documents_resolve() {
 
 #[test]
 fn documents_name_files_that_exist() {
-    // How-tos speak of what is yet to be made.
+    // How-tos name files that the reader will make.
     let documents = files("md").filter(|(path, _)| !path.starts_with("docs/how-to/"));
     let mut findings = Vec::new();
     for (path, text) in documents {
@@ -254,7 +253,7 @@ fn ci_runs_the_commands_of_the_readme() {
     assert!(read("README.md").contains(command), "README.md names the command that CI runs");
 }
 
-/// Fails with all findings, and what to do about them.
+/// Fails with all findings and the remedy.
 #[track_caller]
 fn report(remedy: &str, findings: Vec<String>) {
     assert!(findings.is_empty(), "{remedy}:\n  {}", findings.join("\n  "));
@@ -290,7 +289,7 @@ fn paths() -> BTreeSet<String> {
     found
 }
 
-/// Path and text of each file with this extension.
+/// The path and text of each file with this extension.
 fn files(extension: &str) -> impl Iterator<Item = (String, String)> {
     let ending = format!(".{extension}");
     paths().into_iter().filter(move |path| path.ends_with(&ending)).map(|path| {
@@ -308,8 +307,8 @@ fn places(path: &str, text: &str, word: &str) -> Vec<String> {
     numbered.map(|(line, number)| format!("{path}:{number}: {}", line.trim())).collect()
 }
 
-/// Whether a path in a document leads to a file: from the root, from `host/`, or, without `src` and `.rs`, into a crate.
-/// What begins with no folder of ours is no path to a file of ours.
+/// Whether a path in a document names an existing file: from the root, from `host/`, or, without `src` and `.rs`, in a
+/// crate. A path that begins with no folder of this repository is ignored.
 fn is_known(folder: &Path, named: &str) -> bool {
     let (first, rest) = named.split_once('/').unwrap_or((named, ""));
     let (ours, ours_in_host) = (root().join(first).is_dir(), root().join("host").join(first).is_dir());
@@ -335,7 +334,7 @@ fn digest_row(line: &str) -> Option<(&str, &str)> {
     (digest.len() == 64).then_some((name, digest))
 }
 
-/// Where the links of a Markdown text lead, those within the repository and outside of code blocks.
+/// The targets of the links in a Markdown text. Only links within the repository and outside of code blocks.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let mut found = Vec::new();

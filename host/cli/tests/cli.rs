@@ -1,6 +1,6 @@
 //! The binary without a plugin and without a host: what it refuses, how it says so, and with which exit code.
 
-#![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

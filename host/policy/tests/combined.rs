@@ -1,6 +1,6 @@
 //! Rules and dynamic policies as one: what each combination makes of a call, and who is asked at all.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Tokens: made once, kept as digests, and read anew whenever the file changes.
 
-#![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
 

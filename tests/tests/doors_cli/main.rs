@@ -1,7 +1,7 @@
 //! The command line of the real binary against a host that runs: each command once with what it prints, its exit codes,
 //! and text that would fool a terminal.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod audit;
 mod developing;

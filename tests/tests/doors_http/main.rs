@@ -3,7 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
+    reason = "tests fail by panicking"
 )]
 
 mod ends;
