@@ -1,4 +1,4 @@
-//! The audit, as it is printed, and as it is verified.
+//! Printing and verifying the audit.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use toolgate_tests::http::waits;
 
 use crate::check;
 
-/// The heads that the host logged when it started and ended, without colours, newest last.
+/// The heads that the host logged at its starts and ends, without colours, newest last.
 fn logged(host: &Host) -> Vec<String> {
     let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
     let heads = log.lines().filter(|line| line.contains("the audit "));
@@ -22,7 +22,7 @@ fn logged(host: &Host) -> Vec<String> {
     heads.map(head).collect()
 }
 
-/// Waits until so many entries say this: what became of a plugin is written down a moment after it did.
+/// Waits until the audit has so many entries of this action. Events of plugins are stored a moment later.
 fn written(host: &Host, action: &str, times: usize) {
     let says = || {
         let page = host.admin.get(&format!("/v1/audit?action={action}")).ok(200);
@@ -38,7 +38,7 @@ fn stop(host: &mut Host) {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
+#[expect(clippy::too_many_lines, reason = "most lines are expected output")]
 fn audit_has_principals_actions_and_grants() {
     let host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
     written(&host, "plugin.loaded", 1);
@@ -49,7 +49,7 @@ fn audit_has_principals_actions_and_grants() {
         {"id": "u", "tool": "unheard_of", "arguments": {}},
     ]);
     let turn = host.agent.submit("c", calls);
-    // The failure and its start are a commit of their own; it is there before anybody answers.
+    // The start and the failure are one commit, which is stored before the answer.
     let path = toolgate_tests::http::path(&turn);
     let _ = host.agent.get(&format!("{path}?wait_ms=10000&until=quiet")).ok(200);
     let waiting = |call: &str| {
@@ -154,7 +154,7 @@ fn audit_has_principals_actions_and_grants() {
     let said = host.cli(None, &["audit", "--json", "--turn", of_turn, "--action", "approve"]);
     let approved: Value = serde_json::from_str(said.out.trim()).unwrap();
     let ran = started.iter().find(|started| started["call"] == "a").unwrap();
-    assert_eq!(ran["digest"], approved["digest"], "what ran is what was approved");
+    assert_eq!(ran["digest"], approved["digest"], "the approved component ran");
     assert_eq!(approved["digest"], turn["pending"][0]["digest"]);
     assert!(ran["owner"].as_str().unwrap().starts_with("host_"), "{ran:#}");
 }
@@ -233,7 +233,7 @@ fn the_audit_is_verified_while_the_host_runs_and_afterwards() {
 
     host.start();
     let said = verified(&host, &[&started, &ended]);
-    assert_eq!(said.code, 0, "the chain goes on where it ended: {said:?}");
+    assert_eq!(said.code, 0, "the chain continues at its head: {said:?}");
     assert_eq!(verified(&host, &[&forged]).code, 1);
 }
 

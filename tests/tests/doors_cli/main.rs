@@ -1,5 +1,5 @@
-//! The command line of the real binary against a host that runs: each command once with what it prints, its exit codes,
-//! and text that would fool a terminal.
+//! The command line of the real binary with a running host: each command once with its output and exit code, and
+//! deceptive texts.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
 use toolgate_tests::http::{Client, path, told, waits};
 
-/// What a command prints, with what differs from run to run taken out, and its exit code.
+/// Checks the exit code and the output of a command. Varying parts of the output are replaced.
 fn check(said: &Said, code: i32, out: &Expect) {
     assert_eq!(said.code, code, "{said:?}");
     out.assert_eq(&masked(&format!("{}{}", said.out, said.err)));
 }
 
-/// The text with ids, digests and times replaced by what they are.
+/// The text with ids, digests and times replaced by placeholders.
 fn masked(text: &str) -> String {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.');
     let mut masked = String::new();
@@ -116,7 +116,7 @@ fn tools_lists_what_can_be_called() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
+#[expect(clippy::too_many_lines, reason = "most lines are expected output")]
 fn models_answer_is_submitted_approved_and_returned() {
     let host = Setup::with(&["lab", "textkit"]).start();
     let calls = json!([
@@ -171,7 +171,7 @@ fn models_answer_is_submitted_approved_and_returned() {
     assert_eq!((&turn["replayed"], told(&turn)), (&json!(true), vec!["ok".to_owned(), "awaiting".to_owned()]));
     let suspension = waits(&turn);
 
-    // Its own call is not the agent's to approve.
+    // The agent may not approve its own call.
     check(
         &host.cli(Some(&host.agent), &["approve", &suspension]),
         1,

@@ -1,4 +1,4 @@
-//! Commands that need no host that runs.
+//! Commands that need no running host.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a person gives a command by mistake is refused in words that say what it is, what is expected and what to do.
+//! Wrong arguments are refused with the mistake, the expected argument and the remedy.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use toolgate_tests::host::Setup;
 
 use crate::{completion, file, function};
 
-/// What to do about it.
+/// The remedy.
 const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
 
 #[test]
@@ -40,7 +40,7 @@ fn every_command_recognises_a_file_that_is_no_component() {
         assert!(said.err.contains("hint: `toolgate build` makes a component from a plugin's folder"), "{said:?}");
     }
     assert!(!host.folder().join("out.wasm").exists());
-    // Nothing can be said of its interface or its imports.
+    // Its interface and imports are unknown.
     fs::write(host.folder().join("wrong.wasm"), "hello").unwrap();
     let said = host.cli(None, &["conform", "wrong.wasm"]);
     assert!(!said.out.contains("  pass  "), "{said:?}");

@@ -1,4 +1,4 @@
-//! How calls end that are not carried out: a denial and what it does to siblings, a cancellation, silence, no client.
+//! Ends of calls that do not run: denial and its effect on siblings, cancellation, expiry, no client.
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
@@ -45,7 +45,7 @@ fn cancelled_turn_stops_guests_and_settles_every_call() {
         {"id": "b", "tool": "gated_echo", "arguments": {"value": 1}},
         stats("c"),
     ]);
-    // Not waited for: one of its calls runs on.
+    // Without waiting, because one of its calls keeps running.
     let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": calls})).ok(201);
     let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
     assert_eq!(cancelled["state"], "cancelled");
@@ -108,7 +108,7 @@ fn client_call_waits_for_a_client_until_the_grace_ends() {
 
     let page = host.page.events("/v1/conversations/c/events?client=get_location");
     let turn = host.agent.call("c", "get_location", json!({}));
-    // By the time that another call has passed through the whole grace, this one still waits: its client is there.
+    // Another call has waited for the whole grace meanwhile. This one still waits, because its client is attached.
     let other = host.agent.settled(&host.agent.call("nobody", "get_location", json!({})));
     assert_eq!(told(&other), ["unavailable"]);
     assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["awaiting"]);

@@ -1,4 +1,4 @@
-//! A model's answer goes in as it came, and what goes back to the model has the same provider's form.
+//! A model's answer is submitted unchanged, and its results have the format of the same provider.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
@@ -10,7 +10,7 @@ fn host() -> Host {
     Setup::with(&["lab", "textkit", "websearch"]).start()
 }
 
-/// What a content text says.
+/// The JSON in a content text.
 fn content(text: &Value) -> Value {
     serde_json::from_str(text.as_str().expect("a text")).expect("JSON")
 }
@@ -32,7 +32,7 @@ fn chat_completion_returns_tool_messages() {
     });
     let turn = host.agent.post(&format!("{TURNS}?wait_ms=60000"), &completion).ok(201);
     assert_eq!(told(&turn), ["ok", "failed(invalid_arguments)", "awaiting"]);
-    // The message alone is the same turn.
+    // The message without the completion is the same turn.
     assert_eq!(host.agent.post(TURNS, &message).ok(200)["turn"], turn["turn"]);
 
     let read = format!("{}?format=openai", path(&turn));

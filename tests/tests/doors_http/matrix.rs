@@ -90,7 +90,7 @@ fn gated_client_tool_waits_twice_with_separate_answers() {
         page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop().unwrap();
     let file = asked.data["suspension"].as_str().unwrap().to_owned();
     assert_ne!(file, approval);
-    // A second click on the approval is the first one again, and no answer for the client.
+    // A second click on the approval is a replay. It does not answer the client's suspension.
     assert_eq!(host.approver.resolve(&approval, json!({"decision": "approve"})).ok(200)["replayed"], true);
     host.approver.resolve(&file, json!({"decision": "result", "data": {}})).problem(403, "not-allowed");
     let picked = json!({"name": "a.csv", "media_type": "text/csv", "content": "YQ=="});

@@ -1,4 +1,4 @@
-//! Every reply to an answer, edited arguments, and what an approval is bound to.
+//! Every response to an answer, edited arguments, and the digest of an approval.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
@@ -68,7 +68,7 @@ fn edited_arguments_run_and_both_versions_are_stored() {
     let audit = host.admin.get("/v1/audit").ok(200);
     let entry = audit["entries"].as_array().unwrap().iter().find(|entry| entry["suspension"] == waits(&turn)).unwrap();
     assert_eq!((&entry["by"], &entry["comment"]), (&json!("alice"), &json!("a zero less")));
-    // The same calls again are the same turn, although it ran with other arguments.
+    // A repeated submission is the same turn, although it ran with edited arguments.
     let again = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [transfer("t", 900)]})).ok(200);
     assert_eq!((&again["replayed"], &again["turn"]), (&json!(true), &turn["turn"]));
 }

@@ -1,16 +1,16 @@
-//! Each door and each role: who may pass, and that nobody else learns anything.
+//! Each route and each role. Principals without the right role get no information.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::{Client, path, waits};
 
-/// The status that a door answers with. What it would do is refused by something else where a role may pass, so that every
-/// role finds the same host.
+/// The expected statuses of a route. If the role is right, the request fails for another reason, so that every role
+/// finds the same state.
 struct Door<'a> {
     method: &'a str,
     path: &'a str,
     body: &'a str,
-    /// In the order: nobody, a caller, another caller, an approver, a client, an admin.
+    /// In this order: no token, a caller, another caller, an approver, a client, an admin.
     expected: [u16; 6],
 }
 
@@ -74,7 +74,7 @@ fn each_route_requires_its_role() {
     every_documented_door_is_tried(&host.stranger(), &doors);
 }
 
-/// A door that is new has no row above.
+/// Fails for a documented route without a row.
 fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
     let document = stranger.get("/openapi.json").ok(200);
     for (template, methods) in document["paths"].as_object().unwrap() {
@@ -102,7 +102,7 @@ fn only_owners_with_the_role_caller_submit() {
     host.page.post("/v1/conversations/c/turns", &body("b")).problem(403, "not-allowed");
     other.post("/v1/conversations/c/turns", &body("b")).problem(404, "not-found");
     assert_eq!(host.admin.post("/v1/conversations/d/turns", &body("a")).ok(201)["caller"], "root");
-    // What somebody else waits for is not among what one sees.
+    // Nobody sees another caller's suspensions.
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let sees = |by: &Client| by.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len();
     assert_eq!([sees(&host.agent), sees(&other), sees(&host.approver)], [1, 0, 1]);

@@ -1,4 +1,4 @@
-//! Following what happens: in order, from any event on, across a kill of the host, and beside it what is live only.
+//! Event streams: in order, from any event, across a kill of the host, with live events between stored ones.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn names(events: &[Event]) -> Vec<&str> {
 }
 
 fn ids(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| event.id.clone().expect("what was committed has an id")).collect()
+    events.iter().map(|event| event.id.clone().expect("a committed event has an id")).collect()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn stream_resumes_after_any_event_and_after_a_kill() {
     let whole = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
     let mut parts = ids(&before);
     parts.extend(ids(&after));
-    assert_eq!(ids(&whole), parts, "nothing twice and nothing left out");
+    assert_eq!(ids(&whole), parts, "no event is repeated or missing");
     assert_eq!(parts.iter().collect::<BTreeSet<_>>().len(), parts.len());
     for (n, id) in parts.iter().enumerate().take(parts.len() - 1) {
         let rest = host.agent.events_after(EVENTS, Some(id)).until(|event| event.name == "turn.settled");
@@ -58,7 +58,7 @@ fn progress_and_logs_are_live_without_event_id() {
     assert_eq!(told(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
     let line = stream.named("call.log");
     assert_eq!((&line.data["level"], &line.data["message"], line.id), (&json!("info"), &json!("xxx"), None));
-    // Nobody who comes later is told.
+    // A later follower does not get it.
     let later = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
     assert!(later.iter().all(|event| event.name != "call.progress"));
 }
@@ -68,7 +68,7 @@ fn ephemeral_turn_is_live_only_and_not_stored() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
     let call = |id: &str| json!([{"id": id, "tool": "echo", "arguments": {"value": 1}}]);
-    // A conversation has an owner once something was written to it.
+    // A conversation has an owner after the first commit.
     assert_eq!(told(&host.agent.submit("c", call("first"))), ["ok"]);
     stream.named("turn.settled");
     let turn = host.agent.submit_turn("c", &json!({"calls": call("e"), "ephemeral": true}));
@@ -89,7 +89,7 @@ fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
     assert_eq!(second.last().unwrap().data["call"], "s");
     host.restart();
     host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
-    // What was killed as often as the operator allows is not tried once more: nobody can say whether it happened.
+    // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
     host.restart();
     assert_eq!(told(&host.agent.settled(&turn)), ["in_doubt"]);
 }

@@ -1,4 +1,4 @@
-//! Submitting: the same is the same, however often; ephemeral turns; what is refused as a whole and what fails alone.
+//! Submission: repeated turns, ephemeral turns, refused turns, and calls that fail alone.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ fn resubmission_is_the_same_turn_and_reused_ids_are_refused() {
     ] {
         host.agent.post(TURNS, &json!({"calls": other})).problem(409, "call-id-taken");
     }
-    // Ids are the conversation's own.
+    // Ids are unique within a conversation.
     assert_ne!(host.agent.post("/v1/conversations/d/turns", &body).ok(201)["turn"], first["turn"]);
     host.restart();
     assert_eq!(host.agent.post(TURNS, &body).ok(200)["turn"], first["turn"]);

@@ -1,5 +1,5 @@
-//! Calls of components of which nothing is known any more: recalled where that is possible, for every kind of wait, and
-//! otherwise refused for what is wrong.
+//! Calls of unknown components. For every kind of wait, the host recalls the component if possible. Otherwise it
+//! refuses with the reason.
 
 use domain::{FailureCode, Refusal};
 
@@ -7,7 +7,7 @@ use super::*;
 
 const GONE: &str = "the component that this call is pinned to is gone";
 
-/// What an answer is refused with whose call nobody can judge.
+/// The refusal of an answer if the policy cannot check the call.
 fn unjudged(cause: &str) -> String {
     format!("nobody can say what the policy makes of this call, so deny it: {cause}")
 }
@@ -21,7 +21,7 @@ async fn client_call_of_a_removed_component_cannot_be_approved() {
     let refused = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, unjudged(GONE));
     let same = world.begin("ann", edit(suspension, r#"{"v":0}"#)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(same, unjudged(GONE), "the same arguments sent back");
+    assert_eq!(same, unjudged(GONE), "unchanged arguments");
     let deny = Answer { decision: "deny".into(), ..approve(suspension) };
     assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state, "deny");
     assert!(world.turn(turn).await.is_ended());

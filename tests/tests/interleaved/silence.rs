@@ -1,4 +1,4 @@
-//! What comes of silence, while it is judged.
+//! Races with the policy recheck before a timeout approval.
 
 use domain::ToolName;
 
@@ -12,7 +12,7 @@ async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
     let page = person("page", Role::Client);
     let tools = vec![ToolName::new("tool_1").unwrap()];
     let attached = world.handle.attach(&page, &conversation(), tools).await.unwrap();
-    // One waits for its client until some time after silence would approve the other.
+    // One call waits for its client for longer than the other call's timeout.
     world.clock.advance(Span::from_secs(1800));
     let approval = turn.pending().nth(1).unwrap().2.id;
     assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state, "approve");
@@ -51,7 +51,7 @@ async fn many_expiries_of_one_caller_do_not_delay_others() {
     assert_eq!(
         asked() - before,
         16 + 2,
-        "so many of the one at once, and the other's, which is asked about again before it runs"
+        "the concurrent rechecks of one caller, and two of the other, whose call is checked again before it runs"
     );
 }
 
@@ -79,12 +79,12 @@ async fn backlog_of_rechecks_is_not_read_repeatedly() {
     }
     let read = world.store.read_of_due();
     assert!(read < 200, "{read} rows");
-    // None of them is forgotten, those among them that could not be judged at first included.
+    // All of them are handled, including those whose first recheck failed.
     world.policy.says({
         let fails = AtomicU64::new(5);
         move |_| {
             let failed = fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            assert!(failed.is_err(), "the policy is broken, for a while");
+            assert!(failed.is_err(), "the policy fails for some time");
             Verdict::default()
         }
     });

@@ -1,4 +1,4 @@
-//! What stands: given by many at once, counted as it is kept, listed by its bytes.
+//! Standing approvals: given concurrently, limited and listed by their stored bytes.
 
 use super::*;
 
@@ -16,7 +16,7 @@ async fn standing_approvals_are_listed_in_pages_of_limited_size() {
     let (mut after, mut found, mut pages) = (None, Vec::new(), 0);
     loop {
         let (rows, next) = world.handle.standing_approvals(&approver("ann"), after).await.unwrap();
-        // A page may go beyond its bytes by what is read at once.
+        // A page may exceed its limit by one read.
         assert!(rows.len() < given, "not all at once");
         found.extend(rows.iter().map(|row| row.standing.id));
         pages += 1;
@@ -37,7 +37,7 @@ async fn concurrent_standing_approvals_stay_within_the_byte_limit() {
         for n in 0..6 {
             asked.push(world.asks(&format!("c{n}"), "tool_0").await.1);
         }
-        // All of them have been looked at before the first is committed.
+        // All of them were checked before the first commit.
         let gates: Vec<_> = asked.iter().map(|_| world.store.hold()).collect();
         let mut answers = Vec::new();
         for suspension in asked {
@@ -62,7 +62,7 @@ async fn reformatting_edit_keeps_the_standing_approval_valid() {
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let (_, first) = world.asks_with("a", "tool_0", &padded).await;
     let (_, second) = world.asks_with("b", "tool_0", &padded).await;
-    // Both have been looked at before the first is committed.
+    // Both were checked before the first commit.
     let gates = [world.store.hold(), world.store.hold()];
     let mut answers = Vec::new();
     for suspension in [first, second] {

@@ -1,4 +1,4 @@
-//! Turns that are submitted while something else takes what they rely on.
+//! Turns that are submitted while another turn takes the quota or the standing approval that they need.
 
 use dispatch::Quota;
 
@@ -31,5 +31,5 @@ async fn turn_that_always_loses_its_standing_approval_asks_people() {
     world.store.spend();
     let turn = world.submit(&[("b", "tool_0")], r#"{"v":0}"#).await;
     assert_eq!(turn.pending().next().unwrap().2.kind, Kind::Approval);
-    assert_eq!(world.store.spent(), 100, "it was tried so often");
+    assert_eq!(world.store.spent(), 100, "it was tried a hundred times");
 }

@@ -1,4 +1,4 @@
-//! The watched folder: what appears, changes or goes there is live, replaced or gone, and told.
+//! The watched folder: plugins become live, are replaced or removed with their files, and events report it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn plugins_follow_the_files_in_the_folder() {
     assert_eq!((name.as_str(), &loaded["tools"]), ("plugin.loaded", &json!(["one"])));
     assert_eq!(told(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
 
-    // Written in place, as a compiler or an editor does.
+    // Written in place, as compilers and editors do.
     fs::write(host.plugin_file("p"), named("two")).unwrap();
     let (name, replaced) = next(&mut events, "p");
     assert_eq!((name.as_str(), &replaced["tools"]), ("plugin.loaded", &json!(["two"])));
@@ -82,7 +82,7 @@ fn file_that_is_no_plugin_is_reported_also_after_a_restart() {
     let states: Vec<_> =
         listed["plugins"].as_array().unwrap().iter().map(|plugin| (&plugin["name"], &plugin["state"])).collect();
     assert_eq!(states, [(&json!("broken"), &json!("rejected")), (&json!("fine"), &json!("live"))]);
-    // Neither is a component: the host goes on and says nothing of the second.
+    // Neither is a component. The host continues and ignores the second.
     host.drop_in("note", b"not a component");
     fs::write(host.folder().join("plugins/readme.txt"), "hello").unwrap();
     let mut events = host.admin.events("/v1/events");

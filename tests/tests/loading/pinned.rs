@@ -1,4 +1,4 @@
-//! A waiting call runs the exact bytes that it was submitted to, even if its plugin changes in the meantime.
+//! A waiting call runs the exact component of its submission, even if its plugin changes meanwhile.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{told, waits};
 
-/// Tools of the names of the lab's, with other code: they give back all their arguments and not the value alone.
+/// Tools with the names of the lab's tools and other code: they return all arguments, not only the value.
 fn other() -> Vec<u8> {
     fixture(&json!([{"name": "gated_echo", "approval": "requires-approval", "parameters": {"type": "object"}}]))
 }
@@ -28,10 +28,10 @@ fn hot_reload_changes_no_waiting_call() {
     host.drop_in("p", &other());
     let replaced = events.named("plugin.loaded").data;
     assert_ne!(replaced["component"], first["calls"][0]["component"]);
-    assert_eq!(approved(&host, &first), 1, "the bytes that were approved");
+    assert_eq!(approved(&host, &first), 1, "the approved component");
     let new = ask(&host);
     assert_eq!(new["calls"][0]["component"], replaced["component"]);
-    assert_eq!(approved(&host, &new), json!({"value": 1}), "the bytes that are live");
+    assert_eq!(approved(&host, &new), json!({"value": 1}), "the live component");
 
     host.restart();
     assert_eq!(approved(&host, &second), 1, "after a restart");
@@ -50,7 +50,7 @@ fn edit_is_checked_against_the_schema_at_submission() {
     let mut events = host.admin.events("/v1/events?after=now");
     host.drop_in("p", &other());
     events.named("plugin.loaded");
-    // The new version takes any object; the one that was submitted to needs a value.
+    // The new version accepts any object. The version at submission needs a value.
     let answer = json!({"decision": "approve", "arguments": {"other": 2}});
     host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
     let answer = json!({"decision": "approve", "arguments": {"value": 2}});

@@ -31,7 +31,8 @@ fn agentix_a_tool_is_declared_once_on_two_axes() {
     assert_eq!(note["retention"], json!({"max_count": 3, "never_evict": false}));
 }
 
-/// "Approval gate", the legal matrix: what is circular or has no moment to stop at is refused when it is declared.
+/// "Approval gate", the legal matrix: circular gates, and gates of calls that cannot be stopped, are refused at
+/// declaration.
 #[test]
 fn agentix_an_illegal_declaration_is_refused() {
     let host = Setup::default().start();
@@ -77,14 +78,14 @@ fn agentix_gated_client_suspends_twice() {
     assert_eq!(kinds, [json!("approval"), json!("client_exec")]);
 }
 
-/// "Progressive tools": progress is told live, and the one result is one event.
+/// "Progressive tools": progress is live, and the one result is one event.
 #[test]
 fn agentix_a_streaming_tool_reports_progress_and_one_result() {
     let host = desk().start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = host.agent.call("c", "talk", json!({"a": 1}));
     assert_eq!(content(&turn)["result"], json!({"a": 1}));
-    assert_eq!(stream.named("call.progress").id, None, "live, and in no log");
+    assert_eq!(stream.named("call.progress").id, None, "live, not stored");
     let log = host.agent.events("/v1/conversations/c/events").until(|event| event.name == "turn.settled");
     let told = |name: &str| log.iter().filter(|event| event.name == name).count();
     assert_eq!((told("call.settled"), told("call.progress")), (1, 0));
@@ -101,8 +102,8 @@ fn agentix_a_schema_is_passed_on_verbatim() {
     }
 }
 
-/// "The suspension/resolution primitive": a turn is a mix, and is handed over only when nothing of it waits any more.
-/// The pending that people see is the part that waits for the outside.
+/// "The suspension/resolution primitive": a turn mixes calls, and it is returned only when none of its calls waits.
+/// People see the calls that wait for people or clients.
 #[test]
 fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     let host = desk().start();
@@ -131,7 +132,7 @@ fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     assert_eq!(turn["results"].as_array().unwrap().len(), 4);
 }
 
-/// "Resolver interface": double clicks, resubmits and unknown ids are stale, and change nothing.
+/// "Resolver interface": double clicks, resubmits and unknown ids are stale and have no effect.
 #[test]
 fn agentix_a_second_unknown_or_late_answer_is_stale() {
     let host = desk().start();
@@ -144,7 +145,7 @@ fn agentix_a_second_unknown_or_late_answer_is_stale() {
     assert_eq!(told(&host.agent.settled(&turn)), ["denied"]);
 }
 
-/// "Resolver interface": the reply comes before the resumed work has ended; it is on record at that moment.
+/// "Resolver interface": the reply comes before the resumed work has ended. The answer is stored by that time.
 #[test]
 fn agentix_the_reply_does_not_wait_for_what_it_resumes() {
     let host = Setup::with(&["lab"]).tables("[[policy]]\ntools = \"sleep\"\nrule = \"ask\"").start();
@@ -155,8 +156,8 @@ fn agentix_the_reply_does_not_wait_for_what_it_resumes() {
     assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200)["state"], "cancelled");
 }
 
-/// "Addressing and revival": an answer revives a conversation whose host was killed; and it may come from anything that
-/// holds the id: here from the command line.
+/// "Addressing and revival": an answer resumes a conversation after a kill of the host. Any holder of the id may send
+/// it, here the command line.
 #[test]
 fn agentix_an_answer_resumes_a_killed_conversation() {
     let mut host = desk().start();
@@ -167,7 +168,7 @@ fn agentix_an_answer_resumes_a_killed_conversation() {
     assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
 }
 
-/// "Timeout and idempotency": silence is a result that the model can recover from, and a late answer finds it closed.
+/// "Timeout and idempotency": an expiry is a result that the model can handle, and a late answer is stale.
 #[test]
 fn agentix_an_expiry_is_a_result_that_a_model_can_handle() {
     let host = brief().start();
@@ -195,7 +196,7 @@ fn agentix_a_clients_result_is_checked_and_not_trusted() {
     drop(page);
 }
 
-/// The same section, "two edge rules": nobody there ends a call soon; of two, the second is stale.
+/// The same section, "two edge rules": without a client, a call ends soon. Of two clients, the second answer is stale.
 #[test]
 fn agentix_no_client_fails_fast_and_a_second_answer_is_stale() {
     let host = desk().settings("client_grace_ms = 40").start();
@@ -210,7 +211,7 @@ fn agentix_no_client_fails_fast_and_a_second_answer_is_stale() {
     drop(tabs);
 }
 
-/// "Result convention": what the model sees is in the body, for every outcome.
+/// "Result convention": the body has the content for the model, for every outcome.
 #[test]
 fn agentix_every_result_says_ok_or_an_error_in_its_body() {
     let host = desk().start();

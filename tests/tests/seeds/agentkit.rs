@@ -1,11 +1,12 @@
-//! AgentKit, "Tool Approval & HITL Workflow": policies that are enforced, approvals that are kept, and an agent that asks.
+//! AgentKit, "Tool Approval & HITL Workflow": enforced policies, stored approvals, and an agent that asks.
 
 use serde_json::{Value, json};
 use toolgate_tests::http::{told, waits};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
-/// "Pattern 1: Deterministic Policy Enforcement", a static list of sensitive tools: the model is not asked whether to ask.
+/// "Pattern 1: Deterministic Policy Enforcement", a static list of sensitive tools: the model does not decide whether
+/// to ask.
 #[test]
 fn agentkit_a_policy_intercepts_a_call_before_it_runs() {
     let host = desk().tables("[[policy]]\ntools = \"not*\"\nrule = \"ask\"").start();
@@ -13,14 +14,14 @@ fn agentkit_a_policy_intercepts_a_call_before_it_runs() {
     let turn = host.agent.call("c", "note", json!({"text": "x"}));
     assert_eq!((told(&turn), &turn["pending"][0]["kind"]), (vec!["awaiting".to_owned()], &json!("approval")));
     let turn = settled_by(&host, &turn, json!({"decision": "approve"}));
-    assert_eq!(content(&turn)["result"], json!({"text": "x"}), "the call that was proposed");
+    assert_eq!(content(&turn)["result"], json!({"text": "x"}), "the proposed call");
     let names: Vec<_> =
         stream.until(|event| event.name == "turn.settled").into_iter().map(|event| event.name).collect();
     let at = |name: &str| names.iter().position(|other| other == name).unwrap();
     assert!(at("call.suspended") < at("call.resolved") && at("call.resolved") < at("call.started"), "{names:?}");
 }
 
-/// The same, step 4 of the example: calls that are not sensitive proceed, and each sensitive one is decided by itself.
+/// The same, step 4 of the example: other calls proceed, and each sensitive call is decided independently.
 #[test]
 fn agentkit_several_calls_are_decided_independently() {
     let host = desk().start();
@@ -34,7 +35,7 @@ fn agentkit_several_calls_are_decided_independently() {
     assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok"]);
 }
 
-/// The same: a denied call is answered with "access denied", so that the conversation goes on.
+/// The same: a denied call gets the result "access denied", so that the conversation continues.
 #[test]
 fn agentkit_a_denied_call_has_a_result_and_the_turn_continues() {
     let host = desk().start();
@@ -70,7 +71,7 @@ fn agentkit_a_pending_approval_is_a_record_with_every_field() {
     assert!(record["closed"]["at"].as_str().unwrap() >= times[0].as_str(), "resolvedAt");
 }
 
-/// The same, `listPendingApprovals`: by thread, by user and by status; and in pages, which the design leaves open.
+/// The same, `listPendingApprovals`: by thread, by user and by status. The pages are not in the design.
 #[test]
 fn agentkit_approvals_are_listed_by_thread_user_and_status() {
     let host = desk().start();

@@ -1,4 +1,4 @@
-//! ART, "Blocking Tool Calls / Agent Suspension": a tool that blocks, and how it goes on.
+//! ART, "Blocking Tool Calls / Agent Suspension": a tool that blocks, and its resumption.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn ids(turn: &Value) -> Vec<String> {
     pending.iter().map(|one| one["suspension"].as_str().unwrap().to_owned()).collect()
 }
 
-/// §2 and §3: the approval comes before the action and not after it. §4.1: the tool declares that it blocks.
+/// §2 and §3: the approval comes before the action. §4.1: the tool declares that it blocks.
 #[test]
 fn art_a_blocking_call_has_no_effect_before_its_approval() {
     let host = desk().start();
@@ -22,7 +22,7 @@ fn art_a_blocking_call_has_no_effect_before_its_approval() {
     assert_eq!(settled_by(&host, &turn, json!({"decision": "approve"}))["calls"][0]["attempt"], 1);
 }
 
-/// §4.2: the signal has an id of its own, a deadline, and room for what comes with the answer.
+/// §4.2: the signal has its own id, a deadline, and members for the data of the answer.
 #[test]
 fn art_a_suspension_has_an_id_of_its_own_and_a_deadline() {
     let host = desk().start();
@@ -31,13 +31,13 @@ fn art_a_suspension_has_an_id_of_its_own_and_a_deadline() {
         let turn = host.agent.call("c", "opinion", json!({}));
         let one = &turn["pending"][0];
         assert!(one["expires_at"].as_str().unwrap() > one["created_at"].as_str().unwrap());
-        assert!(seen.insert(waits(&turn)), "an id came twice");
+        assert!(seen.insert(waits(&turn)), "an id was repeated");
         let turn = settled_by(&host, &turn, json!({"decision": "answer", "data": {"payload": [1]}}));
         assert_eq!(content(&turn)["result"], json!({"payload": [1]}));
     }
 }
 
-/// §4.3 and §11.2, `resumeExecution`: approved or not, a reason, and arguments that were modified.
+/// §4.3 and §11.2, `resumeExecution`: approved or not, a reason, and modified arguments.
 #[test]
 fn art_an_answer_takes_a_reason_and_modified_arguments() {
     let host = desk().start();
@@ -77,7 +77,7 @@ fn art_a_timeout_denies_or_approves_as_the_tool_declares() {
     }
 }
 
-/// §7, phase 3: persisted; a reloaded page sees it, and another device may answer.
+/// §7, phase 3: persisted. A reloaded page sees it, and another device may answer.
 #[test]
 fn art_a_suspension_is_answered_from_another_device() {
     let mut host = desk().start();
@@ -91,7 +91,7 @@ fn art_a_suspension_is_answered_from_another_device() {
     assert_eq!((&late["by"], told(&host.agent.settled(&turn))), (&json!("bob"), vec!["ok".to_owned()]));
 }
 
-/// §9, questions 2 and 3: it is the single call that waits and not the plan; several wait at once, each for itself.
+/// §9, questions 2 and 3: a single call waits, not the plan. Several calls wait independently.
 #[test]
 fn art_parallel_suspensions_are_answered_in_any_order() {
     let host = desk().start();
@@ -106,8 +106,8 @@ fn art_parallel_suspensions_are_answered_in_any_order() {
     assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
 }
 
-/// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop goes on from
-/// there: the same turn, under the same call ids, without the model being asked again.
+/// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop continues
+/// the same turn with the same call ids. The model is not asked again.
 #[test]
 fn art_the_same_turn_continues_after_the_answer() {
     let mut host = desk().start();

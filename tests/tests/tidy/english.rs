@@ -2,7 +2,7 @@
 
 use super::{files, report};
 
-/// A phrase, how often the repository may still hold it, and what to write. The numbers may only shrink.
+/// A phrase, the number of lines that may still contain it, and its replacement. The numbers may only shrink.
 const PHRASES: [(&str, usize, &str); 21] = [
     ("anew", 19, "again"),
     ("by now", 4, "now, or nothing"),
@@ -33,7 +33,7 @@ const MAX_NAME: usize = 60;
 /// The number of tests with longer names. It may only shrink.
 const LONGER_NAMES: usize = 47;
 
-/// The endings of the files that people write.
+/// The extensions of files that people write.
 const WRITTEN: [&str; 10] = ["rs", "md", "ts", "tsx", "js", "mjs", "py", "go", "c", "h"];
 
 #[test]
@@ -55,7 +55,7 @@ fn phrases_that_were_replaced_do_not_come_back() {
         if places.len() > *allowed {
             let shown = places.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
             findings.push(format!(
-                "\"{phrase}\" is there {} times, allowed {allowed}; write: {instead}. {shown}",
+                "\"{phrase}\" occurs {} times, allowed {allowed}; write: {instead}. {shown}",
                 places.len()
             ));
         }
@@ -63,7 +63,7 @@ fn phrases_that_were_replaced_do_not_come_back() {
     report("say it in plain English", findings);
 }
 
-/// Whether a line has these words, and not as a part of others.
+/// Whether a line contains this phrase as whole words.
 fn has_phrase(line: &str, phrase: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(phrase).any(|(at, _)| {
