@@ -1,7 +1,7 @@
 //! `wasi:keyvalue` (0.2.0-draft2: `store`, `atomics`, `batch`) over buckets that the host keeps for each plugin.
 //!
-//! The host adds the plugin's name to every access, and no guest can choose it: whatever a guest calls its buckets and keys,
-//! it reaches its own. A call without a grant is denied every access.
+//! The host adds the plugin's name to every access, and no guest can choose it. So all names of buckets and keys lead
+//! to the plugin's own data. A call without a grant is denied every access.
 
 mod bindings;
 mod buckets;

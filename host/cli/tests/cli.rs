@@ -10,7 +10,7 @@ use expect_test::{Expect, expect, expect_file};
 
 fn toolgate(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-    // What the one who runs the tests has set for a host of theirs.
+    // Variables that a developer has set for another host.
     for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG", "CACHE"] {
         command.env_remove(format!("TOOLGATE_{name}"));
     }
@@ -27,7 +27,7 @@ fn check(arguments: &[&str], code: i32, expect: &Expect) {
     assert_eq!(output.status.code(), Some(code));
 }
 
-/// What a command says of itself, and what those below it do.
+/// The help of a command and of its subcommands.
 fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
     let output = toolgate(folder, &[command, &["--help"]].concat());
     assert!(output.status.success(), "{command:?}");
@@ -43,7 +43,8 @@ fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
     }
 }
 
-/// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test cli` writes them anew.
+/// The help is committed, so that a review shows changed options. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test
+/// cli` writes the files again.
 #[test]
 fn help_of_every_command_matches_the_page() {
     let (folder, mut said) = (folder(), Vec::new());
@@ -55,7 +56,7 @@ fn help_of_every_command_matches_the_page() {
     let names: BTreeSet<_> = said.iter().map(|(name, _)| format!("{name}.txt")).collect();
     let files = std::fs::read_dir(&written).expect("a folder");
     let files: BTreeSet<_> = files.map(|file| file.expect("a file").file_name().into_string().expect("text")).collect();
-    assert_eq!(files, names, "one file for each command, and none for one that is gone");
+    assert_eq!(files, names, "there is one file for each command and no other file");
     assert!(names.len() > 20 && names.contains("toolgate-token-create.txt"), "{names:?}");
 }
 

@@ -1,4 +1,4 @@
-//! What the configuration may say, and what is said of what it may not.
+//! The configuration: its keys and the messages about errors.
 
 use std::path::Path;
 

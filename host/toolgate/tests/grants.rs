@@ -1,4 +1,4 @@
-//! What the configuration may say of grants, and what is said of what it may not. And that no value of a secret gets out.
+//! Grants in the configuration, and the messages about errors. No value of a secret is shown.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn said(text: &str) -> String {
     }
 }
 
-/// Grants of a plugin, below the line that says to which component.
+/// Checks the message about these grants of a plugin, after the line with its component.
 fn check(grants: &str, expect: &Expect) {
     expect.assert_eq(&said(&format!("[plugin.a]\ncomponent = \"any\"\n{grants}")));
 }
@@ -157,7 +157,7 @@ fn grants_take_one_digest_several_or_any() {
         let text = format!("[plugin.a]\ncomponent = {text}\ngrants.keyvalue = true");
         let config = Config::parse(&text, Path::new("t")).expect("fine");
         assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).holder(&name), holder);
-        // What is written from a table reads back as it.
+        // A table that is written reads back as the same table.
         let table = config.plugin.values().next().expect("a table");
         let again = Config::parse(&table.to_toml(&name), Path::new("t")).expect("fine");
         assert_eq!(again.plugin.values().next(), Some(table));
@@ -234,7 +234,7 @@ fn overlapping_folders_are_refused() {
         (&[("work/in", read), ("work", write)], "of the plugin p0, and p1 may write"),
         (&[("work", write), ("work", write)], "of the plugin p0, and p0 may write"),
         (&[("work", write), ("alias/in", read)], "of the plugin p0, and p0 may write"),
-        // Its target lies elsewhere, but the plugin can change the link before the next start.
+        // Its target is elsewhere, but the plugin can change the link before the next start.
         (&[("work", write), ("work/out", read)], "of the plugin p0, and p0 may write"),
         (&[("data", read)], "overlaps the data folder"),
         (&[("data/components", read)], "overlaps the data folder"),

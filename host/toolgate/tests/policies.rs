@@ -1,11 +1,11 @@
-//! What the configuration may say of dynamic policies, and what is said of what it may not.
+//! Dynamic policies in the configuration, and the messages about errors.
 
 use std::path::Path;
 
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
 
-/// A component of the configuration with these lines, after a name, a file and a digest that are fine.
+/// Checks the message about a policy with these lines, after a valid name, file and digest.
 fn check(lines: &str, expect: &Expect) {
     check_all(&format!("{FINE}{lines}"), expect);
 }

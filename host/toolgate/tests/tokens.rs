@@ -1,4 +1,4 @@
-//! Tokens: made once, kept as digests, and read anew whenever the file changes.
+//! Tokens. They are stored as digests, and the file is read again when it changes.
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
@@ -34,7 +34,7 @@ fn token_is_known_only_to_its_holder() {
     let token = tokens.create(bound.clone()).expect("a token");
     assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
     let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");
-    assert!(!file.contains(&token[3..]), "the token itself is written down");
+    assert!(!file.contains(&token[3..]), "the token itself is stored");
 
     let principal = tokens.principal(&token).expect("a principal");
     assert_eq!(
@@ -43,7 +43,7 @@ fn token_is_known_only_to_its_holder() {
     );
     assert_eq!(principal.groups, bound.groups);
     let digest = domain::Digest::of(&token);
-    assert_eq!(tokens.holder(digest), Some(principal.clone()), "as a session names it");
+    assert_eq!(tokens.holder(digest), Some(principal.clone()), "a session finds it by its digest");
     assert_eq!(tokens.named(&bound.name), Some((principal.clone(), digest)));
     assert_eq!(tokens.named(&PrincipalId::new("pag").expect("a name")), None);
     assert!(principal.roles.has(Role::Client) && !principal.roles.has(Role::Caller));
@@ -64,7 +64,7 @@ fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     program.revoke(&PrincipalId::new("one").expect("a name")).expect("revoked");
     assert!(running.principal(&one).is_none() && running.principal(&two).is_some());
     std::fs::write(folder.path().join("tokens.json"), "{}").expect("a file");
-    assert!(running.principal(&two).is_none(), "a file that means nothing lets nobody in");
+    assert!(running.principal(&two).is_none(), "an invalid file allows nobody");
 }
 
 #[test]

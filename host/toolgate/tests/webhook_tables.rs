@@ -1,4 +1,4 @@
-//! What `[[webhook]]` may say, and what is said of what it may not. No value of a secret is in any of it.
+//! `[[webhook]]` in the configuration, and the messages about errors. No message contains a secret.
 
 #![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
 

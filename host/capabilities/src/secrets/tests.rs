@@ -1,4 +1,4 @@
-//! Placeholders go in, values go out only where they were granted, and no echo of a value comes back.
+//! A placeholder becomes its value only at a granted place, and an echo of the value is redacted.
 
 use domain::PluginName;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -39,7 +39,7 @@ fn of(vault: &Vault, name: &str) -> String {
     vault.placeholders().find(|(known, _)| *known == name).expect("a secret").1.to_owned()
 }
 
-/// Sends a request's head, in which `KEY` and `OTHER` stand for their placeholders.
+/// Sends a request's head. `KEY` and `OTHER` are replaced by their placeholders.
 fn send(to: Destination<'_>, uri: &str, header: Option<(&str, &str)>) -> Result<(String, String), Misplaced> {
     let vault = vault();
     let put = |text: &str| text.replace("KEY", &of(&vault, "KEY")).replace("OTHER", &of(&vault, "OTHER"));
@@ -117,7 +117,7 @@ fn placeholder_at_another_place_refuses_the_request() {
         ),
         (
             send(HOME, "https://h/?key=KEY&k%65y=x", None),
-            "query:key is there more than once in this request; a secret has its place for itself",
+            "query:key occurs more than once in this request; a secret must be its only value",
         ),
         (
             send(HOME, "https://h/?KEY=1", None),
@@ -125,11 +125,11 @@ fn placeholder_at_another_place_refuses_the_request() {
         ),
         (
             send(HOME, "https://h/?key=toolgate-secret-0", None),
-            "query:key holds a placeholder that is none of this call's secrets",
+            "query:key holds a placeholder that is not from this call",
         ),
         (
             send(HOME, "https://h/?key=toolgate%2Dsecret%2D0", None),
-            "query:key holds a placeholder that is none of this call's secrets",
+            "query:key holds a placeholder that is not from this call",
         ),
     ] {
         assert_eq!(refused(sent), expected);
@@ -194,7 +194,7 @@ fn secrets_are_filled_into_bodies_at_their_pointers() {
         (json, r#"{"KEY":1}"#, "the secret KEY is not granted for a member's name of requests to api.example.com"),
         (json, r#"{"auth":[{"k/y":"x KEY"}]}"#, ALONE_IN_BODY),
         (json, r#"{"auth":[{"k/y":"KEY","k/y":"KEY"}]}"#, "no secret can be put into a body that has a member twice"),
-        // As many as are found, and yet one where none may stand: a reader that keeps the first member would see it.
+        // The number of placeholders is right, but one is in a forbidden member that some parsers would read.
         (
             json,
             r#"{"note":"KEY","note":"x","auth":[{"k/y":"\u0074oolgate-secret-"}]}"#,
@@ -208,7 +208,7 @@ fn secrets_are_filled_into_bodies_at_their_pointers() {
         (
             "application/x-www-form-urlencoded",
             "form=OTHER&a=b&f%6frm=OTHER",
-            "body:/form is there more than once in this request; a secret has its place for itself",
+            "body:/form occurs more than once in this request; a secret must be its only value",
         ),
         (json, "KEY", "no secret can be put into a body that is not what its content-type says"),
         ("text/plain", "KEY", "no secret can be put into a body that is neither JSON nor a form"),
@@ -243,7 +243,7 @@ fn an_echo_is_redacted_in_every_form() {
         "s3cr3t/K+y=&quot;ü&amp;".into(),
         KEY.bytes().map(|byte| format!("{byte:02x}")).collect(),
         KEY.bytes().map(|byte| format!("{byte:02X}")).collect(),
-        // As .NET, Go, JavaScript and Python write it, and what is encoded twice.
+        // As .NET, Go, JavaScript and Python write it, and encoded twice.
         r#"{"k":"s3cr3t/K\u002By=\u0022\u00FC\u0026"}"#.into(),
         r#"{"k":"s3cr3t/K+y=\"ü\u0026"}"#.into(),
         "s3cr3t/K&#43;y=&#34;ü&amp;".into(),
@@ -280,7 +280,7 @@ fn a_secret_in_another_unicode_is_redacted() {
     }
 }
 
-/// What a guest sees of a text that is handed on in these pieces, if the last of it never comes.
+/// The text that a guest sees from these pieces if the text is cut off.
 fn cut_off(pieces: &[&str]) -> String {
     let mut redactor = vault().redactor().expect("secrets");
     let seen: Vec<u8> = pieces.iter().flat_map(|piece| redactor.push(piece.as_bytes())).collect();
@@ -316,7 +316,7 @@ fn redaction_holds_back_a_bounded_part_of_a_line() {
         seen += redactor.finish().len();
         assert_eq!(seen, endless.len() + 2_000);
     }
-    assert_eq!(cut_off(&["data: 1\n\nda", "ta: 2\n", "\nd"]), "data: 1\n\ndata: 2\n\n", "a stream of events goes on");
+    assert_eq!(cut_off(&["data: 1\n\nda", "ta: 2\n", "\nd"]), "data: 1\n\ndata: 2\n\n", "a stream of events continues");
     assert_eq!(cut_off(&["key ", KEY, "\n"]), "key [secret KEY]\n");
 }
 
@@ -346,7 +346,7 @@ fn secret_value_is_checked_and_never_printed() {
 }
 
 proptest! {
-    /// However an answer is cut into pieces, it comes out as if it had come at once, and without the secret.
+    /// The output does not depend on the division of a response into pieces, and never contains the secret.
     #[test]
     fn redaction_of_pieces_equals_redaction_of_the_whole(
         parts in prop::collection::vec(prop_oneof![Just(KEY.to_owned()), Just("another-secret".to_owned()), "[a-z0-9/+=]{0,12}"], 0..8),

@@ -1,5 +1,5 @@
-//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it imports
-//! only interfaces and functions that this host has.
+//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it
+//! imports only interfaces and functions that this host has.
 
 use capabilities::excerpt;
 use wasmtime::Engine;
@@ -146,7 +146,8 @@ mod tests {
             let found = &resolve.packages[id];
             assert_eq!(found.name.version.as_ref().map(ToString::to_string).as_deref(), Some(package.newest));
             assert!(package.newest.starts_with(&format!("{}.", package.spoken)));
-            // What a world imports, a component may; what has no function may be imported for its types.
+            // A component may import the interfaces of its world. It may also import interfaces without functions for
+            // their types.
             let mut imported: Vec<(&str, Vec<&str>)> = Vec::new();
             for world in found.worlds.values() {
                 for item in resolve.worlds[*world].imports.values() {

@@ -1,4 +1,4 @@
-//! Compiled code is kept, and nothing is loaded that this host did not write.
+//! Compiled code is cached, and the host loads only code that it wrote itself.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -43,7 +43,7 @@ fn code_is_compiled_once_and_cached_for_this_user() {
     let [file] = &code(&path)[..] else { panic!("one file") };
     assert_eq!((mode(&path), mode(file), mode(&path.join("key"))), (0o700, 0o600, 0o600));
 
-    // Another process of the same host: it takes the file, which is left as it is.
+    // Another process of the same host uses the file without changing it.
     let before = fs::metadata(file).expect("it exists").modified().expect("a time");
     works(&open(&path), &component);
     assert_eq!(fs::metadata(file).expect("it exists").modified().expect("a time"), before);
@@ -87,11 +87,11 @@ fn code_of_another_component_or_host_is_not_loaded() {
     let files = code(one.path());
     let crash_file = files.iter().find(|file| *file != echo_file).expect("a second file");
 
-    // The crashing code, sealed by this very host, under the name of the echo.
+    // The code of the crashing component, signed by this host, under the name of the echo.
     fs::copy(crash_file, echo_file).expect("we may");
     works(&open(one.path()), &echo);
 
-    // The same under the same name, sealed by another host.
+    // The right code under the right name, signed by another host.
     let other = open(two.path());
     fs::copy(crash_file, two.path().join(echo_file.file_name().expect("a name"))).expect("we may");
     works(&other, &echo);
@@ -110,7 +110,7 @@ fn cache_without_its_key_is_ignored() {
             fs::write(folder.path().join("key"), key).expect("we may");
         }
         works(&open(folder.path()), &component);
-        assert!(fs::read(file).expect("it is there") != good, "sealed under another key now");
+        assert!(fs::read(file).expect("it is there") != good, "now signed with another key");
     }
 }
 
@@ -164,6 +164,6 @@ fn oldest_code_is_evicted_first() {
     oldest.expect("ours").set_modified(std::time::UNIX_EPOCH).expect("we may");
     assert_eq!(load(2 * one + one / 2, &bodies[2]).len(), 2);
     let left: Vec<_> = code(folder.path()).iter().map(|file| file.to_str().expect("text").to_owned()).collect();
-    assert!(!left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())), "the oldest is gone: {left:?}");
-    assert_eq!(load(1, &bodies[1]).len(), 1, "what was just compiled is kept in any case");
+    assert!(!left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())), "the oldest code is removed: {left:?}");
+    assert_eq!(load(1, &bodies[1]).len(), 1, "the newest code is always kept");
 }

@@ -1,4 +1,4 @@
-//! A call returns a result, a failure of the tool's own, or the failure that its misbehaviour is.
+//! A call returns a result, a failure that the tool reports, or the failure for its misbehaviour.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ fn tool_reports_its_own_failure() {
     assert_eq!(failed(says(0), FailureCode::InvalidArguments), "no");
     assert_eq!(failed(says(1), FailureCode::ToolFailed), "no");
     assert_eq!(failed(says(2), FailureCode::ToolUnavailable), "no");
-    // A kind of failure that the interface does not have is a crash and not a failure of the tool's choosing.
+    // An unknown kind of failure is a crash, not a failure that the tool reports.
     assert!(failed(says(3), FailureCode::Trapped).contains("discriminant"));
 }
 
@@ -134,7 +134,7 @@ fn spinning_guest_ends_at_its_deadline_and_delays_nobody() {
         assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").outcome), "1");
         calls += 1;
     }
-    assert!(calls >= 3, "only {calls} calls went through while others were spinning");
+    assert!(calls >= 3, "only {calls} calls succeeded while others were spinning");
     for spun in spinning {
         let end = RUNTIME.block_on(spun).expect("no panic");
         assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
@@ -203,7 +203,7 @@ fn a_hostile_catalog_is_refused() {
     };
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
     assert_eq!(declare("(unreachable)"), FailureCode::Trapped);
-    // A hundred million tools, all at one address.
+    // A hundred million tools at the same address.
     let many =
         "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
     assert!(matches!(declare(many), FailureCode::Trapped | FailureCode::LimitExceeded));
@@ -237,7 +237,7 @@ fn calls_beyond_the_pool_wait_for_a_limited_time() {
     held.abort();
 }
 
-/// Tells when a guest has logged a line.
+/// Notifies the test when a guest has logged a line.
 struct Began(mpsc::Sender<()>);
 
 impl Sink for Began {

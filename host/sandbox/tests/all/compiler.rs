@@ -1,4 +1,4 @@
-//! A child process compiles components, and its costs and failures are findings about the component.
+//! A child process compiles components. Its costs and failures become findings about the component.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn refused(compiler: ChildCompiler, component: &[u8]) -> LoadError {
     load(&sandbox(compiler, None), component).expect_err("refused")
 }
 
-/// A component with functions that take long to compile: straight lines in which everything depends on everything.
+/// A component with functions that take long to compile: straight lines with many dependencies.
 fn bomb(functions: usize) -> Vec<u8> {
     let line = "(local.set 0 (i64.rotl (i64.add (local.get 0) (local.get 1)) (local.get 2)))
       (local.set 1 (i64.xor (local.get 1) (local.get 0))) (local.set 2 (i64.mul (local.get 2) (local.get 1)))";
@@ -54,11 +54,11 @@ fn code_from_the_child_runs_and_is_cached() {
     let plugin = load(&sandbox(ours(CompileBounds::default()), Some(folder.path())), &component).expect("it loads");
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
 
-    // What is kept needs no compiler any more.
+    // Cached code needs no compiler.
     let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
     let plugin = load(&sandbox(missing.clone(), Some(folder.path())), &component).expect("it is kept");
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
-    assert!(matches!(refused(missing, &component), LoadError::Host(_)), "no compiler is the host's fault");
+    assert!(matches!(refused(missing, &component), LoadError::Host(_)), "a missing compiler is a fault of the host");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn misbehaving_compiler_is_reported_and_contained() {
     assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
     let soon = Duration::from_millis(200);
     assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Wall(_))));
-    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))), "with all it started");
+    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))), "with all its children");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn grow(pages: u32) -> String {
 
 #[test]
 fn memory_grows_up_to_its_limit() {
-    // The limit is 4 MiB, which is 64 pages; the guest begins with two.
+    // The limit is 4 MiB, which is 64 pages. The guest begins with two.
     let end = run(&load(&guest(&grow(62))), &tight());
     assert_eq!(end.spent.expect("it ran").peak_memory, 4 << 20);
     assert_eq!(value(end.outcome), "64");
@@ -35,7 +35,7 @@ fn guest_that_handles_failed_allocation_succeeds() {
 
 #[test]
 fn impossible_memory_request_fails() {
-    // After each refusal that the limit has nothing to do with, the guest takes what it had returned, if it was.
+    // Each of these requests fails for another reason than the limit. Then the guest uses memory that it has.
     let body = "(local $n i32)
       (drop (memory.grow (i32.const 50)))
       (loop $again
@@ -192,7 +192,7 @@ fn host_calls_are_counted_and_limited() {
     assert_eq!(end.spent.expect("it ran").host_calls, 10);
     assert_eq!(value(end.outcome), "{}");
     let end = run(&load(&logging(11)), &limits);
-    assert_eq!(end.spent.expect("it has a receipt all the same").host_calls, 10, "the eleventh did nothing");
+    assert_eq!(end.spent.expect("it has a receipt").host_calls, 10, "the eleventh had no effect");
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
 }
 
@@ -218,7 +218,7 @@ fn printed_output_is_charged_and_limited() {
         ..Wat::default()
     };
     let plugin = load(&wat.build());
-    // What was printed, and the handle of the stream.
+    // The printed output and the handle of the stream.
     let end = run(&plugin, &Limits { host_bytes: 6512, ..tight() });
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6512, 3, 6002));

@@ -1,4 +1,4 @@
-//! What is refused before anything of it runs, and that the refusal names all that is wrong.
+//! Components that are refused before they run. The refusal names all errors.
 
 use capabilities::{Capabilities, Capability};
 use domain::Digest;
@@ -53,13 +53,12 @@ fn every_foreign_import_is_named_with_its_missing_grant() {
     assert!(text.contains("(needs the grant `keyvalue`)") && text.contains("(no grant exists"), "{text}");
 }
 
-/// The same component, as if it had been built against another version.
+/// The same component with another interface version.
 fn of_version(version: &str) -> Vec<u8> {
     replaced(guest(ECHO), "@0.1.1", &format!("@{version}"))
 }
 
-/// A component that asks whether it should stop, as if it had been built against another version, in which that function has
-/// another name.
+/// A component that checks for cancellation, with another interface version, in which that function has another name.
 fn of_the_future(version: &str, function: &str) -> Vec<u8> {
     let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
     let component = Wat { run: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
@@ -81,14 +80,14 @@ fn unknown_version_is_refused_by_name() {
 
 #[test]
 fn imports_of_a_newer_host_are_named() {
-    assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "nothing newer is used");
+    assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "it uses nothing newer");
     let refused = refusal(&of_the_future("0.1.9", "stop-sometimes"), Capabilities::default());
     assert_eq!(
         refused.to_string(),
         "it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built against version 0.1.9 \
          of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1"
     );
-    // An interface is seen by its name, before anything is compiled.
+    // The name of an interface is read before compilation.
     let component = wat::parse_str(
         r#"(component
           (import "toolgate:plugin/timers@0.1.9" (instance))
@@ -102,7 +101,7 @@ fn imports_of_a_newer_host_are_named() {
     .expect("text");
     let refused = Sandbox::inspect(&component).expect_err("refused").to_string();
     assert!(refused.starts_with("it needs the interface `timers`, the interface `dreams`, which"), "{refused}");
-    // What it imports counts like what it exports.
+    // Imports count like exports.
     let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.1", "toolgate:plugin/host@0.2.1");
     assert!(matches!(refusal(&mixed, Capabilities::default()), LoadError::Version { found, .. } if found == "0.2.1"));
 }
@@ -171,7 +170,7 @@ fn corrupt_bytes_are_refused_or_run_within_limits() {
         let mut rotten = whole.clone();
         rotten[at] ^= 0x55;
         if let Ok(plugin) = sandbox().load(Digest::of(&rotten), &rotten, Capabilities::default()) {
-            // Whatever it is now, it ends.
+            // Any outcome is allowed, but the call must end.
             let _ = crate::world::run(&plugin, &crate::world::tight());
         }
     }
@@ -189,7 +188,7 @@ fn export_of_another_type_is_refused() {
     )
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());
-    // Its name is right, so it loads; the moment it is asked, its type is found to be another.
+    // Its name is right, so it loads. The first call finds another type.
     let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations());
     assert!(asked.is_err());
 }

@@ -1,4 +1,4 @@
-//! Policies: what they are asked, what they may answer, and that one that misbehaves gives no answer and harms nobody.
+//! Policies: their questions and answers. A policy that misbehaves gives no answer and is contained.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use wit_parser::Resolve;
 use crate::guests::{guest, replaced};
 use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
 
-/// A policy. `judge` is the body of the function; its local `$q` is the address of the question and it returns that of the
-/// answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason), `$log`, and the memory from 4096 on.
+/// A policy. `judge` is the body of its function. The local `$q` is the address of the question, and the function
+/// returns the address of the answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason),
+/// `$log`, and the memory from 4096 on.
 #[derive(Clone, Copy, Default)]
 struct Wat<'a> {
     judge: &'a str,
@@ -104,7 +105,7 @@ fn judge(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
     RUNTIME.block_on(load(component).judge(&question(), Span::from_millis(2_000), Arc::new(())))
 }
 
-/// Appends the text at this offset of the question, and a stroke.
+/// Appends the text at this offset of the question, and a slash.
 fn copied(at: u32) -> String {
     format!(
         "(memory.copy (local.get $to) (i32.load offset={at} (local.get $q)) (i32.load offset={} (local.get $q)))
@@ -154,7 +155,7 @@ fn log_of_a_policy_is_limited() {
     assert!(log.len() < 700 && log.last().is_some_and(|line| line.contains("bytes of this log were dropped")));
 }
 
-/// None of these gives an answer. The host explains it in its own words, and the next policy answers.
+/// None of these policies gives an answer. The host explains the failure, and the next policy answers.
 #[test]
 fn misbehaving_policy_gives_no_answer_and_is_contained() {
     let answer = |first: u32| format!("(i32.store8 (i32.const 16) (i32.const {first})) (i32.const 16)");
@@ -165,16 +166,16 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         ("spins", "(loop $again (br $again)) (unreachable)".into(), "did not answer within 2000 ms"),
         ("traps", "(unreachable)".into(), "it crashed"),
         ("grows", grow.into(), "64 MiB"),
-        ("an answer that is none", answer(3), "it crashed"),
+        ("an unknown answer", answer(3), "it crashed"),
         (
-            "a risk that is none",
+            "an unknown risk",
             format!(
                 "{long} (drop (call $ask (i32.const 4096) (i32.const 1))) (i32.store8 (i32.const 29) (i32.const 9)) (i32.const 16)"
             ),
             "it crashed",
         ),
         (
-            "an option of a risk that is none",
+            "an option with an unknown risk",
             "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store8 (i32.const 28) (i32.const 7)) (i32.const 16)"
                 .into(),
             "it crashed",
@@ -193,7 +194,7 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
             "more than what a policy may spend",
         ),
         (
-            "a reason that is no text",
+            "a reason that is not UTF-8",
             "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ask (i32.const 4096) (i32.const 1))".into(),
             "it crashed",
         ),
@@ -206,7 +207,7 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         ("an answer out of range", "(i32.const 131072)".into(), "it crashed"),
         ("an answer that is not aligned", "(i32.const 17)".into(), "it crashed"),
         (
-            "calls the host for ever",
+            "calls the host forever",
             "(loop $again (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (br $again)) (unreachable)".into(),
             "more than what a policy may spend",
         ),
@@ -262,7 +263,7 @@ fn spinning_policy_delays_no_plugin_or_other_policy() {
         .collect();
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
     assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
-    assert!(spinning.iter().all(|task| !task.is_finished()), "they spin on");
+    assert!(spinning.iter().all(|task| !task.is_finished()), "they still spin");
     spinning.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
@@ -340,7 +341,7 @@ fn policy_of_another_version_is_refused_with_the_reason() {
         assert_eq!(refusal(&of(version)), said);
     }
     let component = of("0.1.9");
-    sandbox().load_policy(Digest::of(&component), &component).expect("it needs nothing that is newer");
+    sandbox().load_policy(Digest::of(&component), &component).expect("it needs no newer host");
     let logs =
         Wat { judge: "(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (call $proceed)", ..Wat::default() };
     let newer = replaced(replaced(logs.build(), "@0.1.0", "@0.1.9"), "log", "lag");

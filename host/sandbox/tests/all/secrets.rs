@@ -1,4 +1,4 @@
-//! A guest that came to know a secret all the same tells it to nobody.
+//! A secret is redacted in all outputs of a guest, even if the guest has learned it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
 
 const SECRET: &str = "hunter2-hunter2";
 
-/// What the guest knows: at 4096 a sentence, at 5000 a string of JSON.
+/// The secret in the guest's memory: in a sentence at 4096, and in a JSON string at 5000.
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
 fn tell(run: &str) -> (Outcome, Arc<Heard>) {

@@ -1,4 +1,4 @@
-//! A call can ask whether it should stop. A guest that cannot ask gets no time for it.
+//! A call can check whether it should stop. A guest that cannot check gets no grace.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::world::{RUNTIME, failed, job, load, tight, value};
 
 const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop_requested (result i32)))"#;
 
-/// Asks until it hears that it should stop, and says how often it asked in vain.
+/// Checks until it should stop, and returns the number of checks before.
 const ASKS: &str = "(local $in_vain i64)
   (block $stop
     (loop $again
@@ -24,7 +24,7 @@ fn asking(run: &str) -> Vec<u8> {
     Wat { run, imports: IMPORT, ..Wat::default() }.build()
 }
 
-/// Says that a call should stop when it has asked so often, and remembers the grace that was asked for.
+/// Asks a call to stop after so many checks, and records the requested grace.
 #[derive(Default)]
 struct Stopping {
     in_vain: u32,
@@ -56,7 +56,7 @@ fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> End {
 fn cancelled_call_sees_the_request_to_stop() {
     let sink = Arc::new(Stopping { in_vain: 3, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
-    assert_eq!(end.spent.expect("it ran").host_calls, 4, "asking is a call of a host function like any other");
+    assert_eq!(end.spent.expect("it ran").host_calls, 4, "a check counts as a call of a host function");
     assert_eq!(value(end.outcome), "3");
 }
 
@@ -65,7 +65,7 @@ fn checks_for_cancellation_are_counted_and_limited() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
-    assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh did nothing");
+    assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh had no effect");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn call_near_its_deadline_is_told_and_ends_in_time() {
         ..tight()
     };
     assert_ne!(value(run(&asking(ASKS), &limits(300), &sink).outcome), "0", "not from its beginning");
-    // However long the grace is, half of the time is the call's own.
+    // Even with a long grace, the call keeps half of its time.
     assert_ne!(value(run(&asking(ASKS), &limits(60_000), &sink).outcome), "0");
     failed(run(&asking(ASKS), &limits(0), &sink).outcome, FailureCode::OutOfTime);
 }

@@ -1,4 +1,4 @@
-//! Compiled code that several programs of one user keep: compiled once, and none is lenient because another was.
+//! Compiled code that several programs of one user share. It is compiled once, but each program applies its own limits.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -60,9 +60,9 @@ fn one_program_compiles_for_all_programs_of_the_user() {
     assert_eq!(code(&path).len(), 1);
     let other = guest("(unreachable)");
     let error = open(none(usual()), &path, 1 << 30).load(Digest::of(&other), &other, Capabilities::default());
-    assert!(matches!(error, Err(LoadError::Host(_))), "another one is compiled");
+    assert!(matches!(error, Err(LoadError::Host(_))), "another component is compiled");
 
-    // A program that needs nothing of it does not say so for the others.
+    // A program without the component does not remove the code for others.
     let sandbox = open(none(usual()), &path, 1 << 30);
     assert_eq!(sandbox.retain(&std::collections::HashSet::new()).expect("it may"), 0);
     load(none(usual()), &path, &component).expect("it is still kept");
@@ -90,7 +90,7 @@ fn limits_of_another_program_do_not_apply() {
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
     let tight = CompileBounds { output: 1_000, ..usual() };
     let refused = load(compiler(tight), folder.path(), &component);
-    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own bound counts");
+    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own limit applies");
     for bounds in [
         CompileBounds { memory: 1 << 30, ..usual() },
         CompileBounds { time: usual().time / 2, ..usual() },
@@ -100,7 +100,7 @@ fn limits_of_another_program_do_not_apply() {
     }
     load(none(CompileBounds { time: usual().time * 10, ..usual() }), folder.path(), &component).expect("it is kept");
 
-    // The code of this one is there, and its structure is not what it may be.
+    // The code is cached, but the structure of the component exceeds this program's limits.
     let mut name = vec![15];
     name.extend_from_slice(section::SECTION.as_bytes());
     let flooded = (0..2_001).fold(component, |component, _| with_section(component, 0, &name));
@@ -128,7 +128,7 @@ fn unusable_cache_folder_is_ignored() {
         (folder.path().join("file"), folder.path().join("link"), folder.path().join("elsewhere"));
     fs::write(&file, "no folder").expect("we may");
     load(compiler(usual()), &file.join("compiled"), &component).expect("it is compiled");
-    // Whoever made the link may have chosen what lies behind it.
+    // The author of the link may have chosen its target.
     fs::create_dir(&elsewhere).expect("we may");
     symlink(&elsewhere, &link).expect("we may");
     load(compiler(usual()), &link, &component).expect("it is compiled");
@@ -145,7 +145,7 @@ fn key_that_others_can_read_is_replaced() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).expect("ours");
     assert!(
         matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))),
-        "whoever knows it could have written the code"
+        "anybody with the key could have written the code"
     );
     assert_ne!(fs::read(&key).expect("a key"), known);
     assert_eq!(fs::metadata(&key).expect("a key").permissions().mode() & 0o777, 0o600);
@@ -160,7 +160,7 @@ fn concurrent_programs_all_get_their_code() {
         for at in 0..6 {
             let (path, component) = (&path, &components[at % 3]);
             scope.spawn(move || {
-                // Room for one of them alone, so that they remove what the others write.
+                // Room for one file, so that the programs remove each other's files.
                 let sandbox = open(compiler(usual()), path, 1);
                 sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
             });
@@ -174,7 +174,7 @@ fn concurrent_programs_all_get_their_code() {
 #[test]
 fn sandboxes_of_one_program_write_separate_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Large enough to be written in many steps, and each of another size.
+    // Large enough for many writes, and each of another size.
     let components: Vec<_> = (1..=6)
         .map(|size| guest(&format!("{ECHO}{}", "(drop (i32.load (i32.const 0)))".repeat(size * 2_000))))
         .collect();
@@ -191,7 +191,7 @@ fn sandboxes_of_one_program_write_separate_files() {
     all_that_is_kept_is_whole(folder.path(), &components);
 }
 
-/// Nobody has to compile what there is a file for, and nothing that was begun is left.
+/// Checks that every cached file is complete and no unfinished file is left.
 fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
     let sandbox = open(none(usual()), folder, 1 << 30);
     let is_kept =

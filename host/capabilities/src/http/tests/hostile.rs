@@ -1,4 +1,4 @@
-//! Servers that lie, stall and flood. Each costs the guest its answer and the host nothing.
+//! Servers that lie, stall and flood. The guest gets an error, and the host is not affected.
 
 use super::server::{Script, Server, goes_on, pauses_after, says};
 use super::*;
@@ -34,7 +34,7 @@ fn a_slow_server_gets_no_more_time_than_a_silent_one() {
     let drip: Script = Box::new(|stream| {
         use std::io::{Read as _, Write as _};
         let mut said = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        // Waits a little without a clock: for bytes that never come.
+        // Waits a little without a clock, for bytes that never come.
         let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(20)));
         while said.is_ok() {
             let _ = stream.read(&mut [0]);

@@ -63,9 +63,9 @@ fn name_of_a_private_address_is_not_connected() {
         let error = world.fails(&format!("http://api.example.com:{port}/"));
         assert!(matches!(error, Error::DestinationIpProhibited), "{found}: {error:?}");
         assert!(world.log()[0].contains("private = true"), "{:?}", world.log());
-        assert!(!world.log()[0].contains(found), "the operator's addresses are nothing for the call's log");
+        assert!(!world.log()[0].contains(found), "the call's log does not show the operator's addresses");
     }
-    // Loopback as the operator's own is another matter; what is link-local never is.
+    // The operator can grant loopback, but never link-local addresses.
     for found in ["169.254.169.254", "0.0.0.0", "fe80::1", "::ffff:127.0.0.1"] {
         let mut world = Setup::at(server.address).found(vec![vec![found]]).world();
         assert!(matches!(world.fails(&format!("http://api.example.com:{port}/")), Error::DestinationIpProhibited));
@@ -107,7 +107,7 @@ fn sent_bytes_of_a_call_are_limited() {
     assert!(world.log()[0].contains("`http_sent`"));
 }
 
-/// Answers no lookup before the test lets it.
+/// Answers no lookup before the test releases it.
 struct Gated(Arc<tokio::sync::Semaphore>, Arc<Mutex<u32>>);
 
 impl Resolver for Gated {
@@ -134,7 +134,7 @@ fn requests_beyond_the_concurrency_limit_wait() {
         || Box::into_pin(world.session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(())))));
     let sent: Vec<_> = (0..5).map(|_| send()).collect();
     world.runtime.block_on(async {
-        // More polls than the tasks have points at which they could continue.
+        // More polls than the tasks have await points.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -163,7 +163,7 @@ fn requests_are_charged_to_the_calls_host_memory() {
     let mut poor = world((256 << 10) - 1);
     assert!(matches!(poor.fails(&url), Error::ConnectionLimitReached));
     assert!(poor.log()[0].contains("`host_bytes`"), "{:?}", poor.log());
-    // One after the other they fit.
+    // One after the other, they are within the limit.
     let mut enough = world(256 << 10);
     assert_eq!((enough.get(&url).status, enough.get(&url).status), (200, 200));
 }

@@ -1,4 +1,4 @@
-//! Requests that are allowed: what the server hears, and what the guest is given of its answer.
+//! Allowed requests: the request that the server gets, and the response that the guest gets.
 
 use std::io::Read as _;
 
@@ -51,7 +51,7 @@ fn unsafe_requests_carry_the_hosts_idempotency_key() {
         let mut keys = heard.lines().filter_map(|line| line.strip_prefix("idempotency-key: ").map(str::to_owned));
         (keys.next(), keys.next())
     };
-    // What only reads is nobody's business, and has the guest's own.
+    // A request that only reads keeps the guest's own headers.
     assert_eq!(key("GET"), (Some("another plugin's".to_owned()), None));
     assert_eq!(key("POST"), (Some("turn_1.call_1/1".to_owned()), None));
     assert_eq!(key("HEAD").1, None);
@@ -61,7 +61,7 @@ fn unsafe_requests_carry_the_hosts_idempotency_key() {
 
 #[test]
 fn each_request_goes_to_the_address_that_was_checked() {
-    // A name that leads to loopback when it is checked first, and to a cloud's metadata afterwards.
+    // A name that resolves to loopback at the first check, and to a cloud's metadata address afterwards.
     let server = Server::start(vec![says(OK)]);
     let found = vec![vec!["169.254.169.254", "127.0.0.1"], vec!["169.254.169.254"]];
     let mut world = Setup::at(server.address).found(found).world();
@@ -98,7 +98,7 @@ fn only_gzip_is_unpacked() {
     assert!(!reply.headers.contains_key("content-encoding") && !reply.headers.contains_key("content-length"));
     let reply = world.send(request("GET", &url(&server, "/"), &[("accept-encoding", "br")], "")).expect("an answer");
     assert_eq!((reply.headers["content-encoding"].as_bytes(), reply.body.len()), (&b"br"[..], 6));
-    // Without a body, the fields speak of one that there would be.
+    // Without a body, these fields describe the body of another method.
     let reply = world.send(request("HEAD", &url(&server, "/"), &[], "")).expect("an answer");
     assert_eq!(
         (&reply.headers["content-encoding"], &reply.headers["content-length"]),

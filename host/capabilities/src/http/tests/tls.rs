@@ -1,4 +1,4 @@
-//! Certificates are checked against the name in the URL, and secrets go to nobody else.
+//! Certificates are checked against the name in the URL, and secrets are sent to no other host.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -46,7 +46,7 @@ fn fixed(_heard: &str) -> String {
     "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_owned()
 }
 
-/// A call that trusts the authority of these tests besides.
+/// A call that also trusts the authority of these tests.
 fn trusting(host: &str, server: SocketAddr) -> Setup {
     let rules = vec![rule(&format!("https://{host}:{}", server.port()), Reach::Private)];
     Setup { authorities: vec![AUTHORITY.to_vec()], ..Setup::with(rules) }
@@ -61,7 +61,7 @@ fn certificate_must_match_the_host() {
     // The right authority, the wrong name.
     let error = trusting("other.example.com", server).world().fails(&url("other.example.com"));
     assert!(matches!(error, Error::TlsCertificateError), "{error:?}");
-    // The right name, an authority that nobody knows.
+    // The right name with an unknown authority.
     let stranger = Setup { authorities: vec![], ..trusting("api.example.com", server) };
     assert!(matches!(stranger.world().fails(&url("api.example.com")), Error::TlsCertificateError));
     let expired = secured(EXPIRED, fixed);
@@ -74,7 +74,7 @@ fn certificate_must_match_the_host() {
 fn server_without_tls_gets_nothing_over_https() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\n\r\n")]);
     let url = format!("https://api.example.com:{}/", server.address.port());
-    // It waits for an empty line, which a greeting under TLS does not have; the time ends that.
+    // It waits for an empty line, which a TLS greeting does not contain, until the time limit.
     let brief = trusting("api.example.com", server.address).limits(|limits| limits.http_time = Span::from_millis(300));
     assert!(matches!(brief.world().fails(&url), Error::HttpResponseTimeout | Error::TlsProtocolError));
     let rude = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -120,7 +120,7 @@ fn secret_is_sent_to_its_host_and_its_echo_is_redacted() {
         let sent = heard.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
         assert_eq!(sent, format!("Bearer {VALUE}"));
         let (length, split) = (sent.len(), sent.split_at(12));
-        // In a field, and in a body of two pieces that the value lies across.
+        // In a field, and in a body whose two pieces split the value.
         format!(
             "HTTP/1.1 200 OK\r\nx-echo: {sent}\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
             12,
@@ -178,8 +178,8 @@ fn secret_is_sent_to_no_other_host() {
         assert!(matches!(world.send(refused), Err(Error::HttpRequestDenied)));
         assert!(world.log().pop().expect("a line").contains("the secret token is not granted for"));
     }
-    assert_eq!(server.unheard(), 0, "connected, perhaps, and nothing said");
-    // What cannot be searched for the secret does not come back.
+    assert_eq!(server.unheard(), 0, "the client sent nothing");
+    // Content that cannot be searched for the secret is not returned.
     assert!(matches!(world.fails(&url("api", "")), Error::HttpResponseContentCoding(_)));
 }
 
@@ -204,7 +204,7 @@ fn plugin_with_secrets_cannot_choose_the_encoding() {
         assert!(!heard.contains("range") && !heard.contains("charset"), "{heard}");
     }
     let reply = world.send(request("GET", &url, &[("accept", "text/html")], "")).expect("an answer");
-    assert_eq!((reply.text(), reply.headers.len()), ("ok", 1), "its length and tag are those of what was echoed");
+    assert_eq!((reply.text(), reply.headers.len()), ("ok", 1), "length and tag belong to the original body");
     assert!(server.heard().contains("accept: text/html"));
 }
 
