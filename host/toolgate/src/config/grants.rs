@@ -116,7 +116,7 @@ pub struct HolderTable(pub Holder);
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(super) enum HolderForm {
-    /// The digest of one, "sha256:…"; or "any", to grant it to whatever bears the name.
+    /// The digest of one component, "sha256:…"; or "any", to grant it to every component with the name.
     One(String),
     /// The digests of several.
     Several(Vec<String>),
