@@ -263,14 +263,14 @@ pub fn path(turn: &Value) -> String {
 
 /// The outcome of each call of a turn, in order: `ok`, `denied`, `failed(out_of_time)`, or its status if it is open.
 #[must_use]
-pub fn told(turn: &Value) -> Vec<String> {
+pub fn outcomes(turn: &Value) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let told = |call: &Value| match call["outcome"].as_str() {
+    let outcome = |call: &Value| match call["outcome"].as_str() {
         None => word(&call["status"]),
         Some("failed") => format!("failed({})", word(&call["content"]["error"]["code"])),
         Some(outcome) => outcome.to_owned(),
     };
-    turn["calls"].as_array().into_iter().flatten().map(told).collect()
+    turn["calls"].as_array().into_iter().flatten().map(outcome).collect()
 }
 
 /// The id of the only open suspension of a turn.
@@ -279,7 +279,7 @@ pub fn told(turn: &Value) -> Vec<String> {
 /// When it has no or several open suspensions.
 #[must_use]
 #[track_caller]
-pub fn waits(turn: &Value) -> String {
+pub fn suspension_of(turn: &Value) -> String {
     match turn["pending"].as_array().map(Vec::as_slice) {
         Some([one]) => one["suspension"].as_str().expect("an id").to_owned(),
         _ => panic!("the turn should have one open suspension: {turn:#}"),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// These grants are for every component of this name.
 const ANY: &str = "[plugin.fetcher]\ncomponent = \"any\"\n";
@@ -71,7 +71,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\nx
 /// Sends these requests in one call, and returns their results.
 fn fetch(host: &Host, requests: Value) -> Vec<Value> {
     let turn = host.agent.call("c", "fetch", json!({"requests": requests}));
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     turn["calls"][0]["content"]["result"].as_array().unwrap().clone()
 }
 
@@ -223,8 +223,8 @@ fn guest_can_read_the_error_of_every_request_limit() {
         let mut stream = host.agent.events("/v1/conversations/c/events");
         let answer = one(&host, request);
         assert!(answer["error"].as_str().unwrap_or_default().contains(error), "{limit}: {answer}");
-        let told = stream.named("call.log").data["message"].as_str().unwrap().to_owned();
-        assert!(told.contains(line), "{limit}: {told}");
+        let message = stream.named("call.log").data["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(line), "{limit}: {message}");
     }
     // Eight concurrent requests share one permit, and all succeed.
     let host = server.granted("[\"GET\"]", "[plugin.fetcher.limits]\nhttp_concurrent = 1");
@@ -240,7 +240,7 @@ fn the_host_holds_few_copies_of_a_large_head() {
     let copied = |copies: u32| json!([{"authority": server.authority(), "path": "/api/a", "copies": copies}]);
     assert_eq!(fetch(&host, copied(0))[0]["status"], 200);
     let turn = host.agent.call("c", "fetch", json!({"requests": copied(1)}));
-    assert_eq!(told(&turn), ["failed(limit_exceeded)"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["failed(limit_exceeded)"], "{turn:#}");
     assert!(turn.to_string().contains("bytes of header fields"), "{turn:#}");
     let small = Server::saying(OK);
     let host = small.granted("[\"GET\"]", "");

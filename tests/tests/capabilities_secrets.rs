@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use serde_json::json;
 use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 const TOKEN: &str = "forge-token-0123456789";
 
@@ -44,7 +44,7 @@ fn a_plugin_uses_a_token_that_it_cannot_read() {
 
     let arguments = json!({"repository": {"owner": "acme", "name": "rockets"}});
     let turn = host.agent.call("c", "issue_list", arguments);
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     assert_eq!(heard.recv().unwrap(), format!("Bearer {TOKEN}"), "the server gets the secret");
     assert_eq!(turn["calls"][0]["content"]["result"][0]["title"], "sent Bearer [secret token]", "the plugin does not");
     // Neither the data of the host nor its log contains it.

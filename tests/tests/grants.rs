@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolgate_tests::domain::Digest;
 use toolgate_tests::guests::{fixture, plugin, with_section};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// The manifest of the example.
 const MANIFEST: &str = include_str!("../../plugins/ledger/toolgate-plugin.toml");
@@ -104,7 +104,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     .assert_eq(&said.out);
     host.start();
     let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
-    assert_eq!(told(&opened), ["ok"]);
+    assert_eq!(outcomes(&opened), ["ok"]);
     let access = &listed(&host, "books")["access"];
     assert_eq!(access["granted_to"], json!([Digest::of(&bytes).to_string()]));
     assert_eq!(access["effective"], json!(["keyvalue: up to 4194304 bytes in 20000 keys"]));
@@ -150,7 +150,7 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     assert_eq!((&listed["state"], &listed["needs_review"]), (&json!("live"), &json!(true)));
     assert_eq!(listed["digest"], Digest::of(&old).to_string());
     let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
-    assert_eq!(told(&opened), ["ok"]);
+    assert_eq!(outcomes(&opened), ["ok"]);
 
     // A component that requests nothing loads under the name and gets no grants.
     let loaded = host.admin.put("/v1/plugins/ledger", &fixture(&json!([{"name": "plain"}]))).ok(200);
@@ -165,7 +165,7 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     configure(&host, said["lines"].as_str().unwrap());
     host.start();
     let summed = host.agent.call("c", "ledger_balance", json!({"account": "a"}));
-    assert_eq!(told(&summed), ["ok"], "and reads the stored data of the plugin");
+    assert_eq!(outcomes(&summed), ["ok"], "and reads the stored data of the plugin");
 }
 
 #[test]

@@ -306,13 +306,13 @@ async fn silent_after(
     happens(&world.tools);
     world.clock.advance(PATIENCE);
     settle().await;
-    let mut told = Vec::new();
+    let mut ended = Vec::new();
     for id in turns {
         let turn = world.turn(id).await;
         let waits = turn.pending().next().map(|(.., open)| open.kind.as_str().to_owned());
-        told.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
+        ended.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
     }
-    told.try_into().unwrap()
+    ended.try_into().unwrap()
 }
 
 #[tokio::test]

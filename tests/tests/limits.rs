@@ -5,12 +5,12 @@ use domain::Limits;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, illegal};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{path, outcomes};
 use toolgate_tests::sse::Event;
 
 const EVENTS: &str = "/v1/conversations/c/events";
 
-/// The expected outcome of a call in the words of [`told`], and a part of its message.
+/// The expected outcome of a call in the words of [`outcomes`], and a part of its message.
 struct Case {
     tool: &'static str,
     arguments: Value,
@@ -84,10 +84,10 @@ fn calm() -> Vec<u8> {
 
 fn check(host: &Host, what: &str, case: &Case) {
     let turn = host.agent.settled(&host.agent.call("c", case.tool, case.arguments.clone()));
-    assert_eq!(told(&turn), [case.expected], "{what}: {turn:#}");
+    assert_eq!(outcomes(&turn), [case.expected], "{what}: {turn:#}");
     let message = turn["calls"][0]["content"]["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains(case.message), "{what}: {} is not in: {message}", case.message);
-    assert_eq!(told(&host.agent.call("c", "calm", json!({"a": 1}))), ["ok"], "after {what}");
+    assert_eq!(outcomes(&host.agent.call("c", "calm", json!({"a": 1}))), ["ok"], "after {what}");
 }
 
 #[test]
@@ -126,10 +126,10 @@ fn eight_spinning_guests_do_not_block_others() {
     let spins: Vec<_> = (0..8).map(|n| json!({"id": format!("spin-{n}"), "tool": "spin", "arguments": {}})).collect();
     let spinning = host.agent.post("/v1/conversations/c/turns", &json!({"calls": spins})).ok(201);
     for n in 0..8 {
-        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": n}))), ["ok"]);
-        assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": n}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "calm", json!({}))), ["ok"]);
     }
-    assert_eq!(told(&host.agent.settled(&spinning)), ["failed(out_of_time)"; 8]);
+    assert_eq!(outcomes(&host.agent.settled(&spinning)), ["failed(out_of_time)"; 8]);
 }
 
 #[test]
@@ -143,19 +143,19 @@ fn calls_beyond_a_plugins_permits_wait_for_a_limited_time() {
     let busy = stream.named("call.settled").data;
     assert_eq!(busy["content"]["error"]["code"], "busy", "{busy:#}");
     // Each plugin has its own permits.
-    assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "calm", json!({}))), ["ok"]);
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    let mut ends = told(&turn);
+    let mut ends = outcomes(&turn);
     ends.sort_unstable();
     assert_eq!(ends, ["cancelled", "failed(busy)"]);
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the permit is free again");
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the permit is free again");
 }
 
 /// The live events of one call while it runs.
 fn live(host: &Host, tool: &str, arguments: Value) -> Vec<Event> {
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", tool, arguments);
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     // Live events of a call can arrive after its end, but not after those of a later call.
     let later = host.agent.call("c", "stdout", json!({"bytes": 1}));
     let events = stream.until(|event| event.name == "call.log" && event.data["call"] == later["calls"][0]["id"]);
@@ -169,7 +169,7 @@ fn of<'a>(events: &'a [Event], name: &str) -> Vec<&'a Value> {
 #[test]
 fn excess_progress_is_dropped_and_the_call_continues() {
     let events = live(&lab("progress_updates = 5"), "count", json!({"to": 20}));
-    let counted: Vec<_> = of(&events, "call.progress").iter().map(|told| told["data"]["n"].as_u64().unwrap()).collect();
+    let counted: Vec<_> = of(&events, "call.progress").iter().map(|event| event["data"]["n"].as_u64().unwrap()).collect();
     assert_eq!(counted, [1, 2, 3, 4, 5]);
     let events = live(&lab("progress_bytes = 2500"), "chatter", json!({"updates": 4, "bytes": 1000}));
     assert_eq!(of(&events, "call.progress").len(), 2);
@@ -225,6 +225,6 @@ fn every_ended_call_records_its_usage() {
     let stopped = host.agent.settled(&host.agent.call("c", "spin", json!({})));
     assert!(stopped["calls"][0]["receipt"]["time_us"].as_u64().unwrap() >= 300_000, "{stopped:#}");
     let never_ran = host.agent.call("c", "count", json!({"to": "three"}));
-    assert_eq!(told(&never_ran), ["failed(invalid_arguments)"]);
+    assert_eq!(outcomes(&never_ran), ["failed(invalid_arguments)"]);
     assert!(never_ran["calls"][0].get("receipt").is_none(), "a call that never ran has no receipt");
 }

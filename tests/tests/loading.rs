@@ -18,7 +18,7 @@ use rows::{Row, declared, rows};
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// Rules about files and settings, which no component alone can break. Other tests cover them: below, in `folder`, in
 /// `compiling.rs` or in `tests/grants.rs`.
@@ -120,7 +120,7 @@ fn broken_replacement_keeps_the_live_plugin() {
     assert_eq!((&loaded["state"], &loaded["tools"]), (&json!("live"), &json!(["one"])));
     put(&json!([{"name": "two"}, {"name": "a b"}])).problem(422, "plugin-refused");
     assert_eq!(tools(&host), BTreeSet::from(["one".to_owned()]));
-    assert_eq!(told(&host.agent.call("c", "one", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "one", json!({}))), ["ok"]);
     let listed = host.admin.get("/v1/plugins").ok(200);
     let listed = &listed["plugins"][0];
     assert_eq!((&listed["state"], &listed["digest"]), (&json!("live"), &loaded["digest"]));
@@ -154,7 +154,7 @@ fn rule_that_gates_a_question_rejects_the_plugin() {
 #[test]
 fn changed_compiled_code_is_compiled_again() {
     let mut host = Setup::default().component("lab", plugin("lab")).start();
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
     host.kill();
     let compiled = || -> Vec<_> {
         let files = fs::read_dir(host.data().join("compiled")).unwrap().map(|entry| entry.unwrap().path());
@@ -166,7 +166,7 @@ fn changed_compiled_code_is_compiled_again() {
     for damage in [&[0_u8; 64][..], b"", &good[..good.len() / 2], &[&good[..], b"x"].concat()] {
         fs::write(&changed[0], damage).unwrap();
         host.start();
-        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
         host.kill();
         assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "the code was compiled again");
     }
@@ -175,6 +175,6 @@ fn changed_compiled_code_is_compiled_again() {
     flipped[middle] ^= 1;
     fs::write(&changed[0], &flipped).unwrap();
     host.start();
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
     assert_ne!(fs::read(&changed[0]).unwrap(), flipped);
 }

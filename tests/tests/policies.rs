@@ -8,7 +8,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin, policy};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 /// The tools of these tests. Their names suggest payments, but none of them pays.
 fn tools() -> Vec<u8> {
@@ -47,12 +47,12 @@ fn host(policies: &[(&str, &[u8], &str)], tables: &str) -> Host {
 
 /// The first open suspension of a turn.
 fn asked(turn: &Value) -> &Value {
-    assert_eq!(told(turn), ["awaiting"], "{turn:#}");
+    assert_eq!(outcomes(turn), ["awaiting"], "{turn:#}");
     &turn["pending"][0]
 }
 
 fn approve(host: &Host, turn: &Value) {
-    assert_eq!(host.approver.resolve(&waits(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn policy_allows_asks_and_denies() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let pay = |amount: Value| host.agent.call("c", "pay", json!({"amount": amount}));
-    assert_eq!(told(&pay(json!(100))), ["ok"]);
+    assert_eq!(outcomes(&pay(json!(100))), ["ok"]);
 
     let turn = pay(json!(500));
     let waiting = asked(&turn);
@@ -68,10 +68,10 @@ fn policy_allows_asks_and_denies() {
     assert_eq!(said, ["limits", "500 is more than 100", "high"]);
     assert_eq!(waiting["kind"], "approval");
     approve(&host, &turn);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 
     let denied = pay(json!(5000));
-    assert_eq!(told(&denied), ["denied"]);
+    assert_eq!(outcomes(&denied), ["denied"]);
     let message = denied["calls"][0]["content"]["error"]["message"].as_str().unwrap();
     assert!(message.contains("5000 is more than 1000, which nobody may approve"), "{message}");
 }
@@ -85,7 +85,7 @@ fn policy_sees_the_callers_context() {
         host.agent
             .submit_turn("c", &json!({"calls": [{"id": id, "tool": "note", "arguments": {}}], "context": context}))
     };
-    assert_eq!(told(&note(json!({"environment": "staging"}))), ["ok"]);
+    assert_eq!(outcomes(&note(json!({"environment": "staging"}))), ["ok"]);
     assert_eq!(asked(&note(json!({"environment": "production"})))["reason"], "this is production");
 }
 
@@ -96,13 +96,13 @@ fn edited_arguments_are_checked_by_the_policy_again() {
     let turn = host.agent.call("c", "gated_pay", json!({"amount": 5}));
     assert_eq!(asked(&turn)["asked_by"], json!(null), "the tool's declaration asks");
     let edited = |amount: u32| json!({"decision": "approve", "arguments": {"amount": amount}});
-    let refused = host.approver.resolve(&waits(&turn), edited(5000));
+    let refused = host.approver.resolve(&suspension_of(&turn), edited(5000));
     let refused = refused.problem(403, "not-allowed");
     assert_eq!(refused["detail"], "the policy denies the call with these arguments");
-    assert_eq!(told(&host.agent.get(&toolgate_tests::http::path(&turn)).ok(200)), ["awaiting"]);
-    assert_eq!(host.approver.resolve(&waits(&turn), edited(50)).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.get(&toolgate_tests::http::path(&turn)).ok(200)), ["awaiting"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), edited(50)).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!((told(&turn), &turn["calls"][0]["content"]["result"]["amount"]), (vec!["ok".to_owned()], &json!(50)));
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["content"]["result"]["amount"]), (vec!["ok".to_owned()], &json!(50)));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn policy_that_always_allows_loosens_nothing() {
     let host = host(&[("open", &open, ""), ("strict", &strict, "tools = \"sea*\"")], rules);
     asked(&host.agent.call("c", "gated_pay", json!({"amount": 5})));
     asked(&host.agent.call("c", "note", json!({})));
-    assert_eq!(told(&host.agent.call("c", "pay", json!({"amount": 5}))), ["denied"]);
+    assert_eq!(outcomes(&host.agent.call("c", "pay", json!({"amount": 5}))), ["denied"]);
 }
 
 #[test]
@@ -124,11 +124,11 @@ fn policy_can_only_deny_questions_and_skips_provider_calls() {
     assert_eq!(asked(&asking.agent.call("c", "question", json!({})))["kind"], "elicitation");
     let found = |host: &Host| {
         let call = json!([{"id": "s", "tool": "search", "arguments": {}, "result": {"found": 1}}]);
-        told(&host.agent.submit("c", call))
+        outcomes(&host.agent.submit("c", call))
     };
     assert_eq!(found(&asking), ["ok"]);
     let denying = host(&[("denies", &denies, "")], tables);
-    assert_eq!(told(&denying.agent.call("c", "question", json!({}))), ["denied"]);
+    assert_eq!(outcomes(&denying.agent.call("c", "question", json!({}))), ["denied"]);
     assert_eq!(found(&denying), ["ok"]);
 }
 
@@ -160,15 +160,15 @@ fn misbehaving_policy_makes_the_host_ask_a_person() {
         assert!(reason.starts_with(&format!("the policy {name} could not be asked: ")), "{reason}");
         assert!(reason.contains(why), "{reason}");
         assert_eq!(asked(&turn)["asked_by"], name);
-        assert_eq!(told(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
+        assert_eq!(outcomes(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
         // The policy's decision about the next call is unknown, so there is no standing approval.
         assert_eq!(asked(&turn)["standing"], Value::Null);
         let standing = json!({"ttl_ms": 60_000, "uses": 1, "pin": "all"});
         let answer = json!({"decision": "approve", "standing": standing});
-        let refused = host.approver.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+        let refused = host.approver.resolve(&suspension_of(&turn), answer).problem(403, "not-allowed");
         assert!(refused["detail"].as_str().unwrap().contains("a policy could not be asked"), "{refused:#}");
         approve(&host, &turn);
-        assert_eq!(told(&caller.settled(&turn)), ["ok"]);
+        assert_eq!(outcomes(&caller.settled(&turn)), ["ok"]);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{Answer, Client, waits};
+use toolgate_tests::http::{Answer, Client, suspension_of};
 
 /// A browser with its cookie and CSRF token.
 struct Browser {
@@ -15,10 +15,10 @@ impl Browser {
     /// The session from this response.
     #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
     fn of(client: Client, answer: &Answer) -> Self {
-        let told = answer.ok(200);
+        let session = answer.ok(200);
         let set = answer.headers["set-cookie"].to_str().unwrap();
         let cookie = set.split(';').next().unwrap().to_owned();
-        Self { client, cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
+        Self { client, cookie, csrf: session["csrf"].as_str().unwrap().to_owned() }
     }
 
     #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -41,7 +41,7 @@ impl Browser {
 #[test]
 fn kill_keeps_log_ins_log_outs_and_used_links() {
     let mut host = Setup::with(&["ask"]).start();
-    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let token = host.approver.token().to_owned();
     let log_in = || {
         let answer = host.stranger().post("/v1/session", &json!({"token": token}));
@@ -92,7 +92,7 @@ fn vote_through_a_link_is_marked() {
     let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\n\n[[policy.needs]]\nwho = [\"principal:alice\", \"principal:bob\"]\nquorum = 2";
     let host = Setup::with(&["lab"]).tables(rule).start();
     let bob = host.token("bob", &["approver"], None);
-    let suspension = waits(&host.agent.call("c", "echo", json!({"value": 1})));
+    let suspension = suspension_of(&host.agent.call("c", "echo", json!({"value": 1})));
     let link = host.admin.post(&format!("/v1/suspensions/{suspension}/links"), &json!({"principal": "alice"}));
     let opened = host.stranger().post("/v1/session/link", &json!({"link": link.ok(200)["url"]}));
     let resolve = format!("/v1/suspensions/{suspension}/resolve");

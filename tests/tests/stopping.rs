@@ -241,7 +241,7 @@ mod real {
     use serde_json::{Value, json};
     use toolgate_tests::guests::illegal;
     use toolgate_tests::host::{Host, Setup};
-    use toolgate_tests::http::{path, told};
+    use toolgate_tests::http::{path, outcomes};
 
     use super::Duration;
 
@@ -265,13 +265,13 @@ mod real {
         let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
         stream.named("call.progress");
         let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-        assert_eq!(told(&cancelled), ["cancelled"], "the outcome comes at once");
+        assert_eq!(outcomes(&cancelled), ["cancelled"], "the outcome comes at once");
         let released = host.agent.settled(&host.agent.call("c", "released", json!({})));
-        assert_eq!(told(&released), ["ok"], "{released:#}");
+        assert_eq!(outcomes(&released), ["ok"], "{released:#}");
         let last = released["calls"][0]["id"].clone();
         let events = stream.until(|event| event.name == "call.settled" && event.data["call"] == last);
         assert!(events.iter().all(|event| event.name != "call.progress"), "{events:#?}");
-        assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["cancelled"]);
+        assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["cancelled"]);
         released["calls"][0]["content"]["result"].clone()
     }
 
@@ -295,9 +295,9 @@ mod real {
     fn tool_near_its_deadline_returns_a_partial_result() {
         let host = host("stop_grace_ms = 3000\ntime_ms = 6000");
         let turn = host.agent.settled(&host.agent.call("c", "work", json!({})));
-        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
         assert!(turn["calls"][0]["content"]["result"].as_u64().is_some_and(|steps| steps > 0), "{turn:#}");
         let turn = host.agent.settled(&host.agent.call("c", "ignore", json!({})));
-        assert_eq!(told(&turn), ["failed(out_of_time)"], "the request to stop does not extend the time");
+        assert_eq!(outcomes(&turn), ["failed(out_of_time)"], "the request to stop does not extend the time");
     }
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde_json::json;
 use toolgate_tests::host::{Host, Setup, say};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 
 /// The traced system calls: those that write to files or sockets, and those that sync.
 const CALLS: &str = "trace=write,writev,pwrite64,pwritev,sendto,sendmsg,fdatasync,fsync,sync_file_range";
@@ -34,7 +34,7 @@ fn a_turn_and_an_answer_are_synced_before_they_are_acknowledged() {
     let gated = json!([{"id": "call-with-a-marker", "tool": "gated_echo", "arguments": {"value": "first-marker"}}]);
     let turn = host.agent.submit("conversation-with-a-marker", gated);
     let answer = json!({"decision": "deny", "comment": "second-marker"});
-    assert_eq!(host.approver.resolve(&waits(&turn), answer).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer).ok(200)["ok"], true);
     stop(&mut host, output);
 
     let trace = fs::read_to_string(output).unwrap();
@@ -51,12 +51,12 @@ fn synced(calls: &[&str], record: &str, response: &str) {
     let written = calls.iter().position(|line| to_store(line) && line.contains(record));
     let written = written.unwrap_or_else(|| panic!("the record with {record} was not written to the store's file"));
     let to_socket = |line: &str| line.contains("<TCP") || line.contains("<socket:");
-    let told = calls.iter().position(|line| to_socket(line) && line.contains(response));
-    let told = told.unwrap_or_else(|| panic!("no response with {response} was sent"));
-    assert!(written < told, "{record} was acknowledged before it was written");
+    let sent = calls.iter().position(|line| to_socket(line) && line.contains(response));
+    let sent = sent.unwrap_or_else(|| panic!("no response with {response} was sent"));
+    assert!(written < sent, "{record} was acknowledged before it was written");
     let mut durable = false;
     let mut syncing = None;
-    for line in &calls[written..told] {
+    for line in &calls[written..sent] {
         let process = line.split_whitespace().next();
         if to_store(line) {
             (durable, syncing) = (false, None);
@@ -67,7 +67,7 @@ fn synced(calls: &[&str], record: &str, response: &str) {
             durable = line.ends_with("= 0");
         }
     }
-    assert!(durable, "{record} was acknowledged without a sync:\n{}", calls[written..=told].join("\n"));
+    assert!(durable, "{record} was acknowledged without a sync:\n{}", calls[written..=sent].join("\n"));
 }
 
 /// Ends the traced host. Its tracer ends with it.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{path, outcomes};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -82,7 +82,7 @@ fn one_turn_runs_components_of_two_versions() {
     let turn = host.agent.settled(&turn);
     let ends =
         ["ok", "ok", "ok", "ok", "failed(invalid_arguments)", "failed(tool_unavailable)", "failed(tool_failed)", "ok"];
-    assert_eq!(told(&turn), ends, "{turn:#}");
+    assert_eq!(outcomes(&turn), ends, "{turn:#}");
     let results: Vec<_> = [0, 1, 2, 7].map(|n| turn["calls"][n]["content"]["result"].clone()).into();
     assert_eq!(results, [json!(3), json!("edited"), json!(42), json!(0)]);
     let identity = &turn["calls"][3]["content"]["result"];
@@ -104,8 +104,8 @@ fn old_component_is_stopped_as_before() {
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
     stream.named("call.progress");
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    assert_eq!(told(&turn), ["cancelled"]);
-    assert_eq!(told(&host.agent.settled(&host.agent.call("c", "old_count", json!({"value": 1})))), ["ok"]);
+    assert_eq!(outcomes(&turn), ["cancelled"]);
+    assert_eq!(outcomes(&host.agent.settled(&host.agent.call("c", "old_count", json!({"value": 1})))), ["ok"]);
 }
 
 fn checked(host: &Host, component: Vec<u8>) -> Said {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 use webhook::Secret;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -85,7 +85,7 @@ fn unacknowledged_message_is_sent_again_after_a_kill() {
         &format!("http://{}/hook?key=1", receiver.address()),
         "private = true\nlink = { principal = \"alice\", base = \"https://gate.test/\" }",
     );
-    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let first = receiver.next();
     host.kill();
     let Arrived { head, body: sent, answer } = first;
@@ -137,7 +137,7 @@ fn unacknowledged_message_is_sent_again_after_a_kill() {
 fn redirects_and_private_addresses_are_refused() {
     let receiver = Receiver::new();
     let open = host(&format!("http://{}/", receiver.address()), "private = true");
-    let suspension = waits(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let mut arrived = receiver.next();
     let elsewhere = Receiver::new();
     let location = format!("location: http://{}/\r\ncontent-length: 0", elsewhere.address());
@@ -148,7 +148,7 @@ fn redirects_and_private_addresses_are_refused() {
     assert!(elsewhere.0.accept().is_err(), "nothing came");
 
     let closed = host(&format!("https://{}/", receiver.address()), "");
-    let suspension = waits(&closed.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&closed.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let row = delivery(&closed, &suspension, "opened", "pending", 1);
     let why = "127.0.0.1 is not a public address; `private = true` allows those of your own network";
     assert_eq!((row.get("last_status"), &row["last_error"]), (None, &json!(why)));

@@ -99,7 +99,7 @@ pub enum Attack {
 pub enum Expected {
     /// The component is refused. This rule is among the findings, or this is the problem.
     Refused(String),
-    /// Every call ends like this, in the words of [`crate::http::told`].
+    /// Every call ends like this, in the words of [`crate::http::outcomes`].
     Ends(String),
     /// Each step has its own expectation. The words are for the table.
     AsItsStepsSay(String),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use serde_json::json;
 
-use crate::http::{Client, told};
+use crate::http::{Client, outcomes};
 
 /// The tool that the neighbour calls.
 pub(super) const TOOL: &str = "calm";
@@ -91,7 +91,7 @@ impl Neighbour {
         let begun = Instant::now();
         let turn = self.0.call("neighbour", TOOL, json!({"a": 1}));
         let took = begun.elapsed();
-        let ends = told(&turn);
+        let ends = outcomes(&turn);
         ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
         Ok(took)
     }

@@ -12,7 +12,7 @@ use super::resident::Resident;
 use super::{guest, steps};
 use crate::guests::{fixture, illegal};
 use crate::host::{Host, Setup};
-use crate::http::{Answer, Client, told};
+use crate::http::{Answer, Client, outcomes};
 
 /// The length of a case.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +193,7 @@ fn called(field: &Field, case: &Case, outcome: &str, round: u32) -> Result<()> {
     let calls: Vec<Value> = (0..case.at_once).map(call).collect();
     let turn = field.attacker.submit("attack", calls.into());
     let turn = field.attacker.settled(&turn);
-    let ends = told(&turn);
+    let ends = outcomes(&turn);
     let text = cut(turn.to_string());
     ensure!(ends == vec![outcome; case.at_once], "it should end {outcome}, and ended {ends:?}: {text}");
     for call in turn["calls"].as_array().into_iter().flatten() {

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 
 use crate::check;
 
@@ -196,7 +196,7 @@ fn next_start_records_every_change_of_grants() {
 fn the_audit_is_verified_while_the_host_runs_and_afterwards() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
-    let _ = host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200);
+    let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
     let _ = host.agent.settled(&turn);
     let started = logged(&host).pop().unwrap();
     assert!(started.starts_with("1:sha256:"), "{started}");

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{check, file};
 
@@ -169,8 +169,8 @@ fn export_needs_a_stopped_host() {
     let turn = host.agent.call("c", "gated_echo", json!({"value": "exported"}));
     let export = ["export", "--config", "toolgate.toml"];
     assert_ne!(host.cli(None, &export).code, 0);
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     host.kill();
     let said = host.cli(None, &export);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{path, outcomes, suspension_of};
 
 const TURNS: &str = "/v1/conversations/c/turns";
 
@@ -31,13 +31,13 @@ fn chat_completion_returns_tool_messages() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     });
     let turn = host.agent.post(&format!("{TURNS}?wait_ms=60000"), &completion).ok(201);
-    assert_eq!(told(&turn), ["ok", "failed(invalid_arguments)", "awaiting"]);
+    assert_eq!(outcomes(&turn), ["ok", "failed(invalid_arguments)", "awaiting"]);
     // The message without the completion is the same turn.
     assert_eq!(host.agent.post(TURNS, &message).ok(200)["turn"], turn["turn"]);
 
     let read = format!("{}?format=openai", path(&turn));
     host.agent.get(&read).problem(409, "not-settled");
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
     let messages = host.agent.get(&read).ok(200);
     for (n, id) in ["call_1", "call_2", "call_3"].into_iter().enumerate() {
@@ -79,7 +79,7 @@ fn message_returns_results_without_provider_calls() {
         "usage": {"input_tokens": 1, "output_tokens": 1},
     });
     let turn = host.agent.post(&format!("{TURNS}?wait_ms=60000"), &message).ok(201);
-    assert_eq!(told(&turn), ["ok", "ok", "failed(tool_failed)"]);
+    assert_eq!(outcomes(&turn), ["ok", "ok", "failed(tool_failed)"]);
     assert_eq!((&turn["calls"][0]["executor"], &turn["calls"][0]["trusted"]), (&json!("provider"), &json!(false)));
     let user = host.agent.get(&format!("{}?format=anthropic", path(&turn))).ok(200);
     assert_eq!(user["role"], "user");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{balance, ledger_host, stats, transfer};
 
@@ -10,7 +10,7 @@ use crate::{balance, ledger_host, stats, transfer};
 fn a_server_tool_runs_at_once() {
     let host = Setup::with(&["textkit"]).start();
     let turn = host.agent.submit("c", json!([stats("a")]));
-    assert_eq!((turn["state"].as_str(), told(&turn)), (Some("settled"), vec!["ok".to_owned()]));
+    assert_eq!((turn["state"].as_str(), outcomes(&turn)), (Some("settled"), vec!["ok".to_owned()]));
     let call = &turn["calls"][0];
     assert_eq!((&call["executor"], &call["approval"]), (&json!("server"), &json!("auto")));
     assert_eq!((&call["trusted"], &call["attempt"]), (&json!(true), &json!(1)));
@@ -22,15 +22,15 @@ fn a_server_tool_runs_at_once() {
 fn a_gated_server_tool_runs_once_it_is_approved() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 250)]));
-    assert_eq!((told(&turn), &turn["results"]), (vec!["awaiting".to_owned()], &json!(null)));
+    assert_eq!((outcomes(&turn), &turn["results"]), (vec!["awaiting".to_owned()], &json!(null)));
     assert_eq!(balance(&host, "bob"), 1000);
     let asked = &turn["pending"][0];
     assert_eq!((&asked["kind"], &asked["allowed"]), (&json!("approval"), &json!(["approve", "deny"])));
     assert_eq!(asked["prompt"], "Transfer 250 cents from alice to bob? Memo: null");
-    let answer = host.approver.resolve(&waits(&turn), json!({"decision": "approve", "comment": "fine"}));
+    let answer = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve", "comment": "fine"}));
     assert_eq!(answer.ok(200)["replayed"], false);
     let turn = host.agent.settled(&turn);
-    assert_eq!(told(&turn), ["ok"]);
+    assert_eq!(outcomes(&turn), ["ok"]);
     assert_eq!((&turn["calls"][0]["approver"], &turn["caller"]), (&json!("alice"), &json!("agent")));
     assert_eq!((balance(&host, "alice"), balance(&host, "bob")), (750, 1250));
 }
@@ -43,7 +43,7 @@ fn answer_to_a_question_is_the_result() {
     assert_eq!((&asked["kind"], &asked["prompt"]), (&json!("elicitation"), &json!("The agent asks: Tea?")));
     assert_eq!(asked["response_schema"]["required"], json!(["answer"]));
     let answer = json!({"decision": "answer", "data": {"answer": "yes"}});
-    assert_eq!(host.approver.resolve(&waits(&turn), answer.clone()).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer.clone()).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
     assert_eq!(turn["calls"][0]["content"], json!({"ok": true, "result": answer}));
     assert_eq!(turn["calls"][0]["trusted"], true);
@@ -60,7 +60,7 @@ fn attached_client_runs_a_call() {
     let place = json!({"latitude": 52.5, "longitude": 13.4, "accuracy": 20});
     assert_eq!(host.page.resolve(&suspension, json!({"decision": "result", "data": place})).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!((told(&turn), &turn["calls"][0]["content"]["result"]), (vec!["ok".to_owned()], &place));
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["content"]["result"]), (vec!["ok".to_owned()], &place));
     assert_eq!(turn["calls"][0]["trusted"], false);
 }
 
@@ -73,7 +73,7 @@ fn late_client_gets_open_suspensions_and_may_fail_them() {
     let answer = json!({"decision": "error", "data": "denied", "comment": "the user said no"});
     assert_eq!(host.page.resolve(first.data["suspension"].as_str().unwrap(), answer).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!(told(&turn), ["failed(tool_failed)"]);
+    assert_eq!(outcomes(&turn), ["failed(tool_failed)"]);
     assert_eq!(turn["calls"][0]["content"]["error"]["message"], "the user said no");
 }
 
@@ -82,7 +82,7 @@ fn gated_client_tool_waits_twice_with_separate_answers() {
     let host = Setup::with(&["browser"]).start();
     let mut page = host.page.events("/v1/conversations/c/events?client=pick_file");
     let turn = host.agent.call("c", "pick_file", json!({"purpose": "the invoice"}));
-    let approval = waits(&turn);
+    let approval = suspension_of(&turn);
     assert_eq!(turn["pending"][0]["prompt"], "The agent wants one of your files: the invoice");
     host.page.resolve(&approval, json!({"decision": "approve"})).problem(403, "not-allowed");
     assert_eq!(host.approver.resolve(&approval, json!({"decision": "approve"})).ok(200)["ok"], true);
@@ -96,7 +96,7 @@ fn gated_client_tool_waits_twice_with_separate_answers() {
     let picked = json!({"name": "a.csv", "media_type": "text/csv", "content": "YQ=="});
     assert_eq!(host.page.resolve(&file, json!({"decision": "result", "data": picked})).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!((told(&turn), &turn["calls"][0]["approver"]), (vec!["ok".to_owned()], &json!("alice")));
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["approver"]), (vec!["ok".to_owned()], &json!("alice")));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_provider_call_is_recorded_with_its_result_or_refused() {
     };
     let calls = json!([with("a", "result", json!(["rain"])), with("b", "error", json!("unreachable"))]);
     let turn = host.agent.submit("c", calls);
-    assert_eq!(told(&turn), ["ok", "failed(tool_failed)"]);
+    assert_eq!(outcomes(&turn), ["ok", "failed(tool_failed)"]);
     assert_eq!((&turn["calls"][0]["trusted"], &turn["calls"][0]["attempt"]), (&json!(false), &json!(0)));
     host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call("d")]})).problem(422, "invalid");
     let both = with("e", "result", json!(1));
@@ -137,7 +137,7 @@ fn siblings_are_independent_and_results_are_in_order() {
     let turn = host.agent.submit("c", calls);
     let running =
         ["awaiting", "awaiting", "awaiting", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
-    assert_eq!(told(&turn), running);
+    assert_eq!(outcomes(&turn), running);
     let nearest = turn["calls"][6]["content"]["error"]["message"].as_str().unwrap();
     assert!(nearest.contains("did you mean text_stats?"), "{nearest}");
     let asked = |call: &str| {
@@ -155,7 +155,7 @@ fn siblings_are_independent_and_results_are_in_order() {
     );
     let turn = host.agent.settled(&turn);
     let ended = ["denied", "ok", "ok", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
-    assert_eq!(told(&turn), ended);
+    assert_eq!(outcomes(&turn), ended);
     let order: Vec<_> =
         turn["results"].as_array().unwrap().iter().map(|result| result["id"].as_str().unwrap()).collect();
     assert_eq!(order, ["t", "q", "l", "s", "w", "k", "u", "v"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{Client, path, waits};
+use toolgate_tests::http::{Client, path, suspension_of};
 
 /// The expected statuses of a route. If the role is right, the request fails for another reason, so that every role
 /// finds the same state.
@@ -20,7 +20,7 @@ const WHO: [&str; 6] = ["nobody", "the caller", "another caller", "an approver",
 fn each_route_requires_its_role() {
     let host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
-    let (turn_path, suspension) = (path(&turn), waits(&turn));
+    let (turn_path, suspension) = (path(&turn), suspension_of(&turn));
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
@@ -106,7 +106,7 @@ fn only_owners_with_the_role_caller_submit() {
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let sees = |by: &Client| by.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len();
     assert_eq!([sees(&host.agent), sees(&other), sees(&host.approver)], [1, 0, 1]);
-    other.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
+    other.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(409, "stale");
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn token_for_one_conversation_cannot_access_another() {
     page.get(&path(&elsewhere)).problem(404, "not-found");
     assert_eq!(page.status("GET", "/v1/conversations/d/events?client=get_location", ""), 404);
     let place = json!({"decision": "result", "data": {"latitude": 1, "longitude": 1, "accuracy": 1}});
-    page.resolve(&waits(&elsewhere), place.clone()).problem(409, "stale");
-    assert_eq!(page.resolve(&waits(&here), place).ok(200)["ok"], true);
+    page.resolve(&suspension_of(&elsewhere), place.clone()).problem(409, "stale");
+    assert_eq!(page.resolve(&suspension_of(&here), place).ok(200)["ok"], true);
 }
 
 #[test]

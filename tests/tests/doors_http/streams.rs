@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 use toolgate_tests::sse::Event;
 
 use crate::{stats, transfer};
@@ -32,7 +32,7 @@ fn stream_resumes_after_any_event_and_after_a_kill() {
     host.start();
     let last = before.last().unwrap().id.clone();
     let mut resumed = host.agent.events_after(EVENTS, last.as_deref());
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     let after = resumed.until(|event| event.name == "turn.settled");
     assert_eq!(names(&after), ["call.resolved", "call.started", "call.settled", "turn.settled"]);
 
@@ -51,11 +51,11 @@ fn stream_resumes_after_any_event_and_after_a_kill() {
 fn progress_and_logs_are_live_without_event_id() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
-    assert_eq!(told(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
     let progress = [(); 3].map(|()| stream.named("call.progress"));
     let counted = progress.map(|event| (event.data["data"]["n"].clone(), event.id));
     assert_eq!(counted, [(json!(1), None), (json!(2), None), (json!(3), None)]);
-    assert_eq!(told(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
     let line = stream.named("call.log");
     assert_eq!((&line.data["level"], &line.data["message"], line.id), (&json!("info"), &json!("xxx"), None));
     // A later follower does not get it.
@@ -69,7 +69,7 @@ fn ephemeral_turn_is_live_only_and_not_stored() {
     let mut stream = host.agent.events(EVENTS);
     let call = |id: &str| json!([{"id": id, "tool": "echo", "arguments": {"value": 1}}]);
     // A conversation has an owner after the first commit.
-    assert_eq!(told(&host.agent.submit("c", call("first"))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.submit("c", call("first"))), ["ok"]);
     stream.named("turn.settled");
     let turn = host.agent.submit_turn("c", &json!({"calls": call("e"), "ephemeral": true}));
     let events = stream.until(|event| event.name == "turn.settled");
@@ -91,5 +91,5 @@ fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
     host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
     // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
     host.restart();
-    assert_eq!(told(&host.agent.settled(&turn)), ["in_doubt"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["in_doubt"]);
 }

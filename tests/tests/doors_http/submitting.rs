@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{path, outcomes};
 
 use crate::{stats, transfer};
 
@@ -42,7 +42,7 @@ fn ephemeral_turn_is_stored_only_when_it_waits() {
     let host = Setup::with(&["lab"]).start();
     let echo = json!({"id": "e", "tool": "echo", "arguments": {"value": 1}});
     let turn = host.agent.post(TURNS, &json!({"calls": [echo], "ephemeral": true})).ok(201);
-    assert_eq!((&turn["ephemeral"], told(&turn)), (&json!(true), vec!["ok".to_owned()]));
+    assert_eq!((&turn["ephemeral"], outcomes(&turn)), (&json!(true), vec!["ok".to_owned()]));
     host.agent.get(&path(&turn)).problem(404, "not-found");
     let again = host.agent.post(TURNS, &json!({"calls": [echo], "ephemeral": true})).ok(201);
     assert_ne!(again["turn"], turn["turn"]);
@@ -59,7 +59,7 @@ fn tool_sees_caller_approver_and_context() {
     let call = json!({"id": "i", "tool": "identity", "arguments": {}});
     let turn = host.agent.submit_turn("c", &json!({"calls": [call], "context": {"user": "Ishmael"}}));
     assert_eq!(turn["pending"][0]["context"], json!({"user": "Ishmael"}));
-    let answer = host.approver.resolve(&toolgate_tests::http::waits(&turn), json!({"decision": "approve"}));
+    let answer = host.approver.resolve(&toolgate_tests::http::suspension_of(&turn), json!({"decision": "approve"}));
     assert_eq!(answer.ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
     let known = &turn["calls"][0]["content"]["result"];
@@ -82,7 +82,7 @@ fn wrong_call_fails_alone_and_wrong_turn_is_refused() {
         {"id": "c", "tool": "text_stats", "arguments": "text"},
     ]);
     let turn = host.agent.submit("c", wrong);
-    assert_eq!(told(&turn), ["failed(unknown_tool)", "failed(invalid_arguments)", "failed(invalid_arguments)"]);
+    assert_eq!(outcomes(&turn), ["failed(unknown_tool)", "failed(invalid_arguments)", "failed(invalid_arguments)"]);
     assert_eq!(turn["state"], "settled");
 
     let post = |body: Value| host.agent.post(TURNS, &body);
@@ -124,7 +124,7 @@ fn numbers_and_texts_are_returned_exactly() {
     let arguments = r#"{"long":12345678901234567890123,"small":1.50e-7,"text":"\u00e4ä\u0000","z":1,"a":2}"#;
     let body = format!(r#"{{"calls":[{{"id":"a","tool":"back","arguments":{arguments}}}]}}"#);
     let turn = host.agent.post_text(&format!("{TURNS}?wait_ms=60000"), &body);
-    assert_eq!(told(&turn.ok(201)), ["ok"]);
+    assert_eq!(outcomes(&turn.ok(201)), ["ok"]);
     assert!(turn.text.contains(&format!(r#""arguments":{arguments}"#)), "{}", turn.text);
     assert!(turn.text.contains(&format!(r#""result":{arguments}"#)), "{}", turn.text);
 }

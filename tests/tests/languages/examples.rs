@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 use super::{left_out, root, toolgate};
 
@@ -56,7 +56,7 @@ fn one_turn_uses_tools_of_all_languages() {
     let host = setup.start();
     let turn = host.agent.submit("languages", Value::Array(calls));
     let settled = host.agent.settled(&turn);
-    assert!(told(&settled).iter().all(|outcome| outcome == "ok"), "{:?}: {settled:#}", told(&settled));
+    assert!(outcomes(&settled).iter().all(|outcome| outcome == "ok"), "{:?}: {settled:#}", outcomes(&settled));
     for call in settled["calls"].as_array().unwrap() {
         if let Some(result) = expected.get(call["id"].as_str().unwrap()) {
             assert_eq!(&call["content"]["result"], result, "{}", call["id"]);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Host;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// A server with one response for all requests. It records heads and bodies.
 pub(crate) struct Server {
@@ -82,7 +82,7 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
     for count in 1..=2 {
         let url = format!("http://{}/a?b=c", server.address);
         let turn = host.agent.settled(&host.agent.call("reaching", "reach", json!({"url": url})));
-        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
         let mut result = turn["calls"][0]["content"]["result"].as_object().unwrap().clone();
         draws.push(result.remove("draws").unwrap().as_array().unwrap().clone());
         assert_eq!(Value::Object(result), expected(language, count));

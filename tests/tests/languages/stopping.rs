@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{path, outcomes};
 
 use super::reaching::Server;
 
@@ -19,7 +19,7 @@ const STEPS: u64 = 100_000_000;
 /// The number of calls that stopped when they were asked to. The plugin has one permit, so earlier calls have ended.
 fn stopped(host: &Host) -> Value {
     let turn = host.agent.settled(&host.agent.call("c", "stopped", json!({})));
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     turn["calls"][0]["content"]["result"].clone()
 }
 
@@ -33,11 +33,11 @@ pub(crate) fn check(component: Vec<u8>, server: &Server) -> Host {
     let turn = host.agent.post("/v1/conversations/c/turns", &cancelled).ok(201);
     stream.named("call.progress");
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    assert_eq!(told(&turn), ["cancelled"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["cancelled"], "{turn:#}");
     assert_eq!(stopped(&host), 1, "the cancelled call saw the request to stop in time");
 
     let turn = host.agent.settled(&host.agent.call("c", "work", json!({"steps": STEPS})));
-    assert_eq!(told(&turn), ["ok"], "the call saw that its time was nearly up: {turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "the call saw that its time was nearly up: {turn:#}");
     let steps = turn["calls"][0]["content"]["result"].as_u64().unwrap();
     assert!(steps > 0 && steps < STEPS, "{turn:#}");
     assert_eq!(stopped(&host), 2);

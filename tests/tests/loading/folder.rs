@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 use toolgate_tests::sse::Events;
 
 use crate::{rules, tools};
@@ -28,7 +28,7 @@ fn plugins_follow_the_files_in_the_folder() {
     host.drop_in("p", &named("one"));
     let (name, loaded) = next(&mut events, "p");
     assert_eq!((name.as_str(), &loaded["tools"]), ("plugin.loaded", &json!(["one"])));
-    assert_eq!(told(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
 
     // Written in place, as compilers and editors do.
     fs::write(host.plugin_file("p"), named("two")).unwrap();
@@ -43,14 +43,14 @@ fn plugins_follow_the_files_in_the_folder() {
     let listed = host.admin.get("/v1/plugins").ok(200);
     let (state, findings) = (&listed["plugins"][0]["state"], rules(&listed["plugins"][0]["findings"]));
     assert_eq!((state, findings), (&json!("live"), vec!["tool-name".to_owned()]));
-    assert_eq!(told(&host.agent.call("c", "two", json!({"a": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "two", json!({"a": 1}))), ["ok"]);
 
     host.drop_in("p", &named("three"));
     assert_eq!(next(&mut events, "p").1["tools"], json!(["three"]));
     fs::remove_file(host.plugin_file("p")).unwrap();
     assert_eq!(next(&mut events, "p").0, "plugin.unloaded");
     assert!(tools(&host).is_empty());
-    assert_eq!(told(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
+    assert_eq!(outcomes(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
 
     let whole = host.admin.events("/v1/events").until(|event| event.name == "plugin.unloaded");
     let names: Vec<_> = whole.iter().map(|event| event.name.as_str()).collect();
@@ -87,5 +87,5 @@ fn file_that_is_no_plugin_is_reported_also_after_a_restart() {
     fs::write(host.folder().join("plugins/readme.txt"), "hello").unwrap();
     let mut events = host.admin.events("/v1/events");
     assert_eq!(next(&mut events, "note").0, "plugin.rejected");
-    assert_eq!(told(&host.agent.call("c", "fine", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "fine", json!({}))), ["ok"]);
 }

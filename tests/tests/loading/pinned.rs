@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 /// Tools with the names of the lab's tools and other code: they return all arguments, not only the value.
 fn other() -> Vec<u8> {
@@ -13,9 +13,9 @@ fn other() -> Vec<u8> {
 }
 
 fn approved(host: &Host, turn: &Value) -> Value {
-    assert_eq!(host.approver.resolve(&waits(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     let turn = host.agent.settled(turn);
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     turn["calls"][0]["content"]["result"].clone()
 }
 
@@ -52,8 +52,8 @@ fn edit_is_checked_against_the_schema_at_submission() {
     events.named("plugin.loaded");
     // The new version accepts any object. The version at submission needs a value.
     let answer = json!({"decision": "approve", "arguments": {"other": 2}});
-    host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
+    host.approver.resolve(&suspension_of(&turn), answer).problem(422, "invalid");
     let answer = json!({"decision": "approve", "arguments": {"value": 2}});
-    assert_eq!(host.approver.resolve(&waits(&turn), answer).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer).ok(200)["ok"], true);
     assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"], 2);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{Client, told, waits};
+use toolgate_tests::http::{Client, outcomes, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -31,7 +31,7 @@ fn art_a_suspension_has_an_id_of_its_own_and_a_deadline() {
         let turn = host.agent.call("c", "opinion", json!({}));
         let one = &turn["pending"][0];
         assert!(one["expires_at"].as_str().unwrap() > one["created_at"].as_str().unwrap());
-        assert!(seen.insert(waits(&turn)), "an id was repeated");
+        assert!(seen.insert(suspension_of(&turn)), "an id was repeated");
         let turn = settled_by(&host, &turn, json!({"decision": "answer", "data": {"payload": [1]}}));
         assert_eq!(content(&turn)["result"], json!({"payload": [1]}));
     }
@@ -43,7 +43,7 @@ fn art_an_answer_takes_a_reason_and_modified_arguments() {
     let host = desk().start();
     let turn = pay(&host);
     let forbidden = json!({"decision": "approve", "arguments": {"to": "eve", "amount": 70}});
-    host.approver.resolve(&waits(&turn), forbidden).problem(422, "invalid");
+    host.approver.resolve(&suspension_of(&turn), forbidden).problem(422, "invalid");
     let modified = json!({"decision": "approve", "comment": "less", "arguments": {"to": "bob", "amount": 7}});
     let turn = settled_by(&host, &turn, modified);
     assert_eq!(content(&turn)["result"], json!({"to": "bob", "amount": 7}));
@@ -57,8 +57,8 @@ fn art_suspended_resumed_and_timed_out_are_events() {
     let host = desk().start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = pay(&host);
-    assert_eq!(stream.named("call.suspended").data["suspension"], json!(waits(&turn)), "AGENT_SUSPENDED");
-    answered(&host.approver, &waits(&turn), json!({"decision": "approve"}));
+    assert_eq!(stream.named("call.suspended").data["suspension"], json!(suspension_of(&turn)), "AGENT_SUSPENDED");
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "approve"}));
     let resumed = stream.named("call.resolved").data;
     assert_eq!((&resumed["by"], &resumed["decision"]), (&json!("alice"), &json!("approve")), "AGENT_RESUMED");
     let host = brief().start();
@@ -73,7 +73,7 @@ fn art_suspended_resumed_and_timed_out_are_events() {
 fn art_a_timeout_denies_or_approves_as_the_tool_declares() {
     let host = brief().start();
     for (tool, outcome) in [("ends", "expired"), ("denies", "denied"), ("approves", "ok")] {
-        assert_eq!(told(&host.agent.settled(&host.agent.call("c", tool, json!({})))), [outcome], "{tool}");
+        assert_eq!(outcomes(&host.agent.settled(&host.agent.call("c", tool, json!({})))), [outcome], "{tool}");
     }
 }
 
@@ -86,9 +86,9 @@ fn art_a_suspension_is_answered_from_another_device() {
     let phone = host.token("bob", &["approver"], None);
     let shown = |by: &Client| listed(by, "conversation=c").remove(0)["suspension"].clone();
     assert_eq!(shown(&host.approver), shown(&phone));
-    answered(&phone, &waits(&turn), json!({"decision": "approve"}));
-    let late = host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).problem(409, "stale");
-    assert_eq!((&late["by"], told(&host.agent.settled(&turn))), (&json!("bob"), vec!["ok".to_owned()]));
+    answered(&phone, &suspension_of(&turn), json!({"decision": "approve"}));
+    let late = host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).problem(409, "stale");
+    assert_eq!((&late["by"], outcomes(&host.agent.settled(&turn))), (&json!("bob"), vec!["ok".to_owned()]));
 }
 
 /// §9, questions 2 and 3: a single call waits, not the plan. Several calls wait independently.
@@ -98,12 +98,12 @@ fn art_parallel_suspensions_are_answered_in_any_order() {
     let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "arguments": {"to": "x", "amount": 1}});
     let turn =
         host.agent.submit("c", json!([call("a", "pay"), call("b", "opinion"), call("n", "note"), call("d", "pay")]));
-    assert_eq!(told(&turn), ["awaiting", "awaiting", "ok", "awaiting"]);
+    assert_eq!(outcomes(&turn), ["awaiting", "awaiting", "ok", "awaiting"]);
     let [first, second, third] = ids(&turn).try_into().unwrap();
     answered(&host.approver, &third, json!({"decision": "approve"}));
     answered(&host.approver, &second, json!({"decision": "answer", "data": 2}));
     answered(&host.approver, &first, json!({"decision": "deny"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
 }
 
 /// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop continues

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{answered, content, listed, settled_by};
 
@@ -27,9 +27,9 @@ fn jido_asking_is_advice_and_a_gate_is_enforced() {
     let host = Setup::with(&["ask", "lab"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "May I?"}));
     let turn = settled_by(&host, &turn, json!({"decision": "answer", "data": {"answer": "yes"}}));
-    assert_eq!(told(&turn), ["ok"]);
-    assert_eq!(told(&host.agent.call("c", "gated_echo", json!({"value": 1}))), ["awaiting"]);
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "nothing forces a model to ask");
+    assert_eq!(outcomes(&turn), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "gated_echo", json!({"value": 1}))), ["awaiting"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "nothing forces a model to ask");
 }
 
 /// The model's text is exact for programs and escaped for people, after words of the plugin.
@@ -46,8 +46,8 @@ fn agentkit_a_models_question_cannot_imitate_the_host() {
     assert!(!asked["display"]["arguments"].as_str().unwrap().contains(['\u{202e}', '\u{1b}']));
     for refused in [json!({"answer": 1}), json!("yes"), json!({"answer": ""})] {
         let answer = json!({"decision": "answer", "data": refused});
-        host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
+        host.approver.resolve(&suspension_of(&turn), answer).problem(422, "invalid");
     }
-    answered(&host.approver, &waits(&turn), json!({"decision": "decline"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "decline"}));
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }

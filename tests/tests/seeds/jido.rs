@@ -1,7 +1,7 @@
 //! Jido Composer, "HITL": requests and responses field by field, gates, rejections, resuming once, persistence.
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{path, outcomes, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -30,7 +30,7 @@ fn jido_a_request_has_every_field() {
     let turn = gate(&host);
     let asked = listed(&host.approver, "").remove(0);
     for (theirs, ours, expected) in [
-        ("id", "suspension", json!(waits(&turn))),
+        ("id", "suspension", json!(suspension_of(&turn))),
         ("name, node_name", "tool", json!("deploy_gate")),
         ("description", "title", json!("Approve the deployment")),
         ("prompt", "prompt", json!("Deploy version 1.2 to prod?")),
@@ -63,13 +63,13 @@ fn jido_a_response_is_validated_and_kept() {
         (json!({"decision": "approved", "data": {"version": 2}}), "/data/version"),
         (json!({"decision": "approved", "data": {}}), "/data"),
     ] {
-        let refused = host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
+        let refused = host.approver.resolve(&suspension_of(&turn), answer).problem(422, "invalid");
         assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused:#}");
     }
     let answer = json!({"decision": "approved", "data": {"version": "1.3"}, "comment": "Ship it!"});
     let settled = settled_by(&host, &turn, answer);
     assert_eq!(content(&settled)["result"], json!({"decision": "approved", "data": {"version": "1.3"}}));
-    let closed = host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200)["closed"].clone();
+    let closed = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200)["closed"].clone();
     assert_eq!((&closed["decision"], &closed["data"]), (&json!("approved"), &json!({"version": "1.3"})));
     assert_eq!((&closed["by"], &closed["comment"]), (&json!("alice"), &json!("Ship it!")), "respondent, comment");
 }
@@ -88,8 +88,8 @@ fn jido_a_person_sees_the_context_that_the_tool_names() {
         let display: Value = serde_json::from_str(one["display"]["context"].as_str().unwrap()).unwrap();
         assert_eq!(&display, shown, "and the displayed context too");
     }
-    let told = turn["pending"].to_string();
-    assert_eq!(told.matches("hidden").count(), 1, "{told}");
+    let pending = turn["pending"].to_string();
+    assert_eq!(pending.matches("hidden").count(), 1, "{pending}");
 }
 
 /// "Dynamic Prompts": made from the arguments by a template, not by a function of the plugin.
@@ -119,7 +119,7 @@ fn jido_ungated_siblings_run_while_gated_calls_wait() {
     let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "arguments": {"to": "bob", "amount": 1}});
     let turn =
         host.agent.submit("c", json!([call("a", "pay"), call("b", "note"), call("d", "pay"), call("e", "note")]));
-    assert_eq!(told(&turn), ["awaiting", "ok", "awaiting", "ok"]);
+    assert_eq!(outcomes(&turn), ["awaiting", "ok", "awaiting", "ok"]);
     assert_eq!(turn["pending"].as_array().unwrap().len(), 2);
 }
 
@@ -138,7 +138,7 @@ fn jido_a_rejection_affects_siblings_as_the_turn_requests() {
         let first = turn["pending"][0]["suspension"].as_str().unwrap();
         answered(&host.approver, first, json!({"decision": "deny", "comment": "Too risky."}));
         let turn = host.agent.get(&path(&turn)).ok(200);
-        assert_eq!((turn["state"].as_str(), told(&turn)), (Some(state), vec!["denied".to_owned(), second.to_owned()]));
+        assert_eq!((turn["state"].as_str(), outcomes(&turn)), (Some(state), vec!["denied".to_owned(), second.to_owned()]));
         assert!(content(&turn)["error"]["message"].as_str().unwrap().contains("Too risky."), "{turn:#}");
     }
 }
@@ -160,7 +160,7 @@ fn jido_a_timeout_has_the_outcome_that_the_tool_declares() {
 fn jido_of_many_concurrent_answers_one_resumes() {
     let host = desk().start();
     let turn = pay(&host);
-    let suspension = waits(&turn);
+    let suspension = suspension_of(&turn);
     let people: Vec<_> = (0..6).map(|n| host.token(&format!("person{n}"), &["approver"], None)).collect();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let answer = |(n, by): (usize, &toolgate_tests::http::Client)| {
@@ -178,7 +178,7 @@ fn jido_of_many_concurrent_answers_one_resumes() {
     let again = people[winner].resolve(&suspension, json!({"decision": closed["decision"]})).ok(200);
     assert_eq!(again["replayed"], true);
     let outcome = if winner % 2 == 0 { "ok" } else { "denied" };
-    assert_eq!(told(&host.agent.settled(&turn)), [outcome]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), [outcome]);
 }
 
 /// "Persistence", checkpoint, thaw and resume: a suspension is unchanged after one kill and after a second one.

@@ -17,7 +17,7 @@ mod table;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{Client, waits};
+use toolgate_tests::http::{Client, suspension_of};
 
 /// A plugin with a tool for every legal cell of the matrix. A server tool returns its arguments.
 fn desk() -> Setup {
@@ -74,7 +74,7 @@ fn answered(by: &Client, suspension: &str, answer: Value) {
 /// Answers the only suspension of a turn, and returns the ended turn.
 #[track_caller]
 fn settled_by(host: &Host, turn: &Value, answer: Value) -> Value {
-    answered(&host.approver, &waits(turn), answer);
+    answered(&host.approver, &suspension_of(turn), answer);
     host.agent.settled(turn)
 }
 
