@@ -29,7 +29,7 @@ pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
     streams: AtomicUsize,
-    most_streams: usize,
+    max_streams: usize,
 }
 
 #[derive(Default)]
@@ -55,12 +55,12 @@ pub(crate) struct InFlightRequest {
 }
 
 impl InFlight {
-    pub(crate) fn new(most_streams: usize) -> Arc<Self> {
+    pub(crate) fn new(max_streams: usize) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             streams: AtomicUsize::new(0),
-            most_streams,
+            max_streams,
         })
     }
 
@@ -71,28 +71,28 @@ impl InFlight {
         quota: &Quota,
         kind: Kind,
     ) -> Result<InFlightRequest> {
-        let (most, what) = match kind {
+        let (max, what) = match kind {
             Kind::Request => {
-                (quota.requests, "requests in flight, the most that one principal may have (quota.requests)")
+                (quota.requests, "requests in flight, which is its limit (quota.requests)")
             }
             Kind::Stream => (
                 quota.event_streams,
-                "event streams open, the most that one principal may have (quota.event_streams); close one",
+                "event streams open, which is its limit (quota.event_streams); close one",
             ),
         };
         self.change(principal, |open| {
             let open = open.of(kind);
-            let fits = *open < most;
+            let fits = *open < max;
             *open += usize::from(fits);
             fits
         })
         .then_some(())
-        .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
+        .ok_or_else(|| Error::busy(format!("{principal} has {max} {what}"), RETRY_AFTER))?;
         // If this is dropped, the count is undone.
         let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
-        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
-            let most = self.most_streams;
-            return Err(Error::busy(format!("{most} event streams are open, which is the limit of this host"), RETRY_AFTER));
+        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.max_streams {
+            let max = self.max_streams;
+            return Err(Error::busy(format!("{max} event streams are open, which is the limit of this host"), RETRY_AFTER));
         }
         Ok(in_flight)
     }

@@ -10,7 +10,7 @@ use crate::doors::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
 
 /// The longest validity of a link.
-pub(crate) const LONGEST: Span = Span::from_secs(7 * 24 * 60 * 60);
+pub(crate) const MAX_VALIDITY: Span = Span::from_secs(7 * 24 * 60 * 60);
 
 /// Makes links.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub enum NoLink {
     #[error("{0} cannot answer, because it has neither the role approver nor admin")]
     NoApprover(PrincipalId),
     /// The time is too short or too long.
-    #[error("a link is valid for one millisecond to {} milliseconds, which is seven days", LONGEST.millis())]
+    #[error("a link is valid for one millisecond to {} milliseconds, which is seven days", MAX_VALIDITY.millis())]
     Time,
     /// It could not be recorded, or the suspension has ended.
     #[error(transparent)]
@@ -96,7 +96,7 @@ impl Links {
         to: &PrincipalId,
         ttl: Span,
     ) -> Result<Option<Link>, NoLink> {
-        if ttl.millis() == 0 || ttl > LONGEST {
+        if ttl.millis() == 0 || ttl > MAX_VALIDITY {
             return Err(NoLink::Time);
         }
         let (holder, token) = self.auth.named(to).ok_or_else(|| NoLink::Unknown(to.clone()))?;

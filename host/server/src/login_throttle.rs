@@ -10,7 +10,7 @@ use domain::{Span, Timestamp};
 use crate::error::{Error, Result};
 
 /// The wrong attempts that one network may make in a window.
-const MOST: u32 = 10;
+const MAX_ATTEMPTS: u32 = 10;
 
 /// The length of a window, from its first wrong attempt.
 const WINDOW: Span = Span::from_secs(60);
@@ -50,7 +50,7 @@ impl LoginThrottle {
         if now >= window.since + WINDOW {
             *window = Window { wrong: 0, since: now };
         }
-        if window.wrong >= MOST {
+        if window.wrong >= MAX_ATTEMPTS {
             let left = (window.since + WINDOW) - now;
             let detail = "too many wrong attempts to log in from this address; wait, then try the right token or link";
             return Err(Error::busy(detail, left.millis().div_ceil(1_000).max(1)));

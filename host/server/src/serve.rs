@@ -34,17 +34,17 @@ const GRACE: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_millis(500);
 
 /// The smallest possible bound on a request's head.
-const LEAST_HEAD: usize = 8 << 10;
+const MIN_HEAD: usize = 8 << 10;
 
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
     /// The maximum number. When one more arrives, the one that has waited longest for its client is closed.
-    pub most: usize,
+    pub max: usize,
     /// The maximum number of one peer. When one more arrives, the one of this peer that has waited longest for its
     /// client is closed. If no connection waits, the new one is closed. A peer is an IPv4 address or the first 64 bits
     /// of an IPv6 address. Loopback has no limit, because a local proxy and all local users share it.
-    pub most_per_peer: usize,
+    pub max_per_peer: usize,
     /// How long a client may take to send the head of its request, from the opening of its connection or from the end
     /// of the previous response. So it is also how long an idle connection is kept.
     pub head: Span,
@@ -57,8 +57,8 @@ pub struct Connections {
 impl Default for Connections {
     fn default() -> Self {
         Self {
-            most: 1_024,
-            most_per_peer: 512,
+            max: 1_024,
+            max_per_peer: 512,
             head: Span::from_secs(10),
             head_bytes: 32 << 10,
             stall: Span::from_secs(30),
@@ -99,7 +99,7 @@ pub async fn serve(
     let (close, closing) = watch::channel(false);
     let closing = Closing(closing);
     let router = router.layer(Extension(closing.clone()));
-    let slots = Slots::new(bounds.most, bounds.most_per_peer);
+    let slots = Slots::new(bounds.max, bounds.max_per_peer);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -165,7 +165,7 @@ async fn connection(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(millis(bounds.head)).max_header_size(bounds.head_bytes);
     // This also bounds the buffer of a response that the client does not read.
-    http.max_buf_size(bounds.head_bytes.max(LEAST_HEAD));
+    http.max_buf_size(bounds.head_bytes.max(MIN_HEAD));
     let mut serving = pin!(http.serve_connection(socket, service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,

@@ -11,7 +11,7 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 /// The maximum number of characters that are read. The texts of this host are shorter.
-const LONGEST: usize = 512;
+const MAX_TEXT: usize = 512;
 
 /// The bytes of a signature.
 const MAC: usize = 32;
@@ -130,7 +130,7 @@ impl Pass {
 
     /// Reads a text that this host signed for this purpose, even if it has expired.
     pub(crate) fn written(text: &str, key: &SigningKey, purpose: Purpose) -> Option<Self> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT {
             return None;
         }
         // The decoder accepts only the canonical encoding.
@@ -172,7 +172,7 @@ impl Pass {
     pub(crate) fn is_csrf(&self, text: &str, key: &SigningKey) -> bool {
         let mut expected = key.mac(Purpose::Csrf);
         expected.update(&self.id.to_be_bytes());
-        let given = if text.len() > LONGEST { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
+        let given = if text.len() > MAX_TEXT { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
         given.is_some_and(|given| expected.verify_slice(&given).is_ok())
     }
 }

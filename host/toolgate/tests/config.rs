@@ -151,10 +151,10 @@ fn every_key_reaches_the_host() {
     #[cfg(feature = "server")]
     {
         let (bounds, door) = (config.door.connections(), config.door.settings());
-        assert_eq!((bounds.most, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
+        assert_eq!((bounds.max, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
-        assert_eq!((bounds.most_per_peer, door.log_in_body), (24, Span::from_millis(25)));
+        assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
     }
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));

@@ -213,7 +213,7 @@ impl Vault {
             return Err(entry.not_granted(&place.to_string(), to));
         }
         let after = &found[entry.placeholder.len()..];
-        let scheme = if matches!(place, SecretPlace::Header(_)) { MOST_SCHEME } else { 0 };
+        let scheme = if matches!(place, SecretPlace::Header(_)) { MAX_SCHEME } else { 0 };
         if before.len() > scheme || !after.is_empty() {
             return Err(Misplaced::NotAlone { place: place.to_string() });
         }
@@ -244,7 +244,7 @@ impl Entry {
 }
 
 /// Bytes before a secret in a header: the name of a scheme or of a user.
-const MOST_SCHEME: usize = 64;
+const MAX_SCHEME: usize = 64;
 
 /// A JSON text with these strings replaced and everything else unchanged. `None` if the text holds one of them in
 /// another form, for example with an unnecessary escape.

@@ -12,8 +12,8 @@ use crate::login_throttle::{Peer, network};
 
 /// The slots of a server.
 pub(super) struct Slots {
-    most: usize,
-    most_per_peer: usize,
+    max: usize,
+    max_per_peer: usize,
     /// A logical clock: a lower number is an earlier event.
     now: AtomicU64,
     slots: Mutex<HashMap<u64, Arc<State>>>,
@@ -49,9 +49,9 @@ pub(super) struct Slot {
 pub(super) struct Answering(Arc<Slot>);
 
 impl Slots {
-    pub(super) fn new(most: usize, most_per_peer: usize) -> Arc<Self> {
-        let (most, most_per_peer) = (most.max(1), most_per_peer.max(1));
-        Arc::new(Self { most, most_per_peer, now: AtomicU64::new(1), slots: Mutex::default(), changed: Notify::new() })
+    pub(super) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
+        let (max, max_per_peer) = (max.max(1), max_per_peer.max(1));
+        Arc::new(Self { max, max_per_peer, now: AtomicU64::new(1), slots: Mutex::default(), changed: Notify::new() })
     }
 
     /// A slot for a peer, as soon as one is free. `None` if the peer has reached its limit and none of its connections
@@ -61,13 +61,13 @@ impl Slots {
         if let Some(network) = network {
             let is_of = |state: &State| state.network == Some(network);
             let count = self.slots().values().filter(|state| is_of(state)).count();
-            if count >= self.most_per_peer && !self.evict_longest_waiting(is_of) {
+            if count >= self.max_per_peer && !self.evict_longest_waiting(is_of) {
                 return None;
             }
         }
         loop {
             let changed = self.changed.notified();
-            if self.slots().len() < self.most || self.evict() {
+            if self.slots().len() < self.max || self.evict() {
                 return Some(self.take(network));
             }
             // Every connection has a request in flight. The quota of its principal and the time limits end it.

@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 use super::slots::{Answering, Slot};
 
 /// The most bytes that are read and discarded after a refusal: more than the largest component.
-const MOST_UNREAD: usize = 128 << 20;
+const MAX_UNREAD: usize = 128 << 20;
 
 /// A socket with a limit on the time that it waits for its client.
 pub(super) struct Socket {
@@ -112,7 +112,7 @@ impl AsyncWrite for Socket {
         if self.unread.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             let unread = self.slot.unread.load(Ordering::Acquire);
-            self.unread = Some(if unread { MOST_UNREAD } else { 0 });
+            self.unread = Some(if unread { MAX_UNREAD } else { 0 });
         }
         if self.unread != Some(0) {
             ready!(self.throw_away(cx));

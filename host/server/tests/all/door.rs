@@ -76,7 +76,7 @@ async fn endless_heads_and_idle_connections_are_closed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_clients_do_not_block_the_next_one() {
     let world = World::new();
-    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let mut silent = blocking(move || {
         let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
         silent.iter_mut().for_each(|connection| connection.write_all(b"GET / HTTP").unwrap());
@@ -91,7 +91,7 @@ async fn silent_clients_do_not_block_the_next_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_sent_log_ins_block_nobody() {
     let world = World::with(Settings { body: NEVER, log_in_body: NEVER, ..Settings::default() });
-    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{\"token\":";
     let _half_sent = blocking(move || {
