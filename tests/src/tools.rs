@@ -66,7 +66,7 @@ impl WordTools {
     }
 
     /// From now on there are no timeout approvals, as after a restart with other settings.
-    pub fn withdraw_silence(&self) {
+    pub fn forbid_timeout_approvals(&self) {
         self.known.store(WITHDRAWN, Ordering::Relaxed);
     }
 

@@ -45,12 +45,12 @@ fn wayward(tools: &[Value]) -> Vec<u8> {
 }
 
 /// Runs the kit over a component.
-fn judged(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
-    judged_for(host, component, examples, "300")
+fn report_of(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
+    report_within(host, component, examples, "300")
 }
 
 /// Runs the kit for so many seconds.
-fn judged_for(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
+fn report_within(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
     fs::write(host.folder().join("it.wasm"), component).unwrap();
     let examples = examples.cloned().unwrap_or_else(|| json!([]));
     fs::write(host.folder().join("examples.json"), examples.to_string()).unwrap();
@@ -160,7 +160,7 @@ fn each_faulty_component_fails_only_in_its_row() {
     for (row, component, examples) in cases() {
         // Each call of a slow tool takes a second.
         let seconds = if row == "time" { "3" } else { "300" };
-        let (said, report) = judged_for(&host, &component, Some(&examples), seconds);
+        let (said, report) = report_within(&host, &component, Some(&examples), seconds);
         assert_eq!((said.code, rows(&report, "fail")), (1, vec![row]), "{row}: {report:#}");
         let failed =
             report["requirements"].as_array().unwrap().iter().find(|found| found["requirement"] == row).unwrap();
@@ -191,7 +191,7 @@ fn correct_component_passes_every_row() {
         {"tool": "fine", "arguments": {"text": "four", "n": 1}, "result": {"size": 4}},
         {"tool": "streams", "arguments": {"text": "", "n": 1}},
     ]);
-    let (said, report) = judged(&host, &packed, Some(&examples));
+    let (said, report) = report_of(&host, &packed, Some(&examples));
     assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
     assert_eq!(rows(&report, "skip"), ["idempotency"], "{report:#}");
 }
@@ -200,7 +200,7 @@ fn correct_component_passes_every_row() {
 fn the_example_plugins_of_this_repository_conform() {
     let host = host();
     for name in ["ledger", "textkit", "crunch", "ask", "browser", "websearch", "forge"] {
-        let (said, report) = judged(&host, &plugin(name), None);
+        let (said, report) = report_of(&host, &plugin(name), None);
         assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{name}: {report:#}");
     }
 }

@@ -5,8 +5,8 @@
 
 #[path = "interleaved/forgotten.rs"]
 mod forgotten;
-#[path = "interleaved/silence.rs"]
-mod silence;
+#[path = "interleaved/timeout_approvals.rs"]
+mod timeout_approvals;
 #[path = "interleaved/standing.rs"]
 mod standing;
 #[path = "interleaved/submitting.rs"]
@@ -35,14 +35,14 @@ const PATIENCE: Span = Span::from_secs(3600);
 type Says = dyn Fn(&str) -> Verdict + Send + Sync;
 
 /// A policy that depends only on the arguments. A test can block it.
-struct Judge {
+struct TestPolicy {
     says: Mutex<Arc<Says>>,
     asked: Mutex<Vec<String>>,
     gate: Mutex<Option<Arc<Semaphore>>>,
     stuck: Mutex<Option<(PrincipalId, Arc<Semaphore>)>>,
 }
 
-impl Judge {
+impl TestPolicy {
     fn says(&self, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) {
         *self.says.lock().unwrap() = Arc::new(says);
     }
@@ -63,7 +63,7 @@ impl Judge {
 }
 
 #[async_trait]
-impl Policy for Judge {
+impl Policy for TestPolicy {
     async fn judge(&self, question: Question) -> Verdict {
         let arguments = question.arguments.as_str().to_owned();
         self.asked.lock().unwrap().push(arguments.clone());
@@ -86,7 +86,7 @@ struct World {
     clock: Arc<SimClock>,
     store: Arc<MortalStore>,
     tools: Arc<WordTools>,
-    policy: Arc<Judge>,
+    policy: Arc<TestPolicy>,
 }
 
 fn person(name: &str, role: Role) -> Principal {
@@ -159,7 +159,7 @@ impl World {
     ) -> Self {
         let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
         let tools = Arc::new(WordTools::new(words, run));
-        let policy = Arc::new(Judge {
+        let policy = Arc::new(TestPolicy {
             says: Mutex::new(Arc::new(says)),
             asked: Mutex::default(),
             gate: Mutex::default(),
@@ -290,12 +290,12 @@ async fn delegation_during_a_policy_check_ends_the_authority() {
 
 /// The outcomes of expired calls of each executor, if the recheck of the policy returns this. An open call is shown by
 /// its suspension.
-async fn silent(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
-    silent_after(says, |_| {}).await
+async fn expired(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
+    expired_after(says, |_| {}).await
 }
 
 /// The same, after something happened to the tools while they waited.
-async fn silent_after(
+async fn expired_after(
     says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
     happens: impl FnOnce(&WordTools),
 ) -> [String; 2] {
@@ -318,20 +318,20 @@ async fn silent_after(
 #[tokio::test]
 async fn timeout_approval_is_rechecked_by_the_policy() {
     let ok = r#"Ok { value: {}, trusted: true }"#;
-    assert_eq!(silent(|_| Verdict::default()).await, ["client_exec", ok]);
-    assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a new rule asks");
+    assert_eq!(expired(|_| Verdict::default()).await, ["client_exec", ok]);
+    assert_eq!(expired(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a new rule asks");
     let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
-    assert_eq!(silent(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
+    assert_eq!(expired(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
     let named = |_: &str| Verdict { rule: Rule::Allow, ..needs(&["ann"], 1) };
-    assert_eq!(silent(named).await, ["Expired", "Expired"], "the policy names the approvers");
-    let withdrawn = silent_after(|_| Verdict::default(), WordTools::withdraw_silence).await;
+    assert_eq!(expired(named).await, ["Expired", "Expired"], "the policy names the approvers");
+    let withdrawn = expired_after(|_| Verdict::default(), WordTools::forbid_timeout_approvals).await;
     assert_eq!(withdrawn, ["Expired", "Expired"], "the operator no longer allows it");
 }
 
 #[tokio::test]
 async fn policy_recheck_delays_nothing_else() {
     let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
-    let silent = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
+    let unanswered = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
     let (later, _) = world.asks("c", "tool_1").await;
     let asked = || world.policy.asked.lock().unwrap().len();
@@ -339,7 +339,7 @@ async fn policy_recheck_delays_nothing_else() {
     let gate = world.policy.hold();
     world.clock.advance(Span::from_secs(3599));
     settle().await;
-    assert_eq!(world.turn(silent).await.calls[1].outcome(), Some(&Outcome::Expired), "also in the same turn");
+    assert_eq!(world.turn(unanswered).await.calls[1].outcome(), Some(&Outcome::Expired), "also in the same turn");
     world.clock.advance(Span::from_secs(1));
     settle().await;
     assert_eq!(world.turn(later).await.calls[0].outcome(), Some(&Outcome::Expired));
@@ -348,11 +348,11 @@ async fn policy_recheck_delays_nothing_else() {
         world.clock.advance(Span::from_secs(60));
         settle().await;
     }
-    assert_eq!((asked(), world.turn(silent).await.is_ended()), (4, false));
+    assert_eq!((asked(), world.turn(unanswered).await.is_ended()), (4, false));
     gate.add_permits(1);
     settle().await;
     let ok = Outcome::Ok { value: Json::new("{}"), trusted: true };
-    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&ok));
+    assert_eq!(world.turn(unanswered).await.calls[0].outcome(), Some(&ok));
     assert_eq!(asked(), 5, "and once more before it runs");
 }
 

@@ -109,14 +109,14 @@ impl Drawn {
 
 /// The expected decision of rules and dynamic policy about a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Judged {
+struct Decision {
     denied: bool,
     asks: Vec<String>,
     gated: bool,
     needs: Vec<Need>,
 }
 
-fn judged(rules: &[Drawn], tool: usize, value: i64) -> Judged {
+fn decision(rules: &[Drawn], tool: usize, value: i64) -> Decision {
     let fit: Vec<&Drawn> = rules.iter().filter(|rule| rule.is_about(tool, value)).collect();
     let mut asks: Vec<String> =
         fit.iter().filter(|rule| rule.rule == Rule::Ask).map(|rule| rule.name.clone()).collect();
@@ -127,7 +127,7 @@ fn judged(rules: &[Drawn], tool: usize, value: i64) -> Judged {
     let needs = fit.iter().filter(|rule| !rule.ungate).flat_map(|rule| rule.needs.iter().cloned());
     let needs: BTreeSet<Need> = needs.collect();
     let lifted = asks.is_empty() && fit.iter().any(|rule| rule.ungate);
-    Judged {
+    Decision {
         denied: value == DENIED || fit.iter().any(|rule| rule.rule == Rule::Deny),
         gated: !asks.is_empty() || (TOOLS[tool].contains('!') && !lifted),
         asks,
@@ -175,7 +175,7 @@ fn person(n: usize) -> Principal {
 /// A submitted call and the decision at submission.
 struct Submitted {
     tool: usize,
-    judged: Judged,
+    decided: Decision,
     call: Call,
 }
 
@@ -221,7 +221,7 @@ impl World {
         let (rules, delays) = (self.rules.clone(), Mutex::new(Random::new(self.random.bits())));
         let run = move |run: Run| {
             let tool = run.tool.strip_prefix("tool_").unwrap().parse().unwrap();
-            if judged(&rules, tool, value(&run.arguments)).denied {
+            if decision(&rules, tool, value(&run.arguments)).denied {
                 wrong.lock().unwrap().push(format!("{} ran with {}", run.tool, run.arguments));
             }
             let (clock, delay) = (clock.clone(), Span::from_millis(delays.lock().unwrap().bits() % 20_000));
@@ -284,17 +284,17 @@ impl World {
     }
 
     fn submitted(&self, tool: usize, value: i64) -> Submitted {
-        let now = judged(&self.rules, tool, value);
+        let now = decision(&self.rules, tool, value);
         let edited = |value| {
-            let judged = judged(&self.rules, tool, value);
-            (arguments(value).as_str().to_owned(), (!judged.denied).then_some(judged.needs))
+            let decided = decision(&self.rules, tool, value);
+            (arguments(value).as_str().to_owned(), (!decided.denied).then_some(decided.needs))
         };
         let recovery = if TOOLS[tool].contains("ask") { Recovery::Ask } else { Recovery::Retry };
         let failed = value == FAILED;
         let call = Call {
             arguments: arguments(value),
             declaration: Digest::of(TOOLS[tool]),
-            judged: (0..VALUES).map(edited).collect(),
+            decided: (0..VALUES).map(edited).collect(),
             needs: if now.gated { now.needs.clone() } else { Vec::new() },
             by_rule: !now.asks.is_empty(),
             policy_failed: failed,
@@ -303,7 +303,7 @@ impl World {
             on_expiry: if TOOLS[tool].contains("approve") { OnExpiry::Approve } else { OnExpiry::Error },
             recovery,
         };
-        Submitted { tool, judged: now, call }
+        Submitted { tool, decided: now, call }
     }
 
     async fn answer(&mut self, handle: &Handle) {
@@ -363,8 +363,8 @@ impl World {
     async fn check(&mut self) {
         let wrong = self.wrong.lock().unwrap().clone();
         assert!(wrong.is_empty(), "seed {}: {wrong:?} under {:#?}", self.seed, self.rules);
-        let mut given: HashMap<StandingId, (usize, i64, Judged, u32)> = HashMap::new();
-        let mut used: Vec<(StandingId, usize, i64, Judged)> = Vec::new();
+        let mut given: HashMap<StandingId, (usize, i64, Decision, u32)> = HashMap::new();
+        let mut used: Vec<(StandingId, usize, i64, Decision)> = Vec::new();
         for (turn, submitted) in &self.turns {
             let facts = self.store.load(*turn).await.unwrap().unwrap().events;
             let calls: Vec<Call> = submitted.iter().map(|submitted| submitted.call.clone()).collect();
@@ -373,23 +373,23 @@ impl World {
                 match fact {
                     Event::Call { event: CallEvent::Started { .. }, .. } => self.starts += 1,
                     Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
-                        let Submitted { tool, judged, call } = &submitted[call.get()];
-                        used.push((standing.id, *tool, value(&call.arguments), judged.clone()));
+                        let Submitted { tool, decided, call } = &submitted[call.get()];
+                        used.push((standing.id, *tool, value(&call.arguments), decided.clone()));
                     }
                     Event::Call { call, event: CallEvent::Resolved { resolution, .. } } => {
-                        let Submitted { tool, judged, call } = &submitted[call.get()];
+                        let Submitted { tool, decided, call } = &submitted[call.get()];
                         let approved = value(resolution.arguments.as_ref().unwrap_or(&call.arguments));
                         let standing = resolution.standing.as_ref();
-                        let row = |uses| (*tool, approved, judged.clone(), uses);
+                        let row = |uses| (*tool, approved, decided.clone(), uses);
                         given.extend(standing.map(|standing| (standing.id, row(standing.uses))));
                     }
                     _ => {}
                 }
             }
         }
-        for (id, tool, value, judged) in &used {
+        for (id, tool, value, decided) in &used {
             let (of, approved, asked, uses) = &given[id];
-            assert_eq!((of, approved, asked), (tool, value, judged), "seed {}", self.seed);
+            assert_eq!((of, approved, asked), (tool, value, decided), "seed {}", self.seed);
             let times = used.iter().filter(|(other, ..)| other == id).count();
             assert!(times <= *uses as usize, "seed {}: used {times} times", self.seed);
         }

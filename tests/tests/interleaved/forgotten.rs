@@ -8,7 +8,7 @@ use super::*;
 const GONE: &str = "the component that this call is pinned to is gone";
 
 /// The refusal of an answer if the policy cannot check the call.
-fn unjudged(cause: &str) -> String {
+fn unchecked(cause: &str) -> String {
     format!("nobody can say what the policy makes of this call, so deny it: {cause}")
 }
 
@@ -16,19 +16,19 @@ fn unjudged(cause: &str) -> String {
 async fn client_call_of_a_removed_component_cannot_be_approved() {
     let world = World::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
-    let (silent, _) = world.asks("b", "tool_1").await;
+    let (unanswered, _) = world.asks("b", "tool_1").await;
     world.tools.lose();
     let refused = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, unjudged(GONE));
+    assert_eq!(refused, unchecked(GONE));
     let same = world.begin("ann", edit(suspension, r#"{"v":0}"#)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(same, unjudged(GONE), "unchanged arguments");
+    assert_eq!(same, unchecked(GONE), "unchanged arguments");
     let deny = Answer { decision: "deny".into(), ..approve(suspension) };
     assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state, "deny");
     assert!(world.turn(turn).await.is_ended());
     world.clock.advance(PATIENCE);
     settle().await;
     let gone = Outcome::Denied(Some(GONE.into()));
-    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&gone));
+    assert_eq!(world.turn(unanswered).await.calls[0].outcome(), Some(&gone));
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn edit_for_a_removed_component_is_refused() {
     let (turn, suspension) = world.asks("a", "tool_0").await;
     world.tools.lose();
     let refused = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, unjudged(GONE));
+    assert_eq!(refused, unchecked(GONE));
     assert!(!world.turn(turn).await.is_ended());
 }
 
@@ -60,7 +60,7 @@ async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
 async fn call_with_a_lost_record_is_checked_before_approval() {
     let denied = || Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     let tools = ["client!", "client!:expiry=approve"];
-    for (says, clients, silent) in [
+    for (says, clients, unanswered) in [
         (Verdict::default(), Ok("approve".to_owned()), None),
         (
             denied(),
@@ -80,7 +80,7 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
             world.tools.lose_record();
             world.clock.advance(PATIENCE);
             settle().await;
-            assert_eq!(world.turn(quiet).await.calls[0].outcome(), silent.as_ref());
+            assert_eq!(world.turn(quiet).await.calls[0].outcome(), unanswered.as_ref());
         }
     }
 }

@@ -59,9 +59,9 @@ async fn many_expiries_of_one_caller_do_not_delay_others() {
 async fn backlog_of_rechecks_is_not_read_repeatedly() {
     let tools = ["server!:expiry=approve", "server!"];
     let world = World::new(&tools, Rules::default(), |_| Verdict::default());
-    let (mut silent, mut others) = (Vec::new(), Vec::new());
+    let (mut unanswered, mut others) = (Vec::new(), Vec::new());
     for n in 0..600 {
-        silent.push(world.asks(&format!("a{n}"), "tool_0").await.0);
+        unanswered.push(world.asks(&format!("a{n}"), "tool_0").await.0);
     }
     for n in 0..20 {
         world.clock.advance(Span::from_secs(1));
@@ -93,7 +93,7 @@ async fn backlog_of_rechecks_is_not_read_repeatedly() {
         settle().await;
         world.clock.advance(Span::from_secs(1));
     }
-    for turn in silent {
+    for turn in unanswered {
         assert!(world.turn(turn).await.calls[0].outcome().is_some());
     }
 }
