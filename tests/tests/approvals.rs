@@ -175,13 +175,13 @@ fn standing_approval_covers_later_similar_calls() {
     assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"], "no approval is needed");
     assert_eq!(outcomes(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "another value needs an approval");
     let other = host.token("agent-2", &["caller"], None);
-    assert_eq!(outcomes(&other.call("d", "gated_echo", json!({"value": "a"}))), ["awaiting"], "another caller needs an approval");
-    host.restart();
     assert_eq!(
-        outcomes(&echo(&host, "gated_echo", json!("a"))),
-        ["ok"],
-        "the host stores it with the number of uses"
+        outcomes(&other.call("d", "gated_echo", json!({"value": "a"}))),
+        ["awaiting"],
+        "another caller needs an approval"
     );
+    host.restart();
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"], "the host stores it with the number of uses");
     assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let one = &list["standing_approvals"][0];
@@ -189,7 +189,10 @@ fn standing_approval_covers_later_similar_calls() {
 
     // A revoked one approves nothing.
     let turn = echo(&host, "gated_echo", json!("c"));
-    let _ = host.approver.resolve(&suspension_of(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"}))).ok(200);
+    let _ = host
+        .approver
+        .resolve(&suspension_of(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"})))
+        .ok(200);
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let path = format!("/v1/standing-approvals/{}", list["standing_approvals"][1]["id"].as_str().unwrap());
     other.delete(&path).problem(404, "not-found");
@@ -273,7 +276,10 @@ fn recently_denied_call_is_not_asked_again() {
 fn operator_can_make_the_host_forget_denials() {
     let host = host("\n[approvals]\ndenied_again_ms = 0\nstanding = false\n");
     let turn = echo(&host, "gated_echo", json!("x"));
-    assert_eq!(host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200)["standing"], Value::Null);
+    assert_eq!(
+        host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200)["standing"],
+        Value::Null
+    );
     let standing = json!({"ttl_ms": 1000, "uses": 1, "pin": "all"});
     let answer = json!({"decision": "approve", "standing": standing});
     host.approver.resolve(&suspension_of(&turn), answer).problem(403, "not-allowed");

@@ -4,11 +4,7 @@
 //!
 //! Money shows a lost or repeated effect: an approved transfer moves it exactly once, all others never.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 #[path = "crash/drivers.rs"]
 mod drivers;

@@ -5,12 +5,12 @@
 
 #[path = "interleaved/forgotten.rs"]
 mod forgotten;
-#[path = "interleaved/timeout_approvals.rs"]
-mod timeout_approvals;
 #[path = "interleaved/standing.rs"]
 mod standing;
 #[path = "interleaved/submitting.rs"]
 mod submitting;
+#[path = "interleaved/timeout_approvals.rs"]
+mod timeout_approvals;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -268,7 +268,11 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     let after = world.turn(turn).await;
     let (.., open) = after.pending().next().unwrap();
     assert_eq!(open.votes.iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
-    assert_eq!(*world.policy.asked.lock().unwrap(), [r#"{"v":0}"#], "the policy was not asked for a principal without authority");
+    assert_eq!(
+        *world.policy.asked.lock().unwrap(),
+        [r#"{"v":0}"#],
+        "the policy was not asked for a principal without authority"
+    );
     // The repeated answer is checked.
     let refused = world.begin("dan", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the policy denies the call with these arguments");

@@ -5,7 +5,7 @@ use domain::Limits;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, illegal};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, outcomes};
+use toolgate_tests::http::{outcomes, path};
 use toolgate_tests::sse::Event;
 
 const EVENTS: &str = "/v1/conversations/c/events";
@@ -169,7 +169,8 @@ fn of<'a>(events: &'a [Event], name: &str) -> Vec<&'a Value> {
 #[test]
 fn excess_progress_is_dropped_and_the_call_continues() {
     let events = live(&lab("progress_updates = 5"), "count", json!({"to": 20}));
-    let counted: Vec<_> = of(&events, "call.progress").iter().map(|event| event["data"]["n"].as_u64().unwrap()).collect();
+    let counted: Vec<_> =
+        of(&events, "call.progress").iter().map(|event| event["data"]["n"].as_u64().unwrap()).collect();
     assert_eq!(counted, [1, 2, 3, 4, 5]);
     let events = live(&lab("progress_bytes = 2500"), "chatter", json!({"updates": 4, "bytes": 1000}));
     assert_eq!(of(&events, "call.progress").len(), 2);

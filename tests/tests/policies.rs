@@ -102,7 +102,10 @@ fn edited_arguments_are_checked_by_the_policy_again() {
     assert_eq!(outcomes(&host.agent.get(&toolgate_tests::http::path(&turn)).ok(200)), ["awaiting"]);
     assert_eq!(host.approver.resolve(&suspension_of(&turn), edited(50)).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!((outcomes(&turn), &turn["calls"][0]["content"]["result"]["amount"]), (vec!["ok".to_owned()], &json!(50)));
+    assert_eq!(
+        (outcomes(&turn), &turn["calls"][0]["content"]["result"]["amount"]),
+        (vec!["ok".to_owned()], &json!(50))
+    );
 }
 
 #[test]

@@ -375,5 +375,9 @@ async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
             break;
         }
     }
-    assert_eq!((sizes[0], seen.len()), (5, 7), "the page ends with the suspension that exceeds four mebibytes: {sizes:?}");
+    assert_eq!(
+        (sizes[0], seen.len()),
+        (5, 7),
+        "the page ends with the suspension that exceeds four mebibytes: {sizes:?}"
+    );
 }

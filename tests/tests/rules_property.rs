@@ -421,7 +421,10 @@ fn denied_or_unapproved_call_never_runs() {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(world.check());
         (starts, stood) = (starts + world.starts, stood + world.stood);
     }
-    assert!(starts > 800 && stood > 15, "too few events to prove anything: {starts} starts, {stood} standing approvals");
+    assert!(
+        starts > 800 && stood > 15,
+        "too few events to prove anything: {starts} starts, {stood} standing approvals"
+    );
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

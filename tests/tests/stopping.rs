@@ -241,7 +241,7 @@ mod real {
     use serde_json::{Value, json};
     use toolgate_tests::guests::illegal;
     use toolgate_tests::host::{Host, Setup};
-    use toolgate_tests::http::{path, outcomes};
+    use toolgate_tests::http::{outcomes, path};
 
     use super::Duration;
 

@@ -1,11 +1,7 @@
 //! An acknowledged turn is on disk, according to the kernel. Between the write of its record to the store's file and
 //! the HTTP response there is a successful `fdatasync` of that file.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::fs;
 use std::process::Command;

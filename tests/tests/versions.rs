@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{path, outcomes};
+use toolgate_tests::http::{outcomes, path};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

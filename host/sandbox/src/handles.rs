@@ -12,8 +12,9 @@
 use capabilities::{Charge, HostMemory, Stop};
 use wasmtime::component::ResourceTable;
 
-/// The cost of a handle: twice its slot in the table (48 bytes, and the table doubles), the box of its resource (at most 256
-/// bytes, which a test checks), its entry among the children of another resource, and its slot in the engine's own table.
+/// The cost of a handle: twice its slot in the table (48 bytes, and the table doubles), the box of its resource (at
+/// most 256 bytes, which a test checks), its entry among the children of another resource, and its slot in the engine's
+/// own table.
 pub(crate) const HANDLE: usize = 512;
 
 /// The charge of one call's table.
@@ -27,8 +28,8 @@ impl Handles {
 
     /// Charges the slots of a table.
     pub(crate) fn count(&mut self, table: &mut ResourceTable) -> Result<(), Stop> {
-        // A table does not tell its size. It tells the slot of a new entry: the last one, or a free one before it, and then the
-        // table has not grown.
+        // A table does not tell its size. It tells the slot of a new entry: the last one, or a free one before it, and
+        // then the table has not grown.
         let slots = match table.push(()) {
             Ok(next) => {
                 let slot = next.rep() as usize;
@@ -64,7 +65,7 @@ mod tests {
         table.delete(entries.remove(3)).expect("is there");
         assert_eq!(count(&mut table).ok(), Some(10 * HANDLE), "the place is still there");
         table.push(3).expect("room");
-        assert!(count(&mut table).is_ok(), "in the place of another one");
+        assert!(count(&mut table).is_ok(), "it reuses the slot of another one");
         table.push(11).expect("room");
         assert!(count(&mut table).is_err());
     }

@@ -72,13 +72,10 @@ impl InFlight {
         kind: Kind,
     ) -> Result<InFlightRequest> {
         let (max, what) = match kind {
-            Kind::Request => {
-                (quota.requests, "requests in flight, which is its limit (quota.requests)")
+            Kind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
+            Kind::Stream => {
+                (quota.event_streams, "event streams open, which is its limit (quota.event_streams); close one")
             }
-            Kind::Stream => (
-                quota.event_streams,
-                "event streams open, which is its limit (quota.event_streams); close one",
-            ),
         };
         self.change(principal, |open| {
             let open = open.of(kind);
@@ -92,7 +89,10 @@ impl InFlight {
         let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
         if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.max_streams {
             let max = self.max_streams;
-            return Err(Error::busy(format!("{max} event streams are open, which is the limit of this host"), RETRY_AFTER));
+            return Err(Error::busy(
+                format!("{max} event streams are open, which is the limit of this host"),
+                RETRY_AFTER,
+            ));
         }
         Ok(in_flight)
     }

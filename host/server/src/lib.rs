@@ -33,7 +33,7 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, RevokedSessions, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, Sessions,
+    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions, Sessions,
     Settings,
 };
 pub use http::{document, router, router_with_pages};

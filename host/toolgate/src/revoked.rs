@@ -58,7 +58,8 @@ impl server::RevokedSessions for RevokedFile {
 
     async fn revoke(&self, session: SessionMark, now: Timestamp) -> Result<(), NotRevoked> {
         let (done, answer) = oneshot::channel();
-        let stopped = || NotRevoked("the thread that records revoked sessions has stopped; restart the host".to_owned());
+        let stopped =
+            || NotRevoked("the thread that records revoked sessions has stopped; restart the host".to_owned());
         self.queue.send(Revocation { session, now, done }).await.map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }

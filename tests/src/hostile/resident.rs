@@ -27,7 +27,10 @@ impl Resident {
 
 fn read(process: u32, field: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).context("the host has ended")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).context("the memory of the host is missing from /proc")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .context("the memory of the host is missing from /proc")?;
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().context(line.to_owned())?;
     Ok(kibibytes << 10)
 }

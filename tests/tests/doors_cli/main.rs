@@ -17,7 +17,7 @@ use std::process::Stdio;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{Client, path, outcomes, suspension_of};
+use toolgate_tests::http::{Client, outcomes, path, suspension_of};
 
 /// Checks the exit code and the output of a command. Varying parts of the output are replaced.
 fn check(said: &Said, code: i32, out: &Expect) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, outcomes, suspension_of};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 const TURNS: &str = "/v1/conversations/c/turns";
 

@@ -1,10 +1,6 @@
 //! The HTTP API of the real binary, for a caller, an approver, a client and an operator.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod ends;
 mod formats;

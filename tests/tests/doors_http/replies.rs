@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, outcomes, suspension_of};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{balance, ledger_host, transfer};
 
@@ -66,7 +66,8 @@ fn edited_arguments_run_and_both_versions_are_stored() {
     assert_eq!((&call["arguments"]["amount_cents"], &call["submitted"]["amount_cents"]), (&json!(90), &json!(900)));
     assert_eq!((&call["outcome"], balance(&host, "bob")), (&json!("ok"), 1090));
     let audit = host.admin.get("/v1/audit").ok(200);
-    let entry = audit["entries"].as_array().unwrap().iter().find(|entry| entry["suspension"] == suspension_of(&turn)).unwrap();
+    let entry =
+        audit["entries"].as_array().unwrap().iter().find(|entry| entry["suspension"] == suspension_of(&turn)).unwrap();
     assert_eq!((&entry["by"], &entry["comment"]), (&json!("alice"), &json!("a zero less")));
     // A repeated submission is the same turn, although it ran with edited arguments.
     let again = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [transfer("t", 900)]})).ok(200);

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, outcomes};
+use toolgate_tests::http::{outcomes, path};
 
 use crate::{stats, transfer};
 

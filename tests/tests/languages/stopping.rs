@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, outcomes};
+use toolgate_tests::http::{outcomes, path};
 
 use super::reaching::Server;
 

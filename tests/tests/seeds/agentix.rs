@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, outcomes, suspension_of};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 

@@ -1,7 +1,7 @@
 //! Jido Composer, "HITL": requests and responses field by field, gates, rejections, resuming once, persistence.
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{path, outcomes, suspension_of};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -138,7 +138,10 @@ fn jido_a_rejection_affects_siblings_as_the_turn_requests() {
         let first = turn["pending"][0]["suspension"].as_str().unwrap();
         answered(&host.approver, first, json!({"decision": "deny", "comment": "Too risky."}));
         let turn = host.agent.get(&path(&turn)).ok(200);
-        assert_eq!((turn["state"].as_str(), outcomes(&turn)), (Some(state), vec!["denied".to_owned(), second.to_owned()]));
+        assert_eq!(
+            (turn["state"].as_str(), outcomes(&turn)),
+            (Some(state), vec!["denied".to_owned(), second.to_owned()])
+        );
         assert!(content(&turn)["error"]["message"].as_str().unwrap().contains("Too risky."), "{turn:#}");
     }
 }

@@ -1,11 +1,7 @@
 //! The features of the four source designs, with the real binary. The name of a test begins with the design, and its
 //! comment names the section. `docs/seeds.md` is the table of all features.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod agentix;
 mod agentkit;

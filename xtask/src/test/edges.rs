@@ -1,6 +1,7 @@
-//! Forbidden edges between crates, over the whole tree of dependencies: what a crate must not know, however indirectly.
+//! Forbidden edges between crates, direct or indirect, over the whole tree of dependencies.
 //!
-//! `tests/tests/tidy.rs` checks the direct edges in the manifests as well; this also sees an edge that a dependency brings.
+//! `tests/tests/tidy.rs` checks the direct edges in the manifests as well; this also sees an edge that a dependency
+//! brings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::console;
 use crate::workspace::Invocation;
 
-/// Crates with what must not be in their trees, and why.
+/// Crates with the crates that must not be in their trees, and why.
 const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-domain",
@@ -19,12 +20,12 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-text",
         &["tokio", "serde", "serde_json", "toolgate-domain"],
-        "text is escaped alike everywhere, so whoever shows any can depend on what does it",
+        "every crate that shows text depends on this one, so it depends on none of them",
     ),
     (
         "toolgate-dispatch",
         &["wasmtime", "wasmtime-wasi", "sled", "axum", "toolgate-store", "toolgate-sandbox", "toolgate-server"],
-        "the loop knows its ports, and nobody who implements them",
+        "the loop knows its ports, and no implementation of them",
     ),
     (
         "toolgate-store",
@@ -47,7 +48,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-sandbox",
         &["sled", "axum", "toolgate-dispatch", "toolgate-store", "toolgate-registry", "toolgate-server"],
-        "the sandbox runs guests and knows neither the loop nor what is kept",
+        "the sandbox runs guests and knows neither the loop nor the store",
     ),
     (
         "toolgate-policy",
@@ -62,7 +63,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     (
         "toolgate-console",
         &["wasmtime", "sled", "toolgate-domain", "toolgate-dispatch", "toolgate-server"],
-        "the console is files: what it shows, it asks of the API",
+        "the console consists of files and reads its data from the API",
     ),
     (
         "toolgate-kit",

@@ -164,6 +164,9 @@ fn oldest_code_is_evicted_first() {
     oldest.expect("ours").set_modified(std::time::UNIX_EPOCH).expect("we may");
     assert_eq!(load(2 * one + one / 2, &bodies[2]).len(), 2);
     let left: Vec<_> = code(folder.path()).iter().map(|file| file.to_str().expect("text").to_owned()).collect();
-    assert!(!left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())), "the oldest code is removed: {left:?}");
+    assert!(
+        !left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())),
+        "the oldest code is removed: {left:?}"
+    );
     assert_eq!(load(1, &bodies[1]).len(), 1, "the newest code is always kept");
 }

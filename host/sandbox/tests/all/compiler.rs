@@ -110,7 +110,10 @@ fn misbehaving_compiler_is_reported_and_contained() {
     assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
     let soon = Duration::from_millis(200);
     assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Wall(_))));
-    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))), "with all its children");
+    assert!(
+        matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))),
+        "with all its children"
+    );
 }
 
 #[test]

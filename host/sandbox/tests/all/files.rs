@@ -140,7 +140,11 @@ fn moves_and_links_stay_within_one_folder() {
         assert!(!inside.join("twin").exists() && !place.path().join("stolen").exists(), "{path}");
     }
     let (_place, inside) = beside_a_secret();
-    assert_eq!(value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome), "0", "inside the folder it is moved");
+    assert_eq!(
+        value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome),
+        "0",
+        "inside the folder it is moved"
+    );
 }
 
 /// One call renames the inner of two granted folders and replaces it by a link out of both. The next call opens the
@@ -298,11 +302,7 @@ fn open_files_are_limited_and_charged() {
     assert_eq!(value(opened(32, "", 1 << 20)), "32");
     let why = failed(opened(33, "", 1 << 20), FailureCode::LimitExceeded);
     assert!(why.contains("more than 32 files and folders open"), "{why}");
-    assert_eq!(
-        value(opened(200, "(call $close (global.get $file))", 1 << 20)),
-        "200",
-        "a closed file does not count"
-    );
+    assert_eq!(value(opened(200, "(call $close (global.get $file))", 1 << 20)), "200", "a closed file does not count");
     let why = failed(opened(10, "", 9 * 4096), FailureCode::LimitExceeded);
     assert!(why.contains("`host_bytes`"), "{why}");
 }

@@ -50,7 +50,8 @@ pub(crate) struct List {
 fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)) -> Result<Option<T>> {
     match (one.1, other.1) {
         (Some(one_value), Some(other_value)) if one_value.0 != other_value.0 => {
-            let detail = format!("{} and {} are the same parameter with different values; send one of them", one.0, other.0);
+            let detail =
+                format!("{} and {} are the same parameter with different values; send one of them", one.0, other.0);
             Err(Error::new(Code::BadRequest, detail))
         }
         (one, other) => Ok(one.or(other).map(|id| id.0)),

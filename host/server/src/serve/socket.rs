@@ -54,10 +54,7 @@ impl Socket {
             // A connection that waits for its client can be evicted.
             self.slot.waits();
         }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the speed of a client concerns its connection only"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "the speed of a client concerns its connection only")]
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.stall)));
         timer.as_mut().poll(cx)
     }

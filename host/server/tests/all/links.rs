@@ -165,7 +165,11 @@ async fn forged_link_or_another_text_is_refused() {
         let asked = with(request("GET", "/v1/session", "", None), "cookie", &format!("{name}={text}"));
         assert_eq!(world.send(asked).await.code(), "401 unauthorized");
     }
-    assert_eq!(open(&world, &format!("https://gate.example.com{link}")).await.status, 200, "the address from a mail works");
+    assert_eq!(
+        open(&world, &format!("https://gate.example.com{link}")).await.status,
+        200,
+        "the address from a mail works"
+    );
 }
 
 #[tokio::test]
@@ -238,7 +242,10 @@ async fn audit_has_making_use_and_actions_of_a_link() {
     world.resolve("bob", &two, r#"{"decision":"approve"}"#).await;
     let audit = world.get("root", "/v1/audit?limit=500").await;
     let secret = link.strip_prefix("/link/").unwrap();
-    assert!(!audit.text.contains(secret) && !audit.text.contains(&secret[..40]), "the audit does not contain the secret of the link");
+    assert!(
+        !audit.text.contains(secret) && !audit.text.contains(&secret[..40]),
+        "the audit does not contain the secret of the link"
+    );
     let mut said = String::new();
     for entry in audit.json()["entries"].as_array().unwrap() {
         let word = |name: &str| entry[name].as_str().unwrap_or("-").replace(&format!("{:031x}", 0), "");
@@ -269,11 +276,7 @@ async fn webhook_gets_one_link_per_suspension_and_principal() {
         async |webhook: &str, suspension: &str| links.of_webhook(webhook, id(suspension), &bob, hour).await.unwrap();
     let first = of("pager", &one).await.unwrap();
     world.clock.advance(1_800);
-    assert_eq!(
-        of("pager", &one).await.as_ref(),
-        Some(&first),
-        "half of its time is left, so it is the same text"
-    );
+    assert_eq!(of("pager", &one).await.as_ref(), Some(&first), "half of its time is left, so it is the same text");
     world.clock.advance(1);
     let longer = of("pager", &one).await.unwrap();
     assert!(longer.expires > first.expires && longer.path != first.path);

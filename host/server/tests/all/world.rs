@@ -16,8 +16,8 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::{
-    Authenticate, Doors, RevokedSessions, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, SessionMark,
-    Sessions, Settings, SigningKey,
+    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    SessionMark, Sessions, Settings, SigningKey,
 };
 use tower::ServiceExt as _;
 
