@@ -294,7 +294,7 @@ impl World {
         let call = Call {
             arguments: arguments(value),
             declaration: Digest::of(TOOLS[tool]),
-            decided: (0..VALUES).map(edited).collect(),
+            judged: (0..VALUES).map(edited).collect(),
             needs: if now.gated { now.needs.clone() } else { Vec::new() },
             by_rule: !now.asks.is_empty(),
             policy_failed: failed,
