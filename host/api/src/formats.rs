@@ -148,7 +148,7 @@ pub struct Submitted {
 pub struct Own {
     /// A JSON value for tools and people.
     pub context: Option<Json>,
-    /// What a denial does to the other calls.
+    /// The effect of a denial on the other calls.
     pub rejection: Option<Rejection>,
     /// Whether the turn is stored only when something in it waits.
     pub ephemeral: bool,

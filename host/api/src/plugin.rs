@@ -29,7 +29,7 @@ pub struct PluginView {
     pub findings: Vec<FindingView>,
     /// Whether the operator must review the newest component under this name before it gets the plugin's grants.
     pub needs_review: bool,
-    /// What the component requests, and what it may use. Absent if the component is unreadable.
+    /// The component's requests, grants and accesses. Absent if the component is unreadable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessView>,
 }
@@ -38,7 +38,7 @@ pub struct PluginView {
 /// changes a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
-    /// What the component requests. Absent if it has no manifest: then it may use everything that it is granted.
+    /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Vec<WantedView>>,
     /// The grants of the plugin's name.
@@ -81,9 +81,9 @@ pub struct FindingView {
     pub tool: Option<String>,
     /// The stable name of the broken rule.
     pub rule: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to change.
+    /// The remedy.
     pub remedy: String,
 }
 

@@ -121,7 +121,7 @@ pub struct Problem {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What was wrong this time, and what to do about it. Quoted texts are escaped, so you can show it unchanged.
+    /// The error of this request and its remedy. Quoted texts are escaped, so you can show it unchanged.
     pub detail: String,
     /// The stable name of the problem.
     pub code: String,
@@ -172,7 +172,7 @@ impl Problem {
 pub struct Pointed {
     /// JSON Pointer (RFC 6901) into the body. Empty for the whole body.
     pub pointer: String,
-    /// What is wrong there.
+    /// The error at this place.
     pub message: String,
 }
 

@@ -42,7 +42,7 @@ pub struct Tool {
     /// JSON Schema of the data that comes with a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Verbatim>,
-    /// Which arguments an approver may change.
+    /// The arguments that an approver may edit.
     pub editable: Editable,
     /// The effect when a suspension expires.
     pub on_expiry: OnExpiry,

@@ -27,7 +27,7 @@ const MAX_VALUE: usize = 64 << 10;
 /// Keys of one page of a list, and of one batch.
 const MAX_KEYS: usize = 256;
 
-/// How much a plugin may keep.
+/// The quota of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyValueQuota {
     /// Bytes of all entries: bucket names, keys and values.
@@ -51,7 +51,7 @@ pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> 
     batch::add_to_linker::<_, Has<State>>(linker, T::view)
 }
 
-/// What one call has of the buckets. The default is nothing.
+/// A call's access to the buckets. The default is no access.
 #[derive(Default)]
 pub struct State {
     access: Option<Access>,

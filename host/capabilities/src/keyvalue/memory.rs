@@ -17,7 +17,7 @@ type Key = (PluginName, String, String);
 #[derive(Debug, Default)]
 struct Kept {
     entries: BTreeMap<Key, Vec<u8>>,
-    /// What each plugin uses of its quota.
+    /// The usage of each plugin's quota.
     used: BTreeMap<PluginName, KeyValueQuota>,
 }
 

@@ -292,12 +292,12 @@ fn redaction_reveals_no_prefix_of_a_secret() {
     let (right, wrong) = ("another-secre", "anothex-secre");
     for known in 1..right.len() {
         let (right, wrong) = (&right[..known], &wrong[..known]);
-        // Neither what is held back when a server hangs up,
+        // A text that is cut off does not show whether its end is the beginning of a secret,
         let before = "x".repeat(3_000);
         assert_eq!(cut_off(&[&before, right]).len(), cut_off(&[&before, wrong]).len(), "{right}");
         assert_eq!(cut_off(&[right]).len(), cut_off(&[wrong]).len(), "{right}");
         assert_eq!(cut_off(&["a line\n", right, "\n"]), format!("a line\n{right}\n"));
-        // nor the end of a complete text.
+        // and neither does a complete text.
         assert_eq!(vault().redacted(right.into()), right);
     }
 }

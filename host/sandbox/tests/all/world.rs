@@ -26,7 +26,7 @@ pub(crate) fn load(component: &[u8]) -> Plugin {
     sandbox().load(Digest::of(component), component, Capabilities::default()).expect("it loads")
 }
 
-/// What a call reported.
+/// The reports of a call.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) updates: Mutex<Vec<Update>>,
