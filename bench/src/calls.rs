@@ -1,4 +1,4 @@
-//! One ungated ephemeral call, submitted by a program that embeds the host and lives on the guests' threads.
+//! One ungated ephemeral call from a program that embeds the host and runs on the guests' threads.
 
 use std::sync::Arc;
 

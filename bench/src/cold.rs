@@ -1,4 +1,4 @@
-//! The start of a host that has seen its 200 plugins before, from the process to the answer of its first call.
+//! The start of a host with 200 cached plugins, from the process to the response to its first call.
 
 use anyhow::{Context, Result, ensure};
 
@@ -28,7 +28,7 @@ pub(crate) fn cold() -> Result<()> {
         runtime.block_on(async { first_call(&mut serving.connect().await?).await })?;
         Ok(start.elapsed())
     };
-    // The first start compiles. It may be killed while it still does, so it is given until every plugin is live.
+    // The first start compiles. Wait until every plugin is live, because a kill could interrupt that.
     let mut first = Samples::default();
     let start = now();
     let serving = Serving::start(folder.path())?;

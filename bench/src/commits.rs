@@ -1,4 +1,5 @@
-//! Durable turns: one at a time against the cost of its commits, and many at once against sled driven by one thread.
+//! Durable turns: single ones compared with the cost of their commits, and concurrent ones compared with sled on one
+//! thread.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ pub(crate) fn throughput() -> Result<()> {
     Ok(())
 }
 
-/// Turns per second that these many callers get settled, each waiting for its own before the next.
+/// Settled turns per second of so many callers. Each waits for its turn before the next.
 async fn turns(host: &Arc<toolgate::Host>, callers: usize, round: usize) -> Result<f64> {
     let done = Arc::new(AtomicUsize::new(0));
     let start = now();
@@ -182,14 +183,14 @@ async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
             entries.push((key.len(), value.len()));
         }
     }
-    // Entries of one kind have nearly the same sizes, so every n-th of the sorted list stands for its kind.
+    // Entries of one kind have nearly equal sizes, so every n-th of the sorted list represents its kind.
     entries.sort_unstable();
     let turns = usize::try_from(MANY)?;
     ensure!(entries.len() >= turns, "the store's entries were not found");
     Ok(entries.into_iter().skip(turns / 2).step_by(turns).collect())
 }
 
-/// Opens a database as the store opens its own: with other segments, large values would go to files beside it.
+/// Opens a database with the settings of the store. With other segments, large values would go to separate files.
 fn database(path: &std::path::Path) -> Result<sled::Db> {
     Ok(sled::Config::new().path(path).segment_size(8 << 20).open()?)
 }
@@ -198,8 +199,8 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 type Queued = (Entries, oneshot::Sender<()>);
 
-/// Turns per second of the plain pattern: callers queue entries, one thread puts what is queued into one batch, applies it,
-/// flushes, syncs.
+/// Turns per second of the plain pattern: callers queue entries, and one thread writes the queued entries as one batch
+/// and syncs.
 async fn plain(callers: usize, keys: &[(usize, usize)]) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let database = database(folder.path())?;

@@ -1,4 +1,4 @@
-//! The same turns over HTTP on loopback, against the binary as it is released, over connections that are kept.
+//! The same turns over HTTP on loopback with the release binary and kept connections.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -65,7 +65,7 @@ impl Drop for Serving {
     }
 }
 
-/// A kept connection. HTTP/1.1 with a stated length is all that the host answers here.
+/// A kept connection. It reads only HTTP/1.1 responses with a `content-length`.
 pub(crate) struct Connection {
     stream: TcpStream,
     head: String,

@@ -1,4 +1,4 @@
-//! A plugin of each language: its size, what compiling it takes, and what its calls take and hold, with Rust's as the floor.
+//! A plugin of each language: its size, its compile time, and the time and memory of its calls. Rust is the floor.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::measure::{Samples, now, say};
 use crate::setting;
 
-/// Calls of which the median is taken.
+/// The number of calls for the median.
 const CALLS: usize = 200;
 
 /// The languages with an example plugin of each. Rust is the floor.
@@ -44,7 +44,7 @@ pub(crate) fn languages() -> Result<()> {
         let begun = now();
         drop(load(cache.path(), &example)?);
         let compiled = begun.elapsed();
-        // Another sandbox over the same cache, as after a restart.
+        // Another sandbox with the same cache, as after a restart.
         let (sandbox, begun) = (sandbox(cache.path())?, now());
         let plugin = plugin(&sandbox, &example)?;
         let loaded = begun.elapsed();
@@ -101,7 +101,7 @@ fn load(cache: &Path, example: &Example) -> Result<Plugin> {
     plugin(&sandbox(cache)?, example)
 }
 
-/// Makes the call, and says how much memory it took.
+/// Makes the call, and returns its peak memory.
 async fn call(plugin: &Plugin, example: &Example) -> Result<usize> {
     let job = Job {
         plugin: PluginName::new("bench")?,

@@ -1,4 +1,4 @@
-//! Taking times and saying them: medians with their spread, and ratios of what was measured side by side.
+//! Measures and prints times: medians with their spread, and ratios of interleaved measurements.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Lets a host of another process get on before it is asked again.
+/// Waits before the next poll of a host in another process.
 #[expect(clippy::disallowed_methods, reason = "another process has no event to wait for")]
 pub(crate) async fn pause(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -51,7 +51,7 @@ impl Samples {
         say(&format!("  {what:<58} {median:>10.1} µs   (p99 {tail:.1}, worst {worst:.1})"));
     }
 
-    /// The ratio of each sample to the one of the floor that was taken beside it.
+    /// The ratio of each sample to the sample of the floor that was taken with it.
     pub(crate) fn say_ratio(&self, floor: &Self, aim: &str) {
         let ratios = Self(self.0.iter().zip(&floor.0).map(|(ours, floor)| ours / floor).collect());
         let (median, low, high) = (ratios.quantile(0.5), ratios.quantile(0.25), ratios.quantile(0.75));

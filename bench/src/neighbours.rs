@@ -1,4 +1,4 @@
-//! What eight guests in an endless loop do to a well-behaved call and to a socket of the same process.
+//! The effect of eight spinning guests on a well-behaved call and on a socket of the same process.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn neighbours() -> Result<()> {
     })
 }
 
-/// Keeps one guest in an endless loop: as soon as one is stopped at its deadline, the next begins.
+/// Keeps one guest spinning: when one is stopped at its deadline, the next begins.
 async fn spin(host: Arc<toolgate::Host>, n: usize) -> Result<()> {
     let by = setting::caller()?;
     loop {
@@ -58,7 +58,7 @@ async fn measure(host: &Arc<toolgate::Host>, echo: std::net::SocketAddr, when: &
     Ok(())
 }
 
-/// A socket that sends back what it gets, served by the same runtime as the doors would be.
+/// A socket that echoes its input, on the runtime that would serve HTTP.
 async fn echo() -> Result<std::net::SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

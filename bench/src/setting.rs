@@ -1,4 +1,4 @@
-//! What the benchmarks share: a host with the example plugins, and the turns that are submitted to it.
+//! The shared parts of the benchmarks: a host with the example plugins, and the submitted turns.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) fn repository() -> PathBuf {
 
 /// A host with the plugin `lab`, on disk in a temporary folder.
 pub(crate) async fn host() -> Result<Host> {
-    // One principal submits everything here, far more than one may by default.
+    // One principal submits everything, far more than the default quota.
     let mut config = Config::default();
     config.quota.open_turns = NonZeroUsize::new(1_000_000);
     let host = Host::builder().config(config).open().await?;

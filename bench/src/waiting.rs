@@ -1,4 +1,4 @@
-//! Calls that wait: what each costs in memory, and whether many of them make an answer slower.
+//! Waiting calls: the memory of each, and whether many of them make an answer slower.
 
 use std::sync::Arc;
 

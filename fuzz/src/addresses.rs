@@ -1,18 +1,18 @@
-//! The address filter: no address that is not public passes, by the registries of IANA as they are printed, whole blocks by
-//! their first and last address, and not by the code that is tested.
+//! The address filter: only public addresses pass. The expected blocks are copied from the registries of IANA with
+//! their first and last address, and do not come from the tested code.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use capabilities::http::is_public;
 
-/// Blocks of the special-purpose registries, of multicast and of what is reserved, that are not globally reachable.
+/// Blocks that are not globally reachable: special-purpose, multicast and reserved ones.
 const UNREACHABLE: [(&str, &str); 30] = [
     ("0.0.0.0", "0.255.255.255"),
     ("10.0.0.0", "10.255.255.255"),
     ("100.64.0.0", "100.127.255.255"),
     ("127.0.0.0", "127.255.255.255"),
-    // No registry has the wire server of one cloud.
+    // The wire server of a cloud is in no registry.
     ("168.63.129.16", "168.63.129.16"),
     ("169.254.0.0", "169.254.255.255"),
     ("172.16.0.0", "172.31.255.255"),
@@ -41,7 +41,7 @@ const UNREACHABLE: [(&str, &str); 30] = [
     ("fe80::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
 ];
 
-/// Blocks that a registry has and calls reachable, or does not say. To refuse them is no flaw, nor is to allow them.
+/// Blocks of a registry that are reachable or unspecified. The filter may refuse or allow them.
 const EITHER: [(&str, &str); 6] = [
     ("192.0.0.9", "192.0.0.10"),
     ("192.31.196.0", "192.31.196.255"),
@@ -59,7 +59,7 @@ static BLOCKS: LazyLock<(Vec<Block>, Vec<Block>)> = LazyLock::new(|| {
     (blocks(&UNREACHABLE), blocks(&EITHER))
 });
 
-/// Addresses as text, one a line; and the bytes themselves, as addresses of either kind.
+/// Reads the input as addresses in text, one per line, and as the bytes of addresses of both kinds.
 pub fn addresses(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
         line.trim().parse().iter().for_each(|address| judge(*address));
@@ -74,9 +74,9 @@ fn judge(address: IpAddr) {
     let (unreachable, either) = &*BLOCKS;
     let lies_in = |blocks: &[Block]| blocks.iter().any(|(first, last)| (*first..=*last).contains(&address));
     if lies_in(unreachable) || !is_global_unicast(address) {
-        assert!(!is_public(address), "{address} is not of the public internet");
+        assert!(!is_public(address), "{address} is not public");
     } else if !lies_in(either) {
-        assert!(is_public(address), "nothing is special about {address}");
+        assert!(is_public(address), "{address} is public");
     }
     if let IpAddr::V4(address) = address {
         for disguised in disguises(address) {
@@ -85,7 +85,7 @@ fn judge(address: IpAddr) {
     }
 }
 
-/// Whether the registry of the whole space has it for hosts: of IPv6 that is one block, and the rest is not handed out.
+/// Whether the registry of the address space assigns it to hosts. For IPv6 this is one block.
 fn is_global_unicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -96,17 +96,17 @@ fn is_global_unicast(address: IpAddr) -> bool {
     }
 }
 
-/// Every IPv6 address that carries this one.
+/// All IPv6 addresses that embed this one.
 fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 7] {
     let bits = u128::from(address.to_bits());
     [
         address.to_ipv6_mapped(),
         address.to_ipv6_compatible(),
-        // NAT64 under the prefix that everybody has, and under the local one; translated (SIIT).
+        // NAT64 with the well-known prefix and with the local one; translated (SIIT).
         Ipv6Addr::from_bits((0x0064_ff9b << 96) | bits),
         Ipv6Addr::from_bits((0x0064_ff9b_0001 << 80) | bits),
         Ipv6Addr::from_bits((0xffff << 48) | bits),
-        // 6to4, and Teredo, which has the client's address with all bits turned.
+        // 6to4, and Teredo, which embeds the client's address with all bits inverted.
         Ipv6Addr::from_bits((0x2002 << 112) | (bits << 80)),
         Ipv6Addr::from_bits((0x2001 << 112) | (!bits & 0xffff_ffff)),
     ]

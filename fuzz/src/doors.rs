@@ -1,5 +1,5 @@
-//! The bodies that the API takes, a turn in every form and an answer: each is taken or refused as the caller's mistake, and
-//! what is taken is JSON that every reader behind the door reads.
+//! Bodies of requests: a turn in every format, and an answer. Each is accepted or refused as the caller's error. An
+//! accepted body is JSON that all later readers can read.
 
 use serde_json::Value;
 use server::fuzzing::{resolve, submitted};
@@ -11,7 +11,7 @@ pub fn doors(bytes: &[u8]) {
             for call in calls {
                 let arguments = serde_json::from_str::<Value>(call.arguments.as_str());
                 let arguments = arguments.unwrap_or_else(|error| panic!("{error}: {}", call.arguments.as_str()));
-                // A text stands for arguments that were no JSON; it fails the call and never runs it.
+                // A string replaces arguments that are not JSON. It fails the call, which never runs.
                 assert!(!arguments.is_string() || !bytes.is_empty());
             }
         }

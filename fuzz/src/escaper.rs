@@ -1,11 +1,11 @@
-//! The escaper: nothing dangerous comes out, nothing is lost, and JSON keeps its value.
+//! The escaper: its output is harmless and complete, and JSON keeps its value.
 
 #[path = "../../host/text/tests/shown/holds.rs"]
 mod holds;
 
 pub(crate) use holds::is_dangerous;
 
-/// Any text, in every form in which people are shown it.
+/// Shows any text in every form for people.
 pub fn escaper(bytes: &[u8]) {
     holds::any_text(&String::from_utf8_lossy(bytes));
 }

@@ -1,7 +1,7 @@
-//! What is fuzzed: one function for each target, which takes any bytes and panics where an invariant is broken.
+//! The fuzz targets: one function each, which accepts any bytes and panics if an invariant is broken.
 //!
-//! They are plain functions, so that `cargo test` replays the seeds and every input that once broke one. libFuzzer drives
-//! them by `cargo xtask test` for a while and by `cargo fuzz run NAME` for as long as one likes; README.md says how.
+//! They are plain functions, so that `cargo test` replays the seeds and every input that once broke one. `cargo xtask
+//! test` runs them with libFuzzer for a limited time, and `cargo fuzz run NAME` without a limit. See README.md.
 
 mod addresses;
 mod doors;
@@ -24,7 +24,7 @@ pub use section::section;
 /// A target.
 pub type Target = fn(&[u8]);
 
-/// Every target by its name, which is that of its program, and of its folders under `seeds` and `regressions`.
+/// All targets by name. The program and the folders under `seeds` and `regressions` have the same name.
 pub const TARGETS: [(&str, Target); 8] = [
     ("escaper", escaper),
     ("records", records),
@@ -36,7 +36,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("rules", rules),
 ];
 
-/// Panics if a sentence of ours could deceive its reader.
+/// Panics if a sentence of the host could deceive its reader.
 #[track_caller]
 pub(crate) fn assert_harmless(sentence: &str) {
     assert!(!sentence.contains(escaper::is_dangerous), "{sentence:?}");

@@ -1,15 +1,15 @@
-//! Component bytes, as far as they are read before anything is compiled: refused with a sentence that is safe to print, or
-//! exactly what the component names.
+//! Reading of components before compilation. Bytes are refused with a sentence that is safe to print, or their names
+//! are read exactly.
 
 use sandbox::Sandbox;
 use wasmparser::{Parser, Payload};
 
-/// Bytes that somebody offers as a plugin.
+/// Reads bytes as a plugin.
 pub fn loader(bytes: &[u8]) {
     match Sandbox::inspect(bytes) {
         Ok(interface) => {
             if let Some((imports, exports)) = names(bytes) {
-                assert_eq!(interface.imports, imports, "everything that it imports was seen");
+                assert_eq!(interface.imports, imports, "all imports were read");
                 assert_eq!(interface.exports, exports);
             }
             let exports = &interface.exports;
@@ -19,8 +19,8 @@ pub fn loader(bytes: &[u8]) {
     }
 }
 
-/// The names of the outermost component, found in another way: all payloads, with the depth counted. `None` where something
-/// within is broken, which only a compiler looks at, and behind which this way does not lead.
+/// The names of the outermost component, found in another way: all payloads with their depth. `None` if an inner part
+/// is broken. Only a compiler would notice that, and this way cannot continue after it.
 fn names(bytes: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(bytes) {

@@ -1,11 +1,12 @@
-//! Declarations: what a plugin says of a tool is refused with findings that are safe to print, or it becomes exactly that
-//! tool, schema verbatim.
+//! Declarations of tools. A declaration is refused with findings that are safe to print, or it becomes exactly that
+//! tool with a verbatim schema.
 
 use domain::{Approval, Executor};
 use registry::fuzzing::judge;
 use sandbox::Declared;
 
-/// Executor, approval and streaming in the first byte; then name, description, parameters and options, with a zero between.
+/// Reads executor, approval and streaming from the first byte, then name, description, parameters and options,
+/// separated by zeros.
 pub fn options(bytes: &[u8]) {
     let Some((cell, texts)) = bytes.split_first() else { return };
     let mut texts = texts.splitn(4, |byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
@@ -24,7 +25,7 @@ pub fn options(bytes: &[u8]) {
         crate::assert_harmless(&finding.to_string());
     }
     if findings.is_empty() {
-        let [tool] = tools.as_slice() else { panic!("one tool was declared, and {} came of it", tools.len()) };
+        let [tool] = tools.as_slice() else { panic!("one declaration became {} tools", tools.len()) };
         assert_eq!((tool.name.as_str(), &tool.description), (declared.name.as_str(), &declared.description));
         assert_eq!(tool.parameters.as_str(), declared.parameters, "a schema is passed on verbatim");
         assert_eq!((tool.executor, tool.approval), (declared.executor, declared.approval));

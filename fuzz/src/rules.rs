@@ -24,12 +24,12 @@ pub fn rules(bytes: &[u8]) {
     assert_eq!(
         HttpRule::parse(&normal, methods, Reach::Public).as_ref(),
         Ok(&rule),
-        "the normal form is the same rule"
+        "the normal form is an equal rule"
     );
     let named = named(written);
     assert_eq!(pattern.trim_start_matches("*."), named.to_string(), "{written:?} names this host");
 
-    // No rule allows another scheme, and the host of such a URL is read otherwise: an address there is a name.
+    // No rule allows another scheme. The hosts of such URLs have other rules: an address is a name.
     let asked = Url::parse(requested.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(url) = asked else { return };
     let (Some(host), Some(text)) = (url.host(), url.host_str()) else { return };
@@ -40,9 +40,9 @@ pub fn rules(bytes: &[u8]) {
     }
 }
 
-/// The host that a rule which was taken names, read as the URL standard does, without the wildcard.
+/// The host of an accepted rule without the wildcard, as the URL standard reads it.
 fn named(written: &str) -> Host<String> {
     let parsed = Url::parse(&written.replacen("://*.", "://", 1));
     let host = parsed.ok().and_then(|url| url.host().map(|host| host.to_owned()));
-    host.unwrap_or_else(|| panic!("{written:?} was taken and is no URL"))
+    host.unwrap_or_else(|| panic!("{written:?} was accepted but is not a URL"))
 }

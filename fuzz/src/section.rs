@@ -1,5 +1,5 @@
-//! The section in which a component carries its declaration: found as another reader finds it, within its bound, and its
-//! content refused or read as what its own form says again.
+//! The section with a component's declaration. Another reader must find the same section within its size limit. Its
+//! content is refused, or read and written without change.
 
 use registry::fuzzing::declaration;
 use sandbox::section::{MAX_SECTION, SECTION, find, with};
@@ -8,7 +8,7 @@ use wasmparser::{Parser, Payload};
 /// The smallest component.
 const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
-/// Bytes of a component, and the same as the content of a section.
+/// Reads the input as a component and as the content of a section.
 pub fn section(bytes: &[u8]) {
     match find(bytes) {
         Ok(found) => {
@@ -32,28 +32,28 @@ pub fn section(bytes: &[u8]) {
     written(EMPTY, bytes);
 }
 
-/// What is put in is what is found, and to put it in again changes nothing.
+/// A section that is put in is found unchanged, and putting it in again changes nothing.
 fn written(component: &[u8], content: &[u8]) {
     let once = with(component, content).unwrap_or_else(|error| panic!("it was a component: {error}"));
     match find(&once) {
         Ok(Ok(found)) => assert_eq!(found, Some(content)),
         Ok(Err(error)) => assert!(content.len() > MAX_SECTION, "{error}"),
-        Err(error) => panic!("it is no component any more: {error}"),
+        Err(error) => panic!("it is not a component any more: {error}"),
     }
-    assert_eq!(with(&once, content).ok(), Some(once), "nothing of the first is left");
+    assert_eq!(with(&once, content).ok(), Some(once), "the first section was replaced");
 }
 
 fn declared(content: &[u8]) {
     match declaration(content) {
-        Ok(own) => assert_eq!(declaration(&own).ok(), Some(own), "what is written is read as the same"),
+        Ok(own) => assert_eq!(declaration(&own).ok(), Some(own), "a written value is read back unchanged"),
         Err(findings) => {
-            assert!(!findings.is_empty(), "what is refused has a reason");
+            assert!(!findings.is_empty(), "a refusal has a reason");
             findings.iter().for_each(|finding| crate::assert_harmless(&finding.to_string()));
         }
     }
 }
 
-/// Every section of the outermost component, found by counting depth; `None` where something within is broken.
+/// Every section of the outermost component, found by counting the depth. `None` if an inner part is broken.
 fn contents(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut found, mut depth) = (Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(bytes) {

@@ -1,4 +1,4 @@
-//! Every seed, and every input that once broke a target, goes through its target again.
+//! Replays every seed and every input that once broke a target.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(kind)
 }
 
-/// The names in a folder; none where there is no folder.
+/// The names in a folder. Empty if the folder does not exist.
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name != "README.md").collect()
@@ -26,7 +26,7 @@ fn every_seed_and_regression_keeps_the_invariants() {
             for input in names(&inputs) {
                 let bytes = fs::read(inputs.join(&input)).unwrap_or_else(|error| panic!("{input}: {error}"));
                 target(&bytes);
-                // What a fuzzer finds first: the same, cut and with a byte changed.
+                // A fuzzer's first changes: the input truncated, and with one byte changed.
                 for at in 0..bytes.len().min(200) {
                     target(&bytes[..at]);
                     let mut changed = bytes.clone();
@@ -39,7 +39,7 @@ fn every_seed_and_regression_keeps_the_invariants() {
 }
 
 #[test]
-fn no_input_belongs_to_no_target_and_every_target_has_a_program() {
+fn every_input_has_a_target_and_every_target_a_program() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names(&folder("seeds")), targets);
     assert!(names(&folder("regressions")).is_subset(&targets));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What of the repository is carried. Folders are taken with all that is in them, but for [`LEFT_OUT`].
+/// The files and folders that the binary embeds. Folders include all their contents except [`LEFT_OUT`].
 const PARTS: [&str; 11] = [
     "sdk/rust/Cargo.toml",
     "sdk/rust/README.md",
@@ -65,7 +65,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     content(path)?.iter().try_for_each(|path| collect(path, files))
 }
 
-/// What is in a folder and was not made there.
+/// The contents of a folder, without generated files.
 fn content(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {

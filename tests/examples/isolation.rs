@@ -1,8 +1,8 @@
-//! Runs the hostile suite against the built host, long enough for figures that can be published, and prints the table.
-//! `cargo xtask isolation` starts it. Words behind it are the classes to run, or parts of the names of cases; `--write`
-//! puts the table into `docs/isolation.md`, and `--export FOLDER` writes the guests as components for other hosts.
+//! Runs the hostile suite against the built host, long enough for figures to publish, and prints the table. `cargo
+//! xtask isolation` starts it. Its arguments are classes, or parts of the names of cases. `--write` puts the table into
+//! `docs/isolation.md`, and `--export FOLDER` writes the guests as components for other hosts.
 
-#![expect(clippy::disallowed_macros, reason = "a program that reports prints")]
+#![expect(clippy::disallowed_macros, reason = "this program prints a report")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field, Latenc
 /// The document with the table.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/isolation.md");
 
-/// Between these lines the table stands.
+/// The lines around the table.
 const MARKS: [&str; 2] = ["<!-- the table begins: cargo xtask isolation --write -->", "<!-- the table ends -->"];
 
 fn main() -> ExitCode {
@@ -61,7 +61,7 @@ fn run() -> Result<()> {
     );
     println!("{summary}");
     if failed > 0 {
-        bail!("{failed} attacks did not end as they must");
+        bail!("{failed} attacks did not have the expected outcome");
     }
     if write {
         written(&format!("{summary}\n{}", hostile::markdown(&measured, &quiet)))?;
@@ -69,7 +69,7 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "progress says how long each case took")]
+#[expect(clippy::disallowed_methods, reason = "the progress shows the time of each case")]
 fn attacks(groups: BTreeMap<String, Vec<Case>>) -> Result<(Vec<Measured>, Latency, usize)> {
     let total: usize = groups.values().map(Vec::len).sum();
     ensure!(total > 0, "no case has such a name");

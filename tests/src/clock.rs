@@ -1,4 +1,4 @@
-//! A clock that moves when it is told to.
+//! A clock that only the test moves.
 
 use async_trait::async_trait;
 use dispatch::ports::Clock;

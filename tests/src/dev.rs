@@ -1,4 +1,4 @@
-//! `toolgate dev` as a process: what it says, round by round.
+//! `toolgate dev` as a process, with its output round by round.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,19 +7,19 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::host::Host;
 
-/// `toolgate dev` on a plugin's folder in that of a host. It is killed when this is dropped.
+/// `toolgate dev` on a plugin's folder inside a host's folder. It is killed when this is dropped.
 pub struct Dev {
     child: Child,
     lines: BufReader<ChildStdout>,
-    /// How it says that a round has ended.
+    /// The line that ends a round.
     waiting: String,
     errors: PathBuf,
-    /// How much of its errors was read.
+    /// The number of bytes of its standard error that were read.
     read: usize,
 }
 
 impl Dev {
-    /// Starts it on this plugin, with these words behind and these folders in its environment.
+    /// Starts it on this plugin, with these arguments and these folders in its environment.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -37,7 +37,7 @@ impl Dev {
         Self { child, lines, waiting: format!("waiting for changes in {plugin}"), errors, read: 0 }
     }
 
-    /// What it says until it waits for a change.
+    /// Its output until it waits for a change.
     ///
     /// # Panics
     /// When it ends instead.
@@ -56,7 +56,7 @@ impl Dev {
         }
     }
 
-    /// What it printed to standard error since it was asked last.
+    /// Its output to standard error since the last call.
     ///
     /// # Panics
     /// When that cannot be read.
@@ -83,25 +83,25 @@ impl Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // If it has ended already there is nothing to end.
+        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whether a line begins so.
+/// Checks that a line begins like this.
 ///
 /// # Panics
-/// When none does.
+/// When no line does.
 #[track_caller]
 pub fn has(said: &[String], beginning: &str) {
     assert!(said.iter().any(|line| line.starts_with(beginning)), "{beginning}: {said:#?}");
 }
 
-/// Changes a file: what is the first of a pair becomes the second.
+/// Replaces one text of a file by another.
 ///
 /// # Panics
-/// When the first is not there.
+/// When the file does not contain it.
 #[track_caller]
 pub fn change(file: &Path, (from, to): (&str, &str)) {
     let text = fs::read_to_string(file).expect("it is there");

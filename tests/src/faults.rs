@@ -1,4 +1,4 @@
-//! A store that dies. Faults are implementations of the ports, never switches in the code that is tested.
+//! A store that fails. Faults are implementations of the ports, never switches in the tested code.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,33 +15,33 @@ use domain::{
 };
 use tokio::sync::Semaphore;
 
-/// When the process dies, seen from a commit.
+/// When the process dies, relative to a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Death {
     /// Before the commit is on disk.
     Before,
-    /// After it is on disk, and before anybody was told.
+    /// After it is on disk and before the host reports it.
     After,
 }
 
-/// Passes everything on, until it dies at a commit: from then on nothing returns, as if the process were gone.
+/// Passes everything on until it dies at a commit. After that, no call returns, as if the process had been killed.
 pub struct MortalStore {
     inner: Arc<dyn Store>,
-    /// How many commits are left, and how the last one ends.
+    /// The number of commits that are left, and how the last one ends.
     fate: Mutex<Option<(usize, Death)>>,
-    /// Whether the next question for an owner takes a moment.
+    /// Whether the next query for an owner pauses.
     hesitates: AtomicBool,
-    /// What the next commits wait for, one each.
+    /// The gates of the next commits, one each.
     gates: Mutex<VecDeque<Arc<Semaphore>>>,
-    /// How many commits were refused because they use a standing approval, where all of them are.
+    /// The number of commits that were refused because they use a standing approval, if all of them are refused.
     spent: AtomicUsize,
     spends: AtomicBool,
-    /// How many rows were read of what is due.
+    /// The number of due rows that were read.
     read: AtomicUsize,
 }
 
 impl MortalStore {
-    /// A store that lives until told otherwise.
+    /// A store without faults.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl MortalStore {
         }
     }
 
-    /// Dies at the commit after this many more.
+    /// Dies at the commit after so many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
     }
@@ -71,22 +71,22 @@ impl MortalStore {
         self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front()
     }
 
-    /// Pauses before it next names the owner of a conversation, so that its caller can be cancelled there.
+    /// Pauses before the next reply with an owner of a conversation, so that a test can cancel its caller there.
     pub fn hesitate(&self) {
         self.hesitates.store(true, Ordering::Relaxed);
     }
 
-    /// From now on another user is always first to use a standing approval, whether or not its row says so.
+    /// From now on every use of a standing approval fails as if another call had used it first.
     pub fn spend(&self) {
         self.spends.store(true, Ordering::Relaxed);
     }
 
-    /// How many commits were refused for that.
+    /// The number of commits that were refused for that.
     pub fn spent(&self) -> usize {
         self.spent.load(Ordering::Relaxed)
     }
 
-    /// How many rows of what is due were read since this was asked last.
+    /// The number of due rows that were read since the last call.
     pub fn read_of_due(&self) -> usize {
         self.read.swap(0, Ordering::Relaxed)
     }
@@ -112,7 +112,7 @@ impl Store for MortalStore {
 
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         if let Some(gate) = self.gate() {
-            // A gate that nobody holds any more is open.
+            // A dropped gate is open.
             drop(gate.acquire().await);
         }
         let used = commit.index.iter().find_map(|change| match change {

@@ -1,4 +1,4 @@
-//! Components to load: the example plugins, and fixtures whose declarations a test writes itself.
+//! Components to load: the example plugins, and fixtures with declarations that a test writes.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// Where the slot of a fixture begins: after this, once in its bytes. See `tests/illegal/README.md`.
+/// The marker before the slot of a fixture. It occurs once in its bytes. See `tests/illegal/README.md`.
 const MARKER: &[u8] = b"toolgate-fixture-slot-1\n";
 
-/// How long the slot is.
+/// The size of the slot in bytes.
 const CAPACITY: usize = 256 * 1024;
 
 /// An example plugin.
@@ -31,7 +31,7 @@ pub fn illegal(name: &str) -> Vec<u8> {
     built("tests/illegal", name)
 }
 
-/// A fixture that declares these tools, gives arguments back, and is legal if the declarations are.
+/// A fixture that declares these tools and returns its arguments. It is legal if the declarations are.
 ///
 /// # Panics
 /// When it is not built, or the declarations do not fit into it.
@@ -40,7 +40,7 @@ pub fn fixture(tools: &Value) -> Vec<u8> {
     patched(&illegal("fixture"), tools)
 }
 
-/// A component of the folder `tests/illegal` with other declarations.
+/// A component with its declarations replaced.
 ///
 /// # Panics
 /// When it has no slot, or the declarations do not fit into it.
@@ -55,7 +55,7 @@ pub fn patched(component: &[u8], slot: &Value) -> Vec<u8> {
     patched
 }
 
-/// The component with one more section at its end, `toolgate:plugin` with this content.
+/// The component with a section `toolgate:plugin` with this content at its end.
 #[must_use]
 pub fn with_section(component: &[u8], content: &str) -> Vec<u8> {
     let number = |mut value: usize| {
@@ -82,11 +82,11 @@ fn built(folder: &str, name: &str) -> Vec<u8> {
     })
 }
 
-/// A policy. `judge` is the body of its function in WebAssembly text, which returns the address of an answer: `$proceed`, or
-/// `$ask` and `$deny` with address and length of a reason, for which the memory is free from 4096 on.
+/// A policy. `judge` is the body of its function in WebAssembly text. It returns the address of an answer: `$proceed`,
+/// or `$ask` or `$deny` with the address and length of a reason. A reason may use the memory from 4096 on.
 ///
 /// # Panics
-/// When the text is not one.
+/// When the text is invalid.
 #[must_use]
 pub fn policy(judge: &str) -> Vec<u8> {
     let text = format!(

@@ -1,5 +1,5 @@
-//! The real host as a process of its own: started on a free port with folders of its own, killed as a crash would, and
-//! started again. What it logged is printed when a test fails.
+//! The real host as a process with its own port and folders. A test can kill it and start it again. Its log is printed
+//! when a test fails.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 use crate::guests;
 use crate::http::{Address, Client};
 
-/// What the host says once it answers.
+/// The line that the host prints when it is ready.
 const READY: &str = "toolgate listens on ";
 
-/// Variables by which a developer reaches a host of their own.
+/// Variables that lead a command to a developer's own host.
 const VARIABLES: [&str; 6] =
     ["TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONFIG", "TOOLGATE_CONVERSATION", "TOOLGATE_LOG"];
 
-/// A host to be started.
+/// A host to start.
 #[derive(Default)]
 pub struct Setup {
     components: Vec<(String, Vec<u8>)>,
@@ -58,7 +58,7 @@ impl Setup {
         self
     }
 
-    /// As the child of another program, such as `strace` with its arguments.
+    /// Starts it as the child of another program, such as `strace` with its arguments.
     #[must_use]
     pub fn around(mut self, words: &[&str]) -> Self {
         self.around = words.iter().map(|word| (*word).to_owned()).collect();
@@ -76,7 +76,7 @@ impl Setup {
         host
     }
 
-    /// Makes its folders and tokens, and does not start it.
+    /// Makes its folders and tokens without starting it.
     ///
     /// # Panics
     /// When that fails.
@@ -130,7 +130,7 @@ pub struct Host {
     pub admin: Client,
 }
 
-/// What a command printed, and how it ended.
+/// The output and the exit code of a command.
 #[derive(Debug)]
 pub struct Said {
     /// The exit code.
@@ -142,7 +142,7 @@ pub struct Said {
 }
 
 impl Host {
-    /// Starts it; it must not run. Returns once it answers.
+    /// Starts the stopped host. Returns when it is ready.
     ///
     /// # Panics
     /// When it ends instead.
@@ -150,7 +150,7 @@ impl Host {
         self.start_on("127.0.0.1:0");
     }
 
-    /// Starts it where it was, for those who know no other address.
+    /// Starts it at its previous address, for programs that know no other.
     ///
     /// # Panics
     /// When it ends instead.
@@ -168,12 +168,12 @@ impl Host {
             assert!(read > 0, "the host ended and did not say where it listens");
         }
         self.address.set(line[READY.len()..].trim());
-        // It goes on printing, and ends if nobody reads that.
+        // The host keeps printing, and it would end if nobody read its output.
         let mut log = self.log_file();
         std::thread::spawn(move || io::copy(&mut lines, &mut log));
     }
 
-    /// Starts it and does not wait until it answers, for those who kill it before.
+    /// Starts it without waiting until it is ready, so that a test can kill it before.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -196,7 +196,7 @@ impl Host {
         lines
     }
 
-    /// Kills it with SIGKILL, and returns when it is gone.
+    /// Kills it with SIGKILL, and returns when it has ended.
     ///
     /// # Panics
     /// When it had ended by itself.
@@ -205,7 +205,7 @@ impl Host {
         let ended = child.try_wait().expect("the host is our child");
         assert!(ended.is_none(), "the host ended by itself: {ended:?}");
         child.kill().expect("the host can be killed");
-        child.wait().expect("the host is gone");
+        child.wait().expect("the host ends");
     }
 
     /// Kills it and starts it again.
@@ -214,10 +214,10 @@ impl Host {
         self.start();
     }
 
-    /// The process that was started.
+    /// The id of the process.
     ///
     /// # Panics
-    /// When none was.
+    /// When it does not run.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.child.as_ref().expect("the host runs").id()
@@ -226,7 +226,7 @@ impl Host {
     /// Waits until the process has ended by itself.
     ///
     /// # Panics
-    /// When none was started.
+    /// When it does not run.
     pub fn wait(&mut self) {
         self.child.take().expect("the host runs").wait().expect("the host is our child");
     }
@@ -251,7 +251,7 @@ impl Host {
         Client::new(&self.address, None)
     }
 
-    /// Runs the binary with the host's configuration, in the name of a principal or of the folder's owner.
+    /// Runs the binary with the host's configuration, as a principal or as the owner of the folder.
     ///
     /// # Panics
     /// When it cannot be run.
@@ -263,7 +263,7 @@ impl Host {
         Said { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// As [`Host::cli`], not started yet.
+    /// As [`Host::cli`], without starting it.
     #[must_use]
     pub fn command(&self, by: Option<&Client>, words: &[&str]) -> Command {
         let mut command = bare(&binary().display().to_string());
@@ -285,13 +285,13 @@ impl Host {
         self.folder.path()
     }
 
-    /// Its own folder.
+    /// Its data folder.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Puts a component into the watched folder, whole at once.
+    /// Puts a component into the watched folder in one step.
     ///
     /// # Panics
     /// When it cannot be written.
@@ -301,7 +301,7 @@ impl Host {
         fs::rename(beside, self.plugin_file(name)).expect("a component is renamed into the folder");
     }
 
-    /// Where a plugin lies in the watched folder.
+    /// The path of a plugin in the watched folder.
     #[must_use]
     pub fn plugin_file(&self, name: &str) -> PathBuf {
         self.folder.path().join("plugins").join(format!("{name}.wasm"))
@@ -330,15 +330,15 @@ impl Drop for Host {
 }
 
 /// Prints to a test's output.
-#[expect(clippy::disallowed_macros, reason = "a test's output is captured where it is not wanted")]
+#[expect(clippy::disallowed_macros, reason = "the test runner captures this output")]
 pub fn say(text: &str) {
     println!("{text}");
 }
 
-/// The binary under test, which lies beside the folder of the tests' own.
+/// The binary under test.
 ///
 /// # Panics
-/// When it is not built, or is older than what it is built from.
+/// When it is not built, or older than its sources.
 #[must_use]
 pub fn binary() -> PathBuf {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -353,10 +353,10 @@ pub fn binary() -> PathBuf {
     BINARY.clone()
 }
 
-/// A source that was changed after the binary was built: a part of the tests can be run by itself, and cargo does not build
-/// the binary then. Where cargo left no list of the sources, it has just built both.
+/// A source that is newer than the binary. It exists if only some of the tests run, because cargo does not build the
+/// binary then. If cargo left no list of sources, it has just built both.
 fn newer_source(binary: &Path) -> Option<String> {
-    // Of a folder it says only that something came or went, as what tools write beside sources does.
+    // The time of a folder also changes when tools write other files there.
     let changed = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok();
     let built = changed(binary)?;
     let list = fs::read_to_string(binary.with_extension("d")).ok()?;
@@ -366,10 +366,10 @@ fn newer_source(binary: &Path) -> Option<String> {
     sources.find(|path| changed(Path::new(path)).is_some_and(|changed| changed > built))
 }
 
-/// A command that a developer's own variables do not lead astray.
+/// A command without the developer's own variables.
 fn bare(program: &str) -> Command {
     let mut command = Command::new(program);
-    // Not the developer's own; what one test has compiled, another need not.
+    // Not the developer's own cache, but one that all tests share.
     command.env("TOOLGATE_CACHE", concat!(env!("CARGO_MANIFEST_DIR"), "/../target/toolchains"));
     VARIABLES.iter().for_each(|variable| {
         command.env_remove(variable);

@@ -1,5 +1,5 @@
-//! The hostile suite: each file of `tests/hostile/CLASS/` is one attack with its expected outcome. What an attack is, how it
-//! is run beside a neighbour, and what is measured meanwhile. `tests/hostile/README.md` describes the files.
+//! The hostile suite. Each file of `tests/hostile/CLASS/` is one attack with its expected outcome. An attack runs
+//! beside a neighbour and is measured. `tests/hostile/README.md` describes the files.
 
 mod case;
 mod export;
@@ -22,15 +22,14 @@ pub use neighbour::Latency;
 pub use run::{Effort, Field, Measured};
 pub use table::markdown;
 
-/// A class of attacks: the name of its folder, by how much the host may grow in MiB under one of its cases that states no
-/// bound of its own, and what is attacked.
+/// A class of attacks.
 #[derive(Debug)]
 pub struct Class {
     /// The name of the folder.
     pub name: &'static str,
-    /// The bound on the host's growth in MiB, where a case states none.
+    /// The limit of the host's growth in MiB, for cases without their own.
     pub memory_mib: u64,
-    /// What is attacked, as the table says it.
+    /// The attacked part, in the words of the table.
     pub about: &'static str,
 }
 
@@ -60,7 +59,7 @@ pub fn folder() -> PathBuf {
 /// Every case of a class, by name.
 ///
 /// # Errors
-/// When a file is not one: of an unknown kind, without an expectation, with a key that nothing reads.
+/// When a file is not a case: it has an unknown kind, no expectation, or an unknown key.
 pub fn cases(class: &'static Class) -> Result<Vec<Case>> {
     let folder = folder().join(class.name);
     let mut cases = Vec::new();
@@ -76,12 +75,12 @@ pub fn cases(class: &'static Class) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// What lies in the folder and belongs to no class. Nothing may be forgotten because of where it lies.
+/// Files of the folder that belong to no class. Such a file would never run.
 ///
 /// # Errors
 /// When the folder cannot be read.
 pub fn strays() -> Result<Vec<String>> {
-    /// What the suite is made of besides cases.
+    /// The files of the suite that are not cases.
     const PARTS: [&str; 3] = ["README.md", "COVERAGE.md", "wasi.wit"];
     let mut strays = Vec::new();
     for entry in folder().read_dir()? {

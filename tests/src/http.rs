@@ -1,5 +1,4 @@
-//! A client of the host's HTTP API, in the name of one principal. What a test expects is said in one word: a status, or
-//! the code of a problem.
+//! A client of the host's HTTP API for one principal. A test expects a status or the code of a problem.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,16 +10,17 @@ use ureq::{Agent, Body};
 
 use crate::sse::Events;
 
-/// The longest that one request takes: more than the longest wait that a host grants. Only a host that hangs reaches it.
+/// The time limit of a request. It is longer than the longest wait that a host grants, so only a host that hangs
+/// reaches it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How long a test waits for a turn. Only a turn that hangs reaches it.
 const WAIT: &str = "wait_ms=60000";
 
-/// How many calls were given an id here.
+/// The number of ids for calls so far.
 static CALLS: AtomicU64 = AtomicU64::new(1);
 
-/// Where the host listens; another port after each start.
+/// The address of the host. Its port changes with each start.
 #[derive(Clone, Default)]
 pub struct Address(Arc<Mutex<String>>);
 
@@ -36,7 +36,7 @@ impl Address {
     }
 }
 
-/// A principal that speaks to a host.
+/// A principal that uses a host.
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
@@ -44,7 +44,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What the host answered.
+/// A response.
 pub struct Answer {
     /// The status.
     pub status: u16,
@@ -52,7 +52,7 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// The body.
     pub text: String,
-    /// What was asked, for messages.
+    /// The request, for messages.
     asked: String,
 }
 
@@ -77,10 +77,10 @@ impl Client {
         self.token.as_deref().unwrap_or_default()
     }
 
-    /// Any request. The error is the connection's: nobody knows whether the host carried the request out.
+    /// Sends any request. After an error of the connection, it is unknown whether the host carried the request out.
     ///
     /// # Errors
-    /// When there was no whole answer.
+    /// When the response is incomplete.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer, ureq::Error> {
         let response = self.run(method, path, headers, body)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -102,7 +102,7 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        // A body is sent where there is one: some methods have none.
+        // Some methods have no body.
         if body.is_empty() { self.agent.run(request.body(())?) } else { self.agent.run(request.body(body.to_vec())?) }
     }
 
@@ -110,10 +110,10 @@ impl Client {
         self.send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// The status of an answer whose body is not waited for, as that of a stream never ends.
+    /// The status of a response. Does not wait for the body, because that of a stream never ends.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// When there is no response.
     #[must_use]
     pub fn status(&self, method: &str, path: &str, body: &str) -> u16 {
         let headers: &[_] = if body.is_empty() { &[] } else { &[("content-type", "application/json")] };
@@ -133,13 +133,13 @@ impl Client {
         self.post_text(path, &body.to_string())
     }
 
-    /// Posts a text as JSON, whether or not it is any.
+    /// Posts any text as JSON.
     #[must_use]
     pub fn post_text(&self, path: &str, body: &str) -> Answer {
         self.must("POST", path, &[("content-type", "application/json")], body.as_bytes())
     }
 
-    /// Posts nothing.
+    /// Posts without a body.
     #[must_use]
     pub fn post_nothing(&self, path: &str) -> Answer {
         self.must("POST", path, &[], b"")
@@ -157,26 +157,26 @@ impl Client {
         self.must("DELETE", path, &[], b"")
     }
 
-    /// Submits these calls as a new turn, and returns it once nothing of it runs.
+    /// Submits these calls as a new turn, and returns it when no guest of it runs.
     #[must_use]
     pub fn submit(&self, conversation: &str, calls: Value) -> Value {
         self.submit_turn(conversation, &json!({"calls": calls}))
     }
 
-    /// Submits a new turn with all that a body can say, and returns it once nothing of it runs.
+    /// Submits a new turn with this body, and returns it when no guest of it runs.
     #[must_use]
     pub fn submit_turn(&self, conversation: &str, body: &Value) -> Value {
         self.post(&format!("/v1/conversations/{conversation}/turns?{WAIT}"), body).ok(201)
     }
 
-    /// One call, submitted as a turn of its own, once nothing of it runs.
+    /// Submits one call as a turn, and returns it when no guest of it runs.
     #[must_use]
     pub fn call(&self, conversation: &str, tool: &str, arguments: Value) -> Value {
         let id = format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed));
         self.submit(conversation, json!([{"id": id, "tool": tool, "arguments": arguments}]))
     }
 
-    /// A turn once it has ended.
+    /// Waits for the end of a turn.
     ///
     /// # Panics
     /// When it does not end.
@@ -202,7 +202,7 @@ impl Client {
         self.events_after(path, None)
     }
 
-    /// Follows a stream of events from behind the one with this id.
+    /// Follows a stream of events after the one with this id.
     ///
     /// # Panics
     /// Without one.
@@ -219,16 +219,16 @@ impl Answer {
     /// The body as JSON.
     ///
     /// # Panics
-    /// When it is not.
+    /// When it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{}: {error}: {}", self.asked, self.text))
     }
 
-    /// The body as JSON, of an answer with this status.
+    /// The body as JSON. Checks the status.
     ///
     /// # Panics
-    /// When it has another.
+    /// When the status is another.
     #[must_use]
     #[track_caller]
     pub fn ok(&self, status: u16) -> Value {
@@ -236,12 +236,12 @@ impl Answer {
         self.json()
     }
 
-    /// The problem, which has this status and this code.
+    /// The problem. Checks the status and the code.
     ///
     /// # Panics
-    /// When it is another one, or none.
+    /// When the response is not this problem.
     #[track_caller]
-    #[expect(clippy::must_use_candidate, reason = "that it is the expected problem is often all there is to say")]
+    #[expect(clippy::must_use_candidate, reason = "a test often checks only the code of the problem")]
     pub fn problem(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
         let kind = self.headers.get("content-type").and_then(|kind| kind.to_str().ok());
@@ -261,27 +261,27 @@ pub fn path(turn: &Value) -> String {
     format!("/v1/conversations/{}/turns/{}", part("conversation"), part("turn"))
 }
 
-/// How each call of a turn stands, in its order: `ok`, `denied`, `failed(out_of_time)`, or its status until it has ended.
+/// The outcome of each call of a turn, in order: `ok`, `denied`, `failed(out_of_time)`, or its status if it is open.
 #[must_use]
-pub fn told(turn: &Value) -> Vec<String> {
+pub fn outcomes(turn: &Value) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let told = |call: &Value| match call["outcome"].as_str() {
+    let outcome = |call: &Value| match call["outcome"].as_str() {
         None => word(&call["status"]),
         Some("failed") => format!("failed({})", word(&call["content"]["error"]["code"])),
         Some(outcome) => outcome.to_owned(),
     };
-    turn["calls"].as_array().into_iter().flatten().map(told).collect()
+    turn["calls"].as_array().into_iter().flatten().map(outcome).collect()
 }
 
-/// The id of the only thing that a turn waits for.
+/// The id of the only open suspension of a turn.
 ///
 /// # Panics
-/// When it waits for none or several.
+/// When it has no or several open suspensions.
 #[must_use]
 #[track_caller]
-pub fn waits(turn: &Value) -> String {
+pub fn suspension_of(turn: &Value) -> String {
     match turn["pending"].as_array().map(Vec::as_slice) {
         Some([one]) => one["suspension"].as_str().expect("an id").to_owned(),
-        _ => panic!("the turn should wait for one thing: {turn:#}"),
+        _ => panic!("the turn should have one open suspension: {turn:#}"),
     }
 }

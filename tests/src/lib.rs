@@ -1,7 +1,7 @@
-//! What the tests of the whole share: a clock that moves when told to, tools that are made of words, stores that fail; and
-//! for those that see it from outside, the real host as a process, a client for its API, and components to load.
+//! The shared parts of the integration tests: a simulated clock, tools that are described by words, stores that fail,
+//! the real host as a process, a client for its API, and components to load.
 
-#![expect(clippy::expect_used, reason = "what tests are made of fails by panicking, as tests do")]
+#![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 pub mod clock;
 pub mod dev;

@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed (SplitMix64), so that a failure can be run again.
+//! Random numbers from a seed (SplitMix64). The same seed repeats a failure.
 
 /// A stream of random numbers.
 pub struct Random(u64);
@@ -29,7 +29,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// One of these items.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }

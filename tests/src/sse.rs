@@ -1,4 +1,4 @@
-//! Reading a stream of events (the HTML standard, "Server-sent events").
+//! Reads a stream of events (HTML standard, "Server-sent events").
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 /// One event.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Its id; absent for what is live only.
+    /// Its id. Absent for events that are not stored.
     pub id: Option<String>,
     /// Its name.
     pub name: String,
-    /// What is told.
+    /// Its data.
     pub data: Value,
 }
 
@@ -25,7 +25,7 @@ impl Events {
         Self { lines: BufReader::new(Box::new(stream)) }
     }
 
-    /// The next event; `None` when the stream has ended or broke.
+    /// The next event. `None` when the stream has ended or is broken.
     pub fn next_or_end(&mut self) -> Option<Event> {
         let (mut id, mut name, mut data) = (None, String::new(), String::new());
         loop {
@@ -52,10 +52,10 @@ impl Events {
     /// # Panics
     /// When the stream has ended.
     pub fn take(&mut self) -> Event {
-        self.next_or_end().expect("the stream of events goes on")
+        self.next_or_end().expect("the stream of events continues")
     }
 
-    /// Every event up to the first that is as wanted, that one last.
+    /// All events up to and including the first that matches.
     ///
     /// # Panics
     /// When the stream ends before.
@@ -69,7 +69,7 @@ impl Events {
         }
     }
 
-    /// The next event of this name; those before it are passed over.
+    /// The next event of this name. Skips other events.
     ///
     /// # Panics
     /// When the stream ends before.

@@ -1,5 +1,5 @@
-//! Tools that are made of words: `server`, `server!` (gated), `human`, `client`, `client!`, `provider`, with options as in
-//! `server:recovery=ask`. What a run does is up to the test.
+//! Tools that are described by words: `server`, `server!` (gated), `human`, `client`, `client!`, `provider`, with
+//! options as in `server:recovery=ask`. The test defines what a run does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use domain::{
 
 type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sync;
 
-/// What is known of the component of such tools.
+/// The component of the tools is known.
 const KNOWN: u8 = 0;
 /// It can be recalled.
 const FORGOTTEN: u8 = 1;
@@ -25,7 +25,7 @@ const GONE: u8 = 2;
 const BROKEN: u8 = 3;
 /// Running it panics.
 const CRASHING: u8 = 4;
-/// The operator does not let silence approve any of its calls any more.
+/// The operator no longer allows timeout approvals.
 const WITHDRAWN: u8 = 5;
 
 /// A set of such tools.
@@ -36,7 +36,7 @@ pub struct WordTools {
 }
 
 impl WordTools {
-    /// These tools, named as `tool_0`, `tool_1`, …, and what running any of them does.
+    /// These tools, with the names `tool_0`, `tool_1`, … and the function that runs them.
     pub fn new<F>(words: &[&str], run: impl Fn(Run) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = End> + Send + 'static,
@@ -45,28 +45,28 @@ impl WordTools {
         Self { tools, run: Box::new(move |job| Box::pin(run(job))), known: AtomicU8::new(KNOWN) }
     }
 
-    /// From now on the component is gone to which calls are pinned.
+    /// From now on the component that calls are pinned to no longer exists.
     pub fn lose(&self) {
         self.known.store(GONE, Ordering::Relaxed);
     }
 
-    /// From now on nothing is known of the component until somebody has it recalled.
+    /// From now on the component is unknown until it is recalled.
     pub fn lose_record(&self) {
         self.known.store(FORGOTTEN, Ordering::Relaxed);
     }
 
-    /// From now on nothing is known of the component, and to have it recalled panics.
+    /// From now on the component is unknown, and recalling it panics.
     pub fn break_recall(&self) {
         self.known.store(BROKEN, Ordering::Relaxed);
     }
 
-    /// From now on to run anything panics.
+    /// From now on every run panics.
     pub fn break_run(&self) {
         self.known.store(CRASHING, Ordering::Relaxed);
     }
 
-    /// From now on, as after a restart under other settings, silence approves no call.
-    pub fn withdraw_silence(&self) {
+    /// From now on there are no timeout approvals, as after a restart with other settings.
+    pub fn forbid_timeout_approvals(&self) {
         self.known.store(WITHDRAWN, Ordering::Relaxed);
     }
 
@@ -76,7 +76,7 @@ impl WordTools {
     }
 }
 
-/// A schema that only an object fits.
+/// A schema that accepts only objects.
 struct ObjectsOnly;
 
 impl Checks for ObjectsOnly {
@@ -137,10 +137,10 @@ impl Tools for WordTools {
     }
 }
 
-/// A tool in words.
+/// A tool from its words.
 ///
 /// # Panics
-/// When the words make no tool.
+/// When the words describe no tool.
 #[must_use]
 pub fn live(name: &str, words: &str) -> LiveTool {
     let (head, options) = words.split_once(':').unwrap_or((words, ""));

@@ -1,12 +1,12 @@
-//! Approvals that take certain people or several, and approvals that stand for later calls, through the real binary.
+//! Approvals by certain people or by several, and standing approvals, with the real binary.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{Client, told, waits};
+use toolgate_tests::http::{Client, outcomes, suspension_of};
 
 const RULES: &str = r#"
 [[policy]]
@@ -44,21 +44,21 @@ fn echo(host: &Host, tool: &str, value: Value) -> Value {
 }
 
 fn approve(by: &Client, turn: &Value) -> Value {
-    by.resolve(&waits(turn), json!({"decision": "approve"})).ok(200)
+    by.resolve(&suspension_of(turn), json!({"decision": "approve"})).ok(200)
 }
 
 #[test]
-fn two_of_three_must_approve_and_one_no_is_enough() {
+fn two_of_three_must_approve_and_one_denial_is_enough() {
     let mut host = host("");
     let [ann, bob, cid] = ["ann", "bob", "cid"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
-    let suspension = waits(&turn);
+    let suspension = suspension_of(&turn);
     host.approver.resolve(&suspension, json!({"decision": "approve"})).problem(403, "not-allowed");
     let answered = approve(&ann, &turn);
     assert_eq!((&answered["state"], &answered["votes_missing"]), (&json!("open"), &json!(1)));
-    assert_eq!(approve(&ann, &turn)["replayed"], true, "a second vote of hers is the first one again");
+    assert_eq!(approve(&ann, &turn)["replayed"], true, "her second vote is a replay");
 
-    // The vote is on disk: a killed host knows it, and who may still answer.
+    // The vote is on disk, so the host knows it after a kill.
     host.restart();
     let seen = bob.get(&format!("/v1/suspensions/{suspension}")).ok(200);
     assert_eq!((&seen["state"], &seen["votes"][0]["by"]), (&json!("open"), &json!("ann")));
@@ -67,15 +67,15 @@ fn two_of_three_must_approve_and_one_no_is_enough() {
     assert_eq!(host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200)["you"]["may_answer"], false);
 
     assert_eq!(approve(&bob, &turn)["state"], "approve");
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     let late = cid.resolve(&suspension, json!({"decision": "deny"})).problem(409, "stale");
     assert_eq!(late["by"], "bob");
 
     let turn = echo(&host, "echo", json!(1001));
     let _ = approve(&ann, &turn);
-    let _ = cid.resolve(&waits(&turn), json!({"decision": "deny", "comment": "no"})).ok(200);
-    bob.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied"]);
+    let _ = cid.resolve(&suspension_of(&turn), json!({"decision": "deny", "comment": "no"})).ok(200);
+    bob.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(409, "stale");
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied"]);
     let audit = host.admin.get("/v1/audit?limit=500").ok(200);
     let by = |action: &str| {
         let entries = audit["entries"].as_array().unwrap().iter().filter(|entry| entry["action"] == action);
@@ -88,11 +88,11 @@ fn two_of_three_must_approve_and_one_no_is_enough() {
 }
 
 #[test]
-fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
+fn authority_is_delegated_once_and_then_lost() {
     let host = host("");
     let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
-    let path = format!("/v1/suspensions/{}/delegate", waits(&turn));
+    let path = format!("/v1/suspensions/{}/delegate", suspension_of(&turn));
     dan.post(&path, &json!({"to": "ann"})).problem(403, "not-allowed");
     ann.post(&path, &json!({"to": "agent"})).problem(403, "not-allowed");
     ann.post(&path, &json!({"to": "d n"})).problem(422, "invalid");
@@ -104,15 +104,15 @@ fn a_say_can_be_handed_to_one_who_has_none_and_is_gone_then() {
     let useless = ann.post(&path, &json!({"to": "eve"})).problem(403, "not-allowed");
     assert!(useless["detail"].as_str().unwrap().contains("needs the role approver"), "{useless:#}");
     assert_eq!(ann.post(&path, &json!({"to": "dan", "comment": "on leave"})).ok(200)["ok"], true);
-    ann.resolve(&waits(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
+    ann.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
     dan.post(&path, &json!({"to": "eve"})).problem(403, "not-allowed");
     assert_eq!(approve(&dan, &turn)["state"], "open");
     assert_eq!(approve(&bob, &turn)["state"], "approve");
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }
 
 #[test]
-fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
+fn mine_follows_needs_votes_and_delegations() {
     let host = host("");
     let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
     let open = echo(&host, "gated_echo", json!("x"));
@@ -128,8 +128,8 @@ fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
     let everybody = [&ann, &bob, &dan, &host.approver];
     assert_eq!(all(everybody), [2, 2, 1, 1], "two of three named, and anybody");
     let _ = approve(&ann, &turn);
-    assert_eq!(all(everybody), [2, 2, 1, 1], "who has voted may think again until enough have");
-    let path = format!("/v1/suspensions/{}/delegate", waits(&turn));
+    assert_eq!(all(everybody), [2, 2, 1, 1], "voters may change their vote until enough have voted");
+    let path = format!("/v1/suspensions/{}/delegate", suspension_of(&turn));
     let _ = bob.post(&path, &json!({"to": "dan"})).ok(200);
     assert_eq!(all(everybody), [2, 1, 2, 1]);
     let _ = approve(&dan, &turn);
@@ -139,20 +139,20 @@ fn what_is_mine_to_answer_follows_needs_votes_and_what_is_handed_on() {
 }
 
 #[test]
-fn others_may_answer_once_the_time_of_the_first_is_over() {
+fn others_may_answer_after_escalation() {
     let host = host("");
     let ann = host.token("ann", &["approver"], None);
     let mut events = host.approver.events("/v1/conversations/c/events");
     let turn = echo(&host, "echo", json!(500));
     events.named("suspension.escalated");
-    let seen = ann.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200);
+    let seen = ann.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
     assert_eq!((&seen["needs"][0]["escalated"], &seen["you"]["may_answer"]), (&json!(true), &json!(true)));
     let _ = approve(&ann, &turn);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }
 
 #[test]
-fn an_approval_can_stand_for_later_calls_that_are_like_it() {
+fn standing_approval_covers_later_similar_calls() {
     let mut host = host("");
     let standing = json!({"ttl_ms": 600_000, "uses": 2, "pin": ["/value"]});
     let turn = echo(&host, "gated_echo", json!("a"));
@@ -164,80 +164,83 @@ fn an_approval_can_stand_for_later_calls_that_are_like_it() {
         (json!({"ttl_ms": 1, "uses": 1, "pin": []}), "/standing/pin"),
         (json!({"ttl_ms": 1, "uses": 1, "pin": ["/absent"]}), "/standing/pin/0"),
     ] {
-        let problem = host.approver.resolve(&waits(&turn), answer(wrong)).problem(422, "invalid");
+        let problem = host.approver.resolve(&suspension_of(&turn), answer(wrong)).problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
     }
     let narrow = host.token("narrow", &["approver"], Some("c"));
-    narrow.resolve(&waits(&turn), answer(standing.clone())).problem(403, "not-allowed");
-    let _ = host.approver.resolve(&waits(&turn), answer(standing)).ok(200);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    narrow.resolve(&suspension_of(&turn), answer(standing.clone())).problem(403, "not-allowed");
+    let _ = host.approver.resolve(&suspension_of(&turn), answer(standing)).ok(200);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 
-    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"], "nobody is asked");
-    assert_eq!(told(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "of another value they are");
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"], "no approval is needed");
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("b"))), ["awaiting"], "another value needs an approval");
     let other = host.token("agent-2", &["caller"], None);
-    assert_eq!(told(&other.call("d", "gated_echo", json!({"value": "a"}))), ["awaiting"], "and for another caller");
-    host.restart();
     assert_eq!(
-        told(&echo(&host, "gated_echo", json!("a"))),
-        ["ok"],
-        "the host remembers it, and how often it was used"
+        outcomes(&other.call("d", "gated_echo", json!({"value": "a"}))),
+        ["awaiting"],
+        "another caller needs an approval"
     );
-    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
+    host.restart();
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"], "the host stores it with the number of uses");
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["awaiting"], "it is used up");
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let one = &list["standing_approvals"][0];
     assert_eq!((&one["state"], &one["used"], &one["by"]), (&json!("used_up"), &json!(2), &json!("alice")));
 
-    // One that is taken back lets nothing go on.
+    // A revoked one approves nothing.
     let turn = echo(&host, "gated_echo", json!("c"));
-    let _ = host.approver.resolve(&waits(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"}))).ok(200);
+    let _ = host
+        .approver
+        .resolve(&suspension_of(&turn), answer(json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"})))
+        .ok(200);
     let list = host.approver.get("/v1/standing-approvals").ok(200);
     let path = format!("/v1/standing-approvals/{}", list["standing_approvals"][1]["id"].as_str().unwrap());
     other.delete(&path).problem(404, "not-found");
     host.agent.delete(&path).problem(403, "not-allowed");
     assert_eq!(host.approver.delete(&path).ok(200)["state"], "revoked");
-    assert_eq!(told(&echo(&host, "gated_echo", json!("c"))), ["awaiting"]);
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("c"))), ["awaiting"]);
     let audit = host.admin.get("/v1/audit?limit=500").ok(200);
     let count = |action: &str| audit["entries"].as_array().unwrap().iter().filter(|e| e["action"] == action).count();
     assert_eq!((count("standing.use"), count("standing.revoke")), (2, 1));
 }
 
 #[test]
-fn an_approval_that_takes_several_people_stands_for_nothing_else() {
+fn approval_by_several_people_gives_no_standing_approval() {
     let host = host("");
     let [ann, bob] = ["ann", "bob"].map(|name| host.token(name, &["approver"], None));
     let turn = echo(&host, "echo", json!(1000));
     let standing = json!({"ttl_ms": 1000, "uses": 1, "pin": "all"});
     let answer = json!({"decision": "approve", "standing": standing});
-    ann.resolve(&waits(&turn), answer.clone()).problem(403, "not-allowed");
+    ann.resolve(&suspension_of(&turn), answer.clone()).problem(403, "not-allowed");
     let _ = approve(&ann, &turn);
-    bob.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+    bob.resolve(&suspension_of(&turn), answer).problem(403, "not-allowed");
 }
 
 #[test]
-fn a_caller_has_so_many_standing_approvals_and_no_more() {
+fn number_of_standing_approvals_of_a_caller_is_limited() {
     let host = host("\n[approvals]\nstanding_max_active = 1\n");
     let answer = json!({"decision": "approve", "standing": {"ttl_ms": 600_000, "uses": 1, "pin": "all"}});
     let [a, b] = ["a", "b"].map(|value| echo(&host, "gated_echo", json!(value)));
-    let _ = host.approver.resolve(&waits(&a), answer.clone()).ok(200);
-    let refused = host.approver.resolve(&waits(&b), answer.clone()).problem(403, "not-allowed");
+    let _ = host.approver.resolve(&suspension_of(&a), answer.clone()).ok(200);
+    let refused = host.approver.resolve(&suspension_of(&b), answer.clone()).problem(403, "not-allowed");
     assert!(refused["detail"].as_str().unwrap().contains("standing_max_active"), "{refused:#}");
     let other = host.token("agent-2", &["caller"], None);
     let of_another = other.call("d", "gated_echo", json!({"value": "b"}));
-    let _ = host.approver.resolve(&waits(&of_another), answer.clone()).ok(200);
-    // It is used up, and makes room.
-    assert_eq!(told(&echo(&host, "gated_echo", json!("a"))), ["ok"]);
-    let _ = host.approver.resolve(&waits(&b), answer).ok(200);
+    let _ = host.approver.resolve(&suspension_of(&of_another), answer.clone()).ok(200);
+    // A used-up one does not count.
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"]);
+    let _ = host.approver.resolve(&suspension_of(&b), answer).ok(200);
 }
 
 #[test]
-fn of_a_question_the_first_answer_is_the_result_however_many_must_approve_other_calls() {
+fn first_answer_to_a_question_is_its_result() {
     let two = |tools: &str| {
         format!("[[policy]]\nname = \"two\"\ntools = \"{tools}\"\nrule = \"allow\"\nneeds = [{{ quorum = 2 }}]\n")
     };
     let host = Setup::with(&["lab", "ask"]).tables(&two("*")).start();
     let question = host.agent.call("c", "ask_user", json!({"question": "Which one?"}));
     let answer = json!({"decision": "answer", "data": {"answer": "this"}});
-    assert_eq!(host.approver.resolve(&waits(&question), answer).ok(200)["state"], "answer");
+    assert_eq!(host.approver.resolve(&suspension_of(&question), answer).ok(200)["state"], "answer");
     let gated = echo(&host, "gated_echo", json!("x"));
     assert_eq!(approve(&host.approver, &gated)["state"], "open", "an approval takes two");
 
@@ -250,7 +253,7 @@ fn of_a_question_the_first_answer_is_the_result_however_many_must_approve_other_
 }
 
 #[test]
-fn what_was_just_denied_is_not_asked_again() {
+fn recently_denied_call_is_not_asked_again() {
     let turns = json!([
         {"id": "one", "tool": "gated_echo", "arguments": {"value": "x"}},
         {"id": "same", "tool": "gated_echo", "arguments": {"value": "x"}},
@@ -261,22 +264,25 @@ fn what_was_just_denied_is_not_asked_again() {
     let first = turn["calls"][0]["pending"]["suspension"].as_str().or(turn["pending"][0]["suspension"].as_str());
     let _ = host.approver.resolve(first.unwrap(), json!({"decision": "deny"})).ok(200);
     let after = host.agent.get(&toolgate_tests::http::path(&turn)).ok(200);
-    assert_eq!(told(&after), ["denied", "denied", "awaiting"]);
+    assert_eq!(outcomes(&after), ["denied", "denied", "awaiting"]);
 
     let again = host.agent.submit("c", json!([{"id": "again", "tool": "gated_echo", "arguments": {"value":  "x"}}]));
-    assert_eq!(told(&again), ["denied"], "nor in the turns that follow");
+    assert_eq!(outcomes(&again), ["denied"], "also in later turns");
     let elsewhere = host.agent.submit("d", json!([{"id": "e", "tool": "gated_echo", "arguments": {"value": "x"}}]));
-    assert_eq!(told(&elsewhere), ["awaiting"], "in another conversation it is");
+    assert_eq!(outcomes(&elsewhere), ["awaiting"], "another conversation asks again");
 }
 
 #[test]
-fn a_no_is_forgotten_where_the_operator_says_so() {
+fn operator_can_make_the_host_forget_denials() {
     let host = host("\n[approvals]\ndenied_again_ms = 0\nstanding = false\n");
     let turn = echo(&host, "gated_echo", json!("x"));
-    assert_eq!(host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200)["standing"], Value::Null);
+    assert_eq!(
+        host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200)["standing"],
+        Value::Null
+    );
     let standing = json!({"ttl_ms": 1000, "uses": 1, "pin": "all"});
     let answer = json!({"decision": "approve", "standing": standing});
-    host.approver.resolve(&waits(&turn), answer).problem(403, "not-allowed");
-    let _ = host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).ok(200);
-    assert_eq!(told(&echo(&host, "gated_echo", json!("x"))), ["awaiting"]);
+    host.approver.resolve(&suspension_of(&turn), answer).problem(403, "not-allowed");
+    let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).ok(200);
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("x"))), ["awaiting"]);
 }

@@ -1,10 +1,10 @@
-//! The pages for authors, from nothing to an approved call: their commands are run, in order, in a folder of their own.
+//! Runs the commands of the pages for authors, in order, in an empty folder, up to an approved call.
 //!
-//! In a page of `docs/write-tools`, a block ```` ```sh ```` is run by bash, all of a page by one; a block with `file=NAME` is written to
-//! that file; and of a block ```` ```text ```` each line has to come, in its order, among the lines that the block before it printed. `…`
-//! stands for anything.
+//! In a page of `docs/write-tools`, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
+//! that file. The lines of a block ```` ```text ```` must occur in this order in the output of the block before it. `…`
+//! matches any text.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use std::process::{Command, Stdio};
 
 use toolgate_tests::host::{binary, say};
 
-/// What stands between the outputs of two blocks.
+/// The separator between the outputs of two blocks.
 const BETWEEN: &str = "=== the next block ===";
 
-/// Bounds a page, so that a host which does not come up is a failure and no wait.
+/// The time limit of a page, so that a host that does not start is a failure.
 const SECONDS: &str = "900";
 
 /// A block of a page.
@@ -49,7 +49,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// All of a page as one script, which marks where the output of a block ends.
+/// The script of a page. It marks the end of each block's output.
 fn script(blocks: &[Block]) -> String {
     let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
     for block in blocks {
@@ -64,7 +64,7 @@ fn script(blocks: &[Block]) -> String {
     script
 }
 
-/// Whether a line is as the page says.
+/// Whether a line matches a pattern of the page.
 fn fits(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split('…');
     let first = parts.next().unwrap_or_default();
@@ -78,20 +78,20 @@ fn fits(pattern: &str, line: &str) -> bool {
     open || rest.is_empty()
 }
 
-/// The first line of the page that the output has not, after those before it.
+/// The first line of the page that the output does not contain in order.
 fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
     let mut lines = output.lines();
     let came = |pattern: &&String| !lines.any(|line| fits(pattern.trim_end(), line.trim_end()));
     expected.iter().filter(|pattern| !pattern.trim().is_empty()).find(came).map(String::as_str)
 }
 
-/// Whether `cargo xtask test --without languages` says that there are no toolchains.
-#[expect(clippy::disallowed_methods, reason = "the one thing that is said to these tests from outside")]
+/// Whether `cargo xtask test --without languages` disables these tests.
+#[expect(clippy::disallowed_methods, reason = "the only input of these tests from outside")]
 fn left_out() -> bool {
     std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a page is run as its reader would, with the programs of the machine")]
+#[expect(clippy::disallowed_methods, reason = "a reader runs the page with the programs of the machine")]
 fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
@@ -104,7 +104,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// The Go that `toolgate build` installed last, so that a machine without one runs all of the page, too.
+/// The Go that `toolgate build` installed last, so that a machine without Go also runs the whole page.
 fn pinned_go() -> Option<PathBuf> {
     let entries = root().join("target/toolchains/toolchains").read_dir().into_iter().flatten().flatten();
     let found = entries.map(|entry| entry.path()).filter(|path| path.join("site/go/bin/go").is_file());
@@ -112,8 +112,8 @@ fn pinned_go() -> Option<PathBuf> {
     found.max().map(|(_, path)| path.join("site/go/bin"))
 }
 
-/// A home of the page's own. What the machine's package managers and compilers have is where it was, and what they fetch is kept
-/// between runs.
+/// Gives the page its own home. Package managers and compilers keep their folders, and their downloads stay between
+/// runs.
 fn at_home(command: &mut Command, home: &Path) {
     let (theirs, cache) = (PathBuf::from(machine("HOME").unwrap_or_default()), root().join("target/toolchains"));
     for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("npm_config_userconfig", ".npmrc")] {
@@ -153,7 +153,7 @@ fn run(name: &str) {
     assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
     assert!(!home.path().join(".cache/toolgate").exists(), "{name}: toolgate wrote into the home");
     if name == "go.md" {
-        // Where the page has written which Go it tested with.
+        // The page writes the version of Go here.
         assert_ne!(fs::read_to_string(folder.path().join("hello/tested.txt")).unwrap().trim(), "", "no Go was found");
     }
     let mut printed = outputs.into_iter();
@@ -163,7 +163,7 @@ fn run(name: &str) {
             Block::Run(_) => last = printed.next().unwrap_or_default(),
             Block::Expect(expected) => {
                 let missing = missing(expected, last);
-                assert_eq!(missing, None, "{name}: this line did not come; what came:\n{last}\n{err}");
+                assert_eq!(missing, None, "{name}: this line is missing; the output:\n{last}\n{err}");
             }
             Block::Write { .. } => {}
         }
@@ -178,7 +178,7 @@ macro_rules! pages {
         })*
 
         #[test]
-        fn no_page_is_forgotten() {
+        fn every_page_is_listed() {
             let there: BTreeSet<String> = fs::read_dir(pages())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -199,16 +199,16 @@ pages! {
 }
 
 #[test]
-fn a_line_fits_as_the_page_says() {
+fn patterns_of_the_page_match_lines() {
     assert!(fits("4", "4") && fits("Ran 4 tests in …", "Ran 4 tests in 0.1s") && fits("…a…b", "xa--b"));
     assert!(!fits("4", "42") && !fits("…a", "ab") && !fits("a…", "ba"));
     let expected = ["one".to_owned(), String::new(), "t…".to_owned()];
     assert_eq!(missing(&expected, "zero\none\n\ntwo\n"), None);
-    assert_eq!(missing(&expected, "two\none\n"), Some("t…"), "in their order");
+    assert_eq!(missing(&expected, "two\none\n"), Some("t…"), "in this order");
 }
 
 #[test]
-fn a_page_is_made_of_its_blocks() {
+fn page_is_split_into_blocks() {
     let page = "a\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
     let expected = [
         Block::Run("echo 1".into()),

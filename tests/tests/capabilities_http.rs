@@ -1,5 +1,5 @@
-//! Requests over HTTP on the real host: a guest in WebAssembly, the operator's configuration, and a server on loopback that
-//! keeps what it heard.
+//! HTTP requests on the real host: a guest in WebAssembly, the operator's configuration, and a server on loopback that
+//! records its requests.
 
 #![expect(clippy::unwrap_used, reason = "a server that cannot be set up has failed")]
 
@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// These grants are for every component of this name.
 const ANY: &str = "[plugin.fetcher]\ncomponent = \"any\"\n";
 
-/// A server that answers every request with what it is made of, a connection each.
+/// A server that answers every request with a given response, one per connection.
 struct Server {
     address: SocketAddr,
     heard: Receiver<String>,
@@ -37,7 +37,7 @@ impl Server {
                     let head = String::from_utf8(head).unwrap();
                     let _ = tell.send(head.clone());
                     answer(&head, &mut stream);
-                    // To hang up on what was not read would be to break off what was said.
+                    // Closing with unread input could cut off the response.
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 });
@@ -46,7 +46,7 @@ impl Server {
         Self { address, heard }
     }
 
-    /// One that says the same to everybody.
+    /// A server with one response for all requests.
     fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::start(move |_, stream| drop(stream.write_all(&answer)))
@@ -68,10 +68,10 @@ impl Server {
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\nx-own: 1\r\n\r\nok";
 
-/// Sends these requests in one call, and gives what came of each.
+/// Sends these requests in one call, and returns their results.
 fn fetch(host: &Host, requests: Value) -> Vec<Value> {
     let turn = host.agent.call("c", "fetch", json!({"requests": requests}));
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     turn["calls"][0]["content"]["result"].as_array().unwrap().clone()
 }
 
@@ -95,7 +95,7 @@ fn a_granted_request_is_sent_and_answered() {
         assert_eq!((&answer["status"], &answer["body"], &answer["error"]), (&json!(200), &json!("ok"), &Value::Null));
         let names: Vec<_> =
             answer["headers"].as_array().unwrap().iter().map(|field| field[0].as_str().unwrap()).collect();
-        assert_eq!(names, ["content-length", "x-own"], "what speaks of the connection is not the guest's");
+        assert_eq!(names, ["content-length", "x-own"], "the guest cannot set headers of the connection");
     }
     let mut heard = [server.heard.recv().unwrap(), server.heard.recv().unwrap()];
     heard.sort_unstable();
@@ -109,7 +109,7 @@ fn a_granted_request_is_sent_and_answered() {
 }
 
 #[test]
-fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
+fn denied_request_logs_the_missing_grant() {
     let server = Server::saying(OK);
     let host = server.granted("[\"GET\"]", "");
     let (at, port) = (server.authority(), server.address.port());
@@ -128,7 +128,7 @@ fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
         (json!({"authority": "169.254.169.254", "path": "/api/"}), "HttpRequestDenied"),
         (json!({"authority": format!("user@127.0.0.1:{port}"), "path": "/api/a"}), "HttpRequestUriInvalid"),
         (json!({"path": "/api/a"}), ""),
-        // What is no request at all is refused before it is one.
+        // An invalid request is refused before it is checked.
         (json!({"authority": at, "path": "//evil.example/\r\nx: 1"}), "set-path"),
         (json!({"authority": format!("{at}\r\nx: 1"), "path": "/api/a"}), "set-authority"),
         (json!({"authority": at, "path": "/api/a", "method": "GET /api/ HTTP/1.1\r\nx: 1\r\n\r\n"}), "set-method"),
@@ -163,19 +163,19 @@ fn what_is_not_granted_is_denied_and_the_log_says_what_is_missing() {
 }
 
 #[test]
-fn the_lines_that_the_log_suggests_are_a_grant() {
+fn suggested_lines_are_a_valid_grant() {
     let server = Server::saying(OK);
     let at = server.authority();
     let suggested = format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
     let host = Setup::default().component("fetcher", illegal("fetcher")).tables(&suggested).start();
-    // The rule is there now, and says nothing of the operator's own network.
+    // The rule exists now, but it does not allow the operator's own network.
     let answer = one(&host, json!({"authority": at, "path": "/api/a", "method": "POST"}));
     assert!(answer["error"].as_str().unwrap().contains("DestinationIpProhibited"), "{answer}");
     assert_eq!(server.heard.try_iter().count(), 0);
 }
 
 #[test]
-fn names_of_this_machine_are_looked_up_by_the_system_and_filtered() {
+fn local_names_are_resolved_by_the_system_and_filtered() {
     let server = Server::saying(OK);
     let port = server.address.port();
     let rule = |private: bool| {
@@ -191,14 +191,14 @@ fn names_of_this_machine_are_looked_up_by_the_system_and_filtered() {
 }
 
 #[test]
-fn without_the_grant_it_does_not_load() {
+fn plugin_without_the_grant_does_not_load() {
     let host = Setup::default().component("fetcher", illegal("fetcher")).start();
     let plugins = host.admin.get("/v1/plugins").ok(200).to_string();
     assert!(plugins.contains("rejected") && plugins.contains("wasi:http/outgoing-handler"), "{plugins}");
 }
 
 #[test]
-fn every_limit_of_requests_is_an_error_that_the_guest_can_read() {
+fn guest_can_read_the_error_of_every_request_limit() {
     let echo = |head: &str, stream: &mut TcpStream| match head.split(' ').nth(1) {
         Some("/api/large") => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
@@ -223,10 +223,10 @@ fn every_limit_of_requests_is_an_error_that_the_guest_can_read() {
         let mut stream = host.agent.events("/v1/conversations/c/events");
         let answer = one(&host, request);
         assert!(answer["error"].as_str().unwrap_or_default().contains(error), "{limit}: {answer}");
-        let told = stream.named("call.log").data["message"].as_str().unwrap().to_owned();
-        assert!(told.contains(line), "{limit}: {told}");
+        let message = stream.named("call.log").data["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(line), "{limit}: {message}");
     }
-    // Eight at once share the one place that they have, and all come through.
+    // Eight concurrent requests share one permit, and all succeed.
     let host = server.granted("[\"GET\"]", "[plugin.fetcher.limits]\nhttp_concurrent = 1");
     let answers = fetch(&host, Value::Array((0..8).map(|_| get("/api/a")).collect()));
     assert!(answers.iter().all(|answer| answer["body"] == "ok"), "{answers:?}");
@@ -240,7 +240,7 @@ fn the_host_holds_few_copies_of_a_large_head() {
     let copied = |copies: u32| json!([{"authority": server.authority(), "path": "/api/a", "copies": copies}]);
     assert_eq!(fetch(&host, copied(0))[0]["status"], 200);
     let turn = host.agent.call("c", "fetch", json!({"requests": copied(1)}));
-    assert_eq!(told(&turn), ["failed(limit_exceeded)"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["failed(limit_exceeded)"], "{turn:#}");
     assert!(turn.to_string().contains("bytes of header fields"), "{turn:#}");
     let small = Server::saying(OK);
     let host = small.granted("[\"GET\"]", "");
@@ -248,10 +248,10 @@ fn the_host_holds_few_copies_of_a_large_head() {
 }
 
 #[test]
-fn what_a_guest_leaves_undone_ends_with_its_call() {
+fn unfinished_requests_end_with_the_call() {
     let server = Server::start(|head, stream| {
         if head.contains("/api/patient") {
-            // Says nothing until the host has given up.
+            // Sends nothing until the host has given up.
             let _ = stream.read_to_end(&mut Vec::new());
             return;
         }
@@ -272,7 +272,7 @@ fn what_a_guest_leaves_undone_ends_with_its_call() {
 }
 
 #[test]
-fn a_body_without_its_end_or_with_trailers_is_not_taken_for_a_whole_one() {
+fn truncated_body_is_not_accepted_as_complete() {
     let (tell, bodies) = channel();
     let server = Server::start(move |_, stream| {
         let mut body = Vec::new();

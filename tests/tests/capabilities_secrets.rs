@@ -1,4 +1,4 @@
-//! A secret on the real host, from a file of the operator's to a server and not into the plugin that sends it.
+//! A secret on the real host: it goes from the operator's file to a server, and the plugin never sees it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use serde_json::json;
 use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 const TOKEN: &str = "forge-token-0123456789";
 
@@ -24,7 +24,7 @@ fn a_plugin_uses_a_token_that_it_cannot_read() {
             head.push(byte[0]);
         }
         let head = String::from_utf8(head).unwrap();
-        // A forge that gives back what it was sent, as a debugging proxy would.
+        // A server that echoes the request, as a debugging proxy would.
         let sent = head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
         let body =
             json!([{"number": 7, "title": format!("sent {sent}"), "state": "open", "html_url": "u"}]).to_string();
@@ -44,10 +44,10 @@ fn a_plugin_uses_a_token_that_it_cannot_read() {
 
     let arguments = json!({"repository": {"owner": "acme", "name": "rockets"}});
     let turn = host.agent.call("c", "issue_list", arguments);
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
-    assert_eq!(heard.recv().unwrap(), format!("Bearer {TOKEN}"), "the server has it");
-    assert_eq!(turn["calls"][0]["content"]["result"][0]["title"], "sent Bearer [secret token]", "the plugin has not");
-    // Nowhere in what the host keeps, nor in its log.
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
+    assert_eq!(heard.recv().unwrap(), format!("Bearer {TOKEN}"), "the server gets the secret");
+    assert_eq!(turn["calls"][0]["content"]["result"][0]["title"], "sent Bearer [secret token]", "the plugin does not");
+    // Neither the data of the host nor its log contains it.
     host.kill();
     let mut folders = vec![host.data()];
     while let Some(folder) = folders.pop() {

@@ -1,6 +1,6 @@
-//! Components that cost the compiler more than the operator allows: each is refused by name, and the host answers meanwhile.
+//! Components that exceed the compile limits. Each is refused by name, and the host answers meanwhile.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 use std::thread;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 
-/// A component that is legal but for this core module inside.
+/// A legal component with this core module inside.
 fn with_module(text: &str) -> Vec<u8> {
     let module = wat::parse_str(text).unwrap();
     let mut component = fixture(&json!([{"name": "bomb"}]));
@@ -24,7 +24,7 @@ fn with_module(text: &str) -> Vec<u8> {
     component
 }
 
-/// So many functions that take long to compile: straight lines in which everything depends on everything.
+/// Functions that take long to compile: straight lines with many dependencies.
 fn bomb(functions: usize) -> Vec<u8> {
     let line = "(local.set 0 (i64.rotl (i64.add (local.get 0) (local.get 1)) (local.get 2)))
       (local.set 1 (i64.xor (local.get 1) (local.get 0))) (local.set 2 (i64.mul (local.get 2) (local.get 1)))";
@@ -32,14 +32,14 @@ fn bomb(functions: usize) -> Vec<u8> {
     with_module(&format!("(module {})", function.repeat(functions)))
 }
 
-/// The first finding about a component that is refused.
+/// The first finding about a refused component.
 fn finding(host: &Host, name: &str, component: &[u8]) -> Value {
     host.admin.put(&format!("/v1/plugins/{name}"), component).problem(422, "plugin-refused")["findings"][0].clone()
 }
 
 #[test]
-fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
-    // So that on a busy machine, too, it is the processor time that runs out.
+fn compile_bomb_is_refused_while_the_host_answers() {
+    // So that processor time is the limit that ends it, even on a busy machine.
     let host = Setup::with(&["lab"]).tables("[compile]\ntime_ms = 2000\nwall_ms = 600000").start();
     let (bomb, flood) = (bomb(60), with_module(&format!("(module {})", "(func)".repeat(100_000))));
     let answered = thread::scope(|scope| {
@@ -68,7 +68,7 @@ fn a_bomb_costs_a_refusal_and_the_host_answers_meanwhile() {
 }
 
 #[test]
-fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_that_name() {
+fn refusal_names_too_much_compile_memory_or_code() {
     let host = Setup::default().tables("[compile]\nmemory_bytes = 40_000_000").start();
     let refused = finding(&host, "bomb", &bomb(30));
     assert_eq!(refused["rule"], "compile-cost", "{refused:#}");
@@ -82,7 +82,7 @@ fn a_component_that_needs_too_much_memory_or_makes_too_much_code_is_refused_by_t
 }
 
 #[test]
-fn check_compiles_under_the_same_bounds() {
+fn check_compiles_under_the_same_limits() {
     let host = Setup::default().tables("[compile]\noutput_bytes = 20_000").prepare();
     fs::write(host.folder().join("lab.wasm"), plugin("lab")).unwrap();
     let said = host.cli(None, &["check", "lab.wasm", "--config", "toolgate.toml"]);
@@ -111,18 +111,18 @@ fn a_compiler_does_not_outlive_its_host() {
     }
 }
 
-/// What a process has started.
+/// The children of a process.
 fn children(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     entries.filter(|id| status(*id).is_some_and(|(_, of)| of == parent)).collect()
 }
 
-/// Whether a process runs. One that nobody waits for is a name and nothing else.
+/// Whether a process runs. A zombie does not.
 fn is_alive(id: u32) -> bool {
     status(id).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 
-/// The state of a process, and what started it: the two words after its name.
+/// The state of a process and its parent: the two words after its name.
 fn status(id: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut words = text.rsplit_once(')')?.1.split_whitespace();

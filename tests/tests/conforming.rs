@@ -1,7 +1,7 @@
-//! The conformance kit through the real binary: a component that does everything right passes, and each that goes wrong
-//! fails in the row that it is made for, and in no other.
+//! The conformance kit with the real binary. A correct component passes, and each faulty one fails only in the row that
+//! it is made for.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,10 +14,10 @@ fn host() -> Host {
     Setup::default().prepare()
 }
 
-/// One server tool of this name, as `wayward` has them.
+/// A server tool of this name, in the form of `wayward`.
 fn tool(name: &str) -> Value {
     let streams = ["progress", "streams", "stop"].contains(&name);
-    // Some take half of their time, each time that they are called; there are few calls where it takes no arguments.
+    // Some take half of their time in each call. A tool without arguments is called only a few times.
     let time = if ["determinism", "time"].contains(&name) { 2_000 } else { 5_000 };
     let required = if name == "determinism" { json!([]) } else { json!(["text", "n"]) };
     json!({
@@ -45,12 +45,12 @@ fn wayward(tools: &[Value]) -> Vec<u8> {
 }
 
 /// Runs the kit over a component.
-fn judged(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
-    judged_for(host, component, examples, "300")
+fn report_of(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, Value) {
+    report_within(host, component, examples, "300")
 }
 
-/// Likewise, for so many seconds.
-fn judged_for(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
+/// Runs the kit for so many seconds.
+fn report_within(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
     fs::write(host.folder().join("it.wasm"), component).unwrap();
     let examples = examples.cloned().unwrap_or_else(|| json!([]));
     fs::write(host.folder().join("examples.json"), examples.to_string()).unwrap();
@@ -100,12 +100,12 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
     large.extend(section("padding", &vec![0; 9 << 20]));
     let mut short = tool("largest");
     short["parameters"]["properties"]["text"]["maxLength"] = json!(40);
-    // Variations of a call that fails before it looks at its text would show nothing.
+    // Variations of a call that fails before it reads its text would show nothing.
     let early = json!([
         {"tool": "unicode", "arguments": {"text": "a", "n": 13}, "failure": "unavailable"},
         {"tool": "unicode", "arguments": {"text": "a", "n": 1}},
     ]);
-    // It counts how far it comes, and by chance may come as far again; hardly for two calls.
+    // It returns its progress, which can be equal by chance in one pair of calls, but hardly in two.
     let twice = json!([{"tool": "determinism", "arguments": {}}, {"tool": "determinism", "arguments": {}}]);
     cases.extend([
         ("determinism", wayward(&[tool("determinism")]), twice),
@@ -138,7 +138,7 @@ fn section(name: &str, content: &[u8]) -> Vec<u8> {
     [&[0], number(body.len()).as_slice(), &body].concat()
 }
 
-/// As if it had been built against another version of the interface, whose text is as long.
+/// The component with another interface version of the same length.
 fn of_version(component: &[u8], version: &str) -> Vec<u8> {
     let (old, new) = (b"toolgate:plugin/", version.as_bytes());
     let mut bytes = component.to_vec();
@@ -153,14 +153,14 @@ fn of_version(component: &[u8], version: &str) -> Vec<u8> {
 }
 
 #[test]
-fn each_wayward_component_fails_in_its_row_and_in_no_other() {
+fn each_faulty_component_fails_only_in_its_row() {
     let host = host();
     let mut seen = BTreeSet::new();
     let mut all = BTreeSet::new();
     for (row, component, examples) in cases() {
-        // Of a tool that is slow each call takes a second.
+        // Each call of a slow tool takes a second.
         let seconds = if row == "time" { "3" } else { "300" };
-        let (said, report) = judged_for(&host, &component, Some(&examples), seconds);
+        let (said, report) = report_within(&host, &component, Some(&examples), seconds);
         assert_eq!((said.code, rows(&report, "fail")), (1, vec![row]), "{row}: {report:#}");
         let failed =
             report["requirements"].as_array().unwrap().iter().find(|found| found["requirement"] == row).unwrap();
@@ -180,7 +180,7 @@ fn each_wayward_component_fails_in_its_row_and_in_no_other() {
 }
 
 #[test]
-fn a_component_that_does_everything_right_passes_in_every_row() {
+fn correct_component_passes_every_row() {
     let host = host();
     let tools = [tool("fine"), tool("streams")];
     fs::write(host.folder().join("it.wasm"), wayward(&tools)).unwrap();
@@ -191,7 +191,7 @@ fn a_component_that_does_everything_right_passes_in_every_row() {
         {"tool": "fine", "arguments": {"text": "four", "n": 1}, "result": {"size": 4}},
         {"tool": "streams", "arguments": {"text": "", "n": 1}},
     ]);
-    let (said, report) = judged(&host, &packed, Some(&examples));
+    let (said, report) = report_of(&host, &packed, Some(&examples));
     assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
     assert_eq!(rows(&report, "skip"), ["idempotency"], "{report:#}");
 }
@@ -200,13 +200,13 @@ fn a_component_that_does_everything_right_passes_in_every_row() {
 fn the_example_plugins_of_this_repository_conform() {
     let host = host();
     for name in ["ledger", "textkit", "crunch", "ask", "browser", "websearch", "forge"] {
-        let (said, report) = judged(&host, &plugin(name), None);
+        let (said, report) = report_of(&host, &plugin(name), None);
         assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{name}: {report:#}");
     }
 }
 
 #[test]
-fn examples_that_are_none_are_told_where() {
+fn invalid_examples_are_reported_with_their_place() {
     let host = host();
     fs::write(host.folder().join("it.wasm"), wayward(&[tool("fine")])).unwrap();
     fs::write(host.folder().join("examples.json"), r#"[{"tool": "fine", "outcome": 1}]"#).unwrap();

@@ -1,14 +1,10 @@
-//! Kills the real host two hundred times at random moments, some of them while it still starts, under concurrent
-//! submissions and answers. Afterwards: nothing that was acknowledged is lost, nothing was resolved twice, the ledger's
-//! sums are right, every turn settles.
+//! Kills the real host two hundred times at random moments, some of them during its start, with concurrent submissions
+//! and answers. Afterwards, nothing acknowledged is lost, nothing was resolved twice, the ledger's sums are right, and
+//! every turn settles.
 //!
-//! Money makes a lost or doubled effect visible: a transfer that was approved moves it exactly once, all others never.
+//! Money shows a lost or repeated effect: an approved transfer moves it exactly once, all others never.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 #[path = "crash/drivers.rs"]
 mod drivers;
@@ -33,10 +29,10 @@ pub(crate) const CONVERSATION: &str = "crash";
 pub(crate) const ACCOUNTS: u64 = 6;
 pub(crate) const OPENED_WITH: u64 = 10_000_000;
 
-/// No driver makes progress for so long only if the host hangs.
+/// Only a host that hangs stops all drivers for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the host was started. A client that lost its connection waits for the next start.
+/// The number of starts of the host. A client that lost its connection waits for the next start.
 #[derive(Default)]
 pub(crate) struct Starts {
     count: Mutex<u32>,
@@ -64,7 +60,7 @@ impl Starts {
 #[test]
 fn two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let setup = Setup::with(&["ledger", "textkit", "ask"]);
-    // Transfers repeat by chance, and each is to be asked about.
+    // Equal transfers occur by chance, and each must be asked about.
     let setup = setup.tables("[approvals]\ndenied_again_ms = 0");
     let mut host = setup.settings("max_attempts = 1000").start();
     for account in 0..ACCOUNTS {
@@ -111,7 +107,7 @@ fn two_hundred_kills_lose_nothing_and_repeat_nothing() {
     say(verified.out.trim());
 }
 
-/// Kills the host after a random number of acknowledgements and a random moment more; every sixth time while it starts.
+/// Kills the host after a random number of acknowledgements and a random pause. Every sixth kill is during its start.
 fn kill_and_restart(host: &mut Host, starts: &Starts, progress: &Receiver<()>) {
     let mut random = Random::new(SEED);
     for kill in 0..KILLS {
@@ -121,19 +117,19 @@ fn kill_and_restart(host: &mut Host, starts: &Starts, progress: &Receiver<()>) {
             moment(&mut random, 80_000);
         } else {
             for _ in 0..random.below(16) {
-                progress.recv_timeout(PATIENCE).expect("the drivers go on");
+                progress.recv_timeout(PATIENCE).expect("the drivers continue");
             }
             moment(&mut random, 6_000);
         }
         host.kill();
         host.start();
         starts.another();
-        // What was acknowledged before this start does not count for the next kill.
+        // Acknowledgements from before this start do not count for the next kill.
         while progress.try_recv().is_ok() {}
     }
 }
 
-/// Lets up to so many microseconds pass. Nothing is waited for here: the moment of a kill is what is random.
+/// Pauses for up to so many microseconds, to make the moment of the kill random.
 fn moment(random: &mut Random, most: usize) {
     thread::sleep(Duration::from_micros(random.below(most) as u64));
 }

@@ -1,5 +1,5 @@
-//! A follower that is cancelled at any point loses nothing and is told nothing twice: `select!` cancels one at each turn of
-//! every event stream.
+//! A follower that is cancelled at any point loses no event and repeats none. `select!` in an event stream cancels one
+//! for each other event.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ fn host(store: Arc<MortalStore>) -> Host {
 }
 
 #[tokio::test]
-async fn a_follower_that_is_cancelled_while_it_reads_is_told_everything_once() {
+async fn cancelled_follower_reads_every_event_once() {
     let store = Arc::new(MortalStore::new(Arc::new(MemoryStore::default())));
     let host = host(store.clone());
     let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
@@ -72,9 +72,9 @@ async fn a_follower_that_is_cancelled_while_it_reads_is_told_everything_once() {
     let (mut by_live, mut by_committed) = (Vec::new(), Vec::new());
     for _ in &all {
         store.hesitate();
-        // It gives up where it has read a page and does not know yet whether it may be seen.
+        // It is cancelled after it has read a page and before it knows whether the principal may see it.
         let cancelled = live.next().now_or_never();
-        let next = cancelled.or_else(|| live.next().now_or_never()).expect("what was not told is told next");
+        let next = cancelled.or_else(|| live.next().now_or_never()).expect("the event comes next");
         if let Item::Committed(next) = next.unwrap() {
             by_live.push(next.position);
         }

@@ -1,7 +1,7 @@
-//! What plugins want, are granted and get, through the real binary: packing, checking, reviewing, serving. And that nothing
-//! but the operator's file grants anything.
+//! Manifests and grants with the real binary: packing, checking, reviewing, serving. Only the operator's file grants
+//! anything.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use toolgate_tests::domain::Digest;
 use toolgate_tests::guests::{fixture, plugin, with_section};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 /// The manifest of the example.
 const MANIFEST: &str = include_str!("../../plugins/ledger/toolgate-plugin.toml");
 
-/// A manifest that wants more than anybody would grant.
+/// A manifest with excessive requests.
 const GREEDY: &str = r#"
 [wants.keyvalue]
 bytes = 1000000000000
@@ -43,7 +43,7 @@ places = ["query:key"]
 why = "everything"
 "#;
 
-/// Packs a component with a manifest, and reads what was written.
+/// Packs a component with a manifest, and returns the packed bytes.
 fn packed(host: &Host, component: &[u8], manifest: &str) -> Vec<u8> {
     fs::write(host.folder().join("plain.wasm"), component).unwrap();
     fs::write(host.folder().join("wants.toml"), manifest).unwrap();
@@ -67,7 +67,7 @@ fn configure(host: &Host, tables: &str) {
 }
 
 #[test]
-fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
+fn packed_plugin_runs_with_the_printed_grants() {
     let mut host = Setup::default().prepare();
     configure(&host, "require_declaration = true\n");
     let bytes = packed(&host, &plugin("ledger"), MANIFEST);
@@ -104,19 +104,19 @@ fn a_plugin_is_packed_checked_granted_by_the_printed_lines_served_and_called() {
     .assert_eq(&said.out);
     host.start();
     let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
-    assert_eq!(told(&opened), ["ok"]);
+    assert_eq!(outcomes(&opened), ["ok"]);
     let access = &listed(&host, "books")["access"];
     assert_eq!(access["granted_to"], json!([Digest::of(&bytes).to_string()]));
     assert_eq!(access["effective"], json!(["keyvalue: up to 4194304 bytes in 20000 keys"]));
     assert_eq!(access["wanted"][0]["why"], "keeps the accounts and the transfers between them");
 
-    // What does not carry its declaration is not even run.
+    // A component without its section is not run.
     let refused = host.admin.put("/v1/plugins/plain", &fixture(&json!([{}]))).problem(422, "plugin-refused");
     assert_eq!(rules(&refused), ["declaration-missing"]);
 }
 
 #[test]
-fn a_plugin_with_folders_is_marked_as_one_whose_calls_cannot_be_replayed() {
+fn plugin_with_folders_is_marked_as_not_replayable() {
     let mut host = Setup::default().prepare();
     configure(
         &host,
@@ -150,13 +150,13 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     assert_eq!((&listed["state"], &listed["needs_review"]), (&json!("live"), &json!(true)));
     assert_eq!(listed["digest"], Digest::of(&old).to_string());
     let opened = host.agent.call("c", "ledger_open", json!({"account": "a", "opening_balance": 5}));
-    assert_eq!(told(&opened), ["ok"]);
+    assert_eq!(outcomes(&opened), ["ok"]);
 
-    // What needs nothing of the grants loads under the name, and gets nothing of them.
+    // A component that requests nothing loads under the name and gets no grants.
     let loaded = host.admin.put("/v1/plugins/ledger", &fixture(&json!([{"name": "plain"}]))).ok(200);
     assert_eq!((&loaded["access"]["effective"], &loaded["needs_review"]), (&json!([]), &json!(false)));
 
-    // The operator looks at it, writes the digest down, and it is live after the next start.
+    // The operator reviews it and adds its digest to the grant. It is live after the next start.
     host.kill();
     fs::write(host.plugin_file("ledger"), &new).unwrap();
     let said = host.cli(None, &["grants", "ledger", "--json"]);
@@ -165,11 +165,11 @@ fn a_changed_component_needs_review_and_the_old_one_stays_live() {
     configure(&host, said["lines"].as_str().unwrap());
     host.start();
     let summed = host.agent.call("c", "ledger_balance", json!({"account": "a"}));
-    assert_eq!(told(&summed), ["ok"], "and finds what the plugin kept");
+    assert_eq!(outcomes(&summed), ["ok"], "and reads the stored data of the plugin");
 }
 
 #[test]
-fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
+fn plugin_gets_only_what_is_requested_and_granted() {
     let host = Setup::default().start();
     let before = fs::read_to_string(host.folder().join("toolgate.toml")).unwrap();
     let greedy = packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
@@ -184,7 +184,7 @@ fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
     let refused = host.admin.put("/v1/plugins/ledger", &modest).problem(422, "plugin-refused");
     assert_eq!(rules(&refused), ["import-not-granted", "import-not-granted"]);
     assert!(refused["findings"][0]["remedy"].as_str().unwrap().contains("manifest"), "{refused:#}");
-    // Wanted, and granted to nobody of that name.
+    // Requested, but not granted to this name.
     let stranger = packed(&host, &plugin("ledger"), MANIFEST);
     let refused = host.admin.put("/v1/plugins/stranger", &stranger).problem(422, "plugin-refused");
     let remedy = refused["findings"][0]["remedy"].as_str().unwrap();
@@ -192,7 +192,7 @@ fn what_is_wanted_is_not_granted_and_what_is_not_wanted_is_not_given() {
 }
 
 #[test]
-fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
+fn plugins_text_cannot_imitate_the_hosts() {
     let host = Setup::default().prepare();
     packed(&host, &fixture(&json!([{"name": "greedy"}])), GREEDY);
     let said = host.cli(None, &["grants", "packed.wasm"]);
@@ -248,14 +248,14 @@ fn what_a_plugin_says_of_itself_cannot_pass_for_what_we_say() {
     let standing: BTreeSet<_> =
         said["wanted"].as_array().unwrap().iter().map(|wanted| wanted["standing"].as_str().unwrap()).collect();
     assert_eq!((standing, &said["lines"]), (BTreeSet::from(["granted"]), &Value::Null));
-    // What is granted has to be there when the host starts.
+    // A granted folder must exist when the host starts.
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("does not exist, and it is granted to the plugin"), "{said:?}");
 }
 
 #[test]
-fn a_section_that_lies_is_not_believed() {
+fn false_manifest_section_is_not_trusted() {
     let host = Setup::default().start();
     let honest = packed(&host, &fixture(&json!([{"name": "pay", "approval": "requires-approval"}])), "");
     assert_eq!(host.admin.put("/v1/plugins/pay", &honest).ok(200)["state"], "live");
@@ -265,7 +265,7 @@ fn a_section_that_lies_is_not_believed() {
             "approval": approval, "streaming": false, "options": "{}",
         }]})
     };
-    // It would be approved as gated and run without a gate, or the other way round.
+    // Otherwise a tool could be declared as gated and run without a gate, or the reverse.
     let ungated = fixture(&json!([{"name": "pay"}]));
     let lying = with_section(&ungated, &tool("requires-approval").to_string());
     let refused = host.admin.put("/v1/plugins/pay", &lying).problem(422, "plugin-refused");
@@ -277,14 +277,14 @@ fn a_section_that_lies_is_not_believed() {
     assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &two).problem(422, "plugin-refused")), ["declaration-form"]);
     let large = with_section(&ungated, &" ".repeat(1_100_000));
     assert_eq!(rules(&host.admin.put("/v1/plugins/pay", &large).problem(422, "plugin-refused")), ["declaration-form"]);
-    // Packing again leaves one section, which says what the tools say.
+    // Packing again leaves one section, with the tools' declarations.
     let again = packed(&host, &two, "");
     assert_eq!(host.admin.put("/v1/plugins/pay", &again).ok(200)["state"], "live");
     assert_eq!(again, packed(&host, &ungated, ""));
 }
 
 #[test]
-fn nothing_that_can_be_sent_to_the_api_speaks_of_grants() {
+fn no_request_to_the_api_changes_grants() {
     let host = Setup::default().start();
     let document = host.stranger().get("/openapi.json").ok(200);
     let mut sent = BTreeSet::new();
@@ -306,7 +306,7 @@ fn nothing_that_can_be_sent_to_the_api_speaks_of_grants() {
     }
 }
 
-/// The names of everything that can be said in a request.
+/// All member names of requests.
 fn collect(document: &Value, value: &Value, names: &mut BTreeSet<String>, depth: usize) {
     assert!(depth < 100, "the document refers to itself");
     match value {

@@ -1,14 +1,15 @@
-//! The hostile suite on the real host, one test for each class: the expected outcome, a neighbour that is served during and
-//! after, and a host whose memory stays within its bound. `cargo xtask isolation` measures the same longer.
+//! The hostile suite on the real host, one test per class. It checks the outcome, that a neighbour is served during and
+//! after the attack, and that the host's memory stays within its limit. `cargo xtask isolation` measures the same for
+//! longer.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field};
 
-/// Runs every case of a class and reports all that failed. Cases with the same settings share a host.
+/// Runs every case of a class and reports all failures. Cases with equal settings share a host.
 fn class(name: &str) {
     let class = CLASSES.iter().find(|class| class.name == name).unwrap();
     let mut groups = BTreeMap::<String, Vec<Case>>::new();
@@ -42,7 +43,7 @@ macro_rules! classes {
 classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural);
 
 #[test]
-fn no_file_is_forgotten() {
+fn every_hostile_file_is_used() {
     let known: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
     assert_eq!(known, TESTED);
     assert_eq!(hostile::strays().unwrap(), Vec::<String>::new(), "these files belong to no class");
@@ -52,7 +53,7 @@ fn no_file_is_forgotten() {
 }
 
 #[test]
-fn what_is_proven_elsewhere_is() {
+fn cited_tests_exist() {
     for case in CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap()) {
         let Attack::Proven(tests) = &case.attack else { continue };
         for (file, function) in tests {
@@ -67,7 +68,7 @@ fn what_is_proven_elsewhere_is() {
 }
 
 #[test]
-fn the_list_of_what_is_covered_names_cases_that_exist() {
+fn coverage_list_names_existing_cases() {
     let list = fs::read_to_string(hostile::folder().join("COVERAGE.md")).unwrap();
     let named =
         list.split('`').skip(1).step_by(2).filter(|word| {

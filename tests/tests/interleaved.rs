@@ -1,16 +1,16 @@
-//! What happens while something else is under way: a port is held open at the point in question, the other thing happens, and
-//! the port is let go. Nothing here depends on time or chance.
+//! Races. A test blocks a port at a certain point, does something else, and releases the port. Nothing depends on time
+//! or chance.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "interleaved/forgotten.rs"]
 mod forgotten;
-#[path = "interleaved/silence.rs"]
-mod silence;
 #[path = "interleaved/standing.rs"]
 mod standing;
 #[path = "interleaved/submitting.rs"]
 mod submitting;
+#[path = "interleaved/timeout_approvals.rs"]
+mod timeout_approvals;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,32 +29,32 @@ use toolgate_tests::clock::SimClock;
 use toolgate_tests::faults::MortalStore;
 use toolgate_tests::tools::WordTools;
 
-/// How long a tool of these tests waits for people.
+/// The timeout of suspensions in these tests.
 const PATIENCE: Span = Span::from_secs(3600);
 
 type Says = dyn Fn(&str) -> Verdict + Send + Sync;
 
-/// A policy that goes by the arguments alone, and can be held open.
-struct Judge {
+/// A policy that depends only on the arguments. A test can block it.
+struct TestPolicy {
     says: Mutex<Arc<Says>>,
     asked: Mutex<Vec<String>>,
     gate: Mutex<Option<Arc<Semaphore>>>,
     stuck: Mutex<Option<(PrincipalId, Arc<Semaphore>)>>,
 }
 
-impl Judge {
+impl TestPolicy {
     fn says(&self, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) {
         *self.says.lock().unwrap() = Arc::new(says);
     }
 
-    /// Holds the next question until this has a permit.
+    /// Blocks the next question until this has a permit.
     fn hold(&self) -> Arc<Semaphore> {
         let gate = Arc::new(Semaphore::new(0));
         *self.gate.lock().unwrap() = Some(gate.clone());
         gate
     }
 
-    /// Holds every question about a caller until this has a permit.
+    /// Blocks all questions about a caller until this has a permit.
     fn hold_all_of(&self, caller: &Principal) -> Arc<Semaphore> {
         let gate = Arc::new(Semaphore::new(0));
         *self.stuck.lock().unwrap() = Some((caller.id.clone(), gate.clone()));
@@ -63,7 +63,7 @@ impl Judge {
 }
 
 #[async_trait]
-impl Policy for Judge {
+impl Policy for TestPolicy {
     async fn judge(&self, question: Question) -> Verdict {
         let arguments = question.arguments.as_str().to_owned();
         self.asked.lock().unwrap().push(arguments.clone());
@@ -86,7 +86,7 @@ struct World {
     clock: Arc<SimClock>,
     store: Arc<MortalStore>,
     tools: Arc<WordTools>,
-    policy: Arc<Judge>,
+    policy: Arc<TestPolicy>,
 }
 
 fn person(name: &str, role: Role) -> Principal {
@@ -109,7 +109,7 @@ fn verdict(rule: Rule) -> Verdict {
     Verdict { rule, ..Verdict::default() }
 }
 
-/// So many of these people have to approve.
+/// So many of these people must approve.
 fn needs(who: &[&str], quorum: u32) -> Verdict {
     let who = who.iter().map(|name| format!("principal:{name}").parse().unwrap()).collect();
     Verdict { by: Some("a-rule".into()), needs: [Need { who, quorum, escalate: None }].into(), ..verdict(Rule::Ask) }
@@ -136,7 +136,7 @@ fn standing(suspension: SuspensionId) -> Answer {
     Answer { standing: Some(terms), ..approve(suspension) }
 }
 
-/// Lets everything happen that can happen without time passing.
+/// Runs all tasks that do not wait for the clock.
 async fn settle() {
     for _ in 0..1_000 {
         yield_now().await;
@@ -149,7 +149,7 @@ impl World {
         Self::with(words, rules, Quotas::default(), run, says)
     }
 
-    /// With guests that run like this.
+    /// A world with guests that run like this.
     fn with<F: Future<Output = End> + Send + 'static>(
         words: &[&str],
         rules: Rules,
@@ -159,7 +159,7 @@ impl World {
     ) -> Self {
         let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
         let tools = Arc::new(WordTools::new(words, run));
-        let policy = Arc::new(Judge {
+        let policy = Arc::new(TestPolicy {
             says: Mutex::new(Arc::new(says)),
             asked: Mutex::default(),
             gate: Mutex::default(),
@@ -182,7 +182,7 @@ impl World {
         Self { handle: host.handle(), _host: host, clock, store, tools, policy }
     }
 
-    /// A turn with one call of this tool, and what it waits for.
+    /// Submits a turn with one call of this tool, and returns its suspension.
     async fn asks(&self, call: &str, tool: &str) -> (TurnId, SuspensionId) {
         self.asks_with(call, tool, r#"{"v":0}"#).await
     }
@@ -217,7 +217,7 @@ impl World {
         self.handle.turn(&agent(), &conversation(), id).await.unwrap()
     }
 
-    /// Answers, as far as that comes while something is held.
+    /// Begins an answer and lets it run until it is blocked.
     async fn begin(&self, by: &str, answer: Answer) -> JoinHandle<Result<Answered, Error>> {
         let (handle, by) = (self.handle.clone(), approver(by));
         let answering = tokio::spawn(async move { handle.resolve(&by, answer).await });
@@ -225,7 +225,7 @@ impl World {
         answering
     }
 
-    /// Has a link made, which is a commit that changes nothing else.
+    /// Begins to make a link, which is a commit that changes nothing else.
     async fn begin_link(&self, suspension: SuspensionId, id: u128) -> JoinHandle<()> {
         let (handle, expires_at) = (self.handle.clone(), self.handle.now() + Span::from_secs(60));
         let to = approver("ann").id;
@@ -243,13 +243,14 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_say_that_comes_while_an_edit_is_on_its_way_is_none_for_what_nobody_judged() {
+async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
         r#"{"v":5}"# => verdict(Rule::Deny),
         _ => needs(&["ann", "bob"], 2),
     });
     let (turn, suspension) = world.asks("a", "tool_0").await;
-    // Bob's vote is being committed. Dan, who has no say, has sent an edit, and ann hands him hers: what waits, waits in this order.
+    // Bob's vote is being committed. Dan, who has no authority, has sent an edit, and ann delegates hers to him. They
+    // wait in this order.
     let gate = world.store.hold();
     let vote = world.begin("bob", approve(suspension)).await;
     let edited = world.begin("dan", edit(suspension, r#"{"v":5}"#)).await;
@@ -267,15 +268,19 @@ async fn a_say_that_comes_while_an_edit_is_on_its_way_is_none_for_what_nobody_ju
     let after = world.turn(turn).await;
     let (.., open) = after.pending().next().unwrap();
     assert_eq!(open.votes.iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
-    assert_eq!(*world.policy.asked.lock().unwrap(), [r#"{"v":0}"#], "it was not asked for one without a say");
-    // Asked again, it is judged.
+    assert_eq!(
+        *world.policy.asked.lock().unwrap(),
+        [r#"{"v":0}"#],
+        "the policy was not asked for a principal without authority"
+    );
+    // The repeated answer is checked.
     let refused = world.begin("dan", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the policy denies the call with these arguments");
     assert_eq!(world.begin("dan", edit(suspension, r#"{"v":1}"#)).await.await.unwrap().unwrap().state, "open");
 }
 
 #[tokio::test]
-async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answers() {
+async fn delegation_during_a_policy_check_ends_the_authority() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
@@ -287,14 +292,14 @@ async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answe
     assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
 }
 
-/// What becomes of a call of each executor that nobody answers, where the policy says this by then: the outcome, or what is
-/// waited for.
-async fn silent(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
-    silent_after(says, |_| {}).await
+/// The outcomes of expired calls of each executor, if the recheck of the policy returns this. An open call is shown by
+/// its suspension.
+async fn expired(says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> [String; 2] {
+    expired_after(says, |_| {}).await
 }
 
 /// The same, after something happened to the tools while they waited.
-async fn silent_after(
+async fn expired_after(
     says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
     happens: impl FnOnce(&WordTools),
 ) -> [String; 2] {
@@ -305,32 +310,32 @@ async fn silent_after(
     happens(&world.tools);
     world.clock.advance(PATIENCE);
     settle().await;
-    let mut told = Vec::new();
+    let mut ended = Vec::new();
     for id in turns {
         let turn = world.turn(id).await;
         let waits = turn.pending().next().map(|(.., open)| open.kind.as_str().to_owned());
-        told.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
+        ended.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
     }
-    told.try_into().unwrap()
+    ended.try_into().unwrap()
 }
 
 #[tokio::test]
-async fn what_silence_would_approve_is_judged_when_the_time_is_over() {
+async fn timeout_approval_is_rechecked_by_the_policy() {
     let ok = r#"Ok { value: {}, trusted: true }"#;
-    assert_eq!(silent(|_| Verdict::default()).await, ["client_exec", ok]);
-    assert_eq!(silent(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a rule asks in the meantime");
+    assert_eq!(expired(|_| Verdict::default()).await, ["client_exec", ok]);
+    assert_eq!(expired(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a new rule asks");
     let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
-    assert_eq!(silent(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
+    assert_eq!(expired(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
     let named = |_: &str| Verdict { rule: Rule::Allow, ..needs(&["ann"], 1) };
-    assert_eq!(silent(named).await, ["Expired", "Expired"], "who has to approve is named");
-    let withdrawn = silent_after(|_| Verdict::default(), WordTools::withdraw_silence).await;
-    assert_eq!(withdrawn, ["Expired", "Expired"], "the operator allows it no more");
+    assert_eq!(expired(named).await, ["Expired", "Expired"], "the policy names the approvers");
+    let withdrawn = expired_after(|_| Verdict::default(), WordTools::forbid_timeout_approvals).await;
+    assert_eq!(withdrawn, ["Expired", "Expired"], "the operator no longer allows it");
 }
 
 #[tokio::test]
-async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
+async fn policy_recheck_delays_nothing_else() {
     let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
-    let silent = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
+    let unanswered = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
     let (later, _) = world.asks("c", "tool_1").await;
     let asked = || world.policy.asked.lock().unwrap().len();
@@ -338,29 +343,29 @@ async fn nothing_else_waits_for_what_the_policy_makes_of_silence() {
     let gate = world.policy.hold();
     world.clock.advance(Span::from_secs(3599));
     settle().await;
-    assert_eq!(world.turn(silent).await.calls[1].outcome(), Some(&Outcome::Expired), "not even in the same turn");
+    assert_eq!(world.turn(unanswered).await.calls[1].outcome(), Some(&Outcome::Expired), "also in the same turn");
     world.clock.advance(Span::from_secs(1));
     settle().await;
     assert_eq!(world.turn(later).await.calls[0].outcome(), Some(&Outcome::Expired));
-    // However often it is looked at meanwhile, it is judged once.
+    // Several scans during the recheck cause only one recheck.
     for _ in 0..3 {
         world.clock.advance(Span::from_secs(60));
         settle().await;
     }
-    assert_eq!((asked(), world.turn(silent).await.is_ended()), (4, false));
+    assert_eq!((asked(), world.turn(unanswered).await.is_ended()), (4, false));
     gate.add_permits(1);
     settle().await;
     let ok = Outcome::Ok { value: Json::new("{}"), trusted: true };
-    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&ok));
-    assert_eq!(asked(), 5, "and again before it runs");
+    assert_eq!(world.turn(unanswered).await.calls[0].outcome(), Some(&ok));
+    assert_eq!(asked(), 5, "and once more before it runs");
 }
 
 #[tokio::test]
-async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_turn_waits_for() {
+async fn failed_recheck_is_repeated_despite_waiting_siblings() {
     let fails = Arc::new(AtomicBool::new(false));
     let broken = Arc::clone(&fails);
     let world = World::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
-        assert!(!broken.swap(false, Ordering::Relaxed), "the policy is broken, this once");
+        assert!(!broken.swap(false, Ordering::Relaxed), "the policy fails once");
         Verdict::default()
     });
     let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
@@ -369,7 +374,7 @@ async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_t
     let ended = async || world.turn(turn).await.calls.iter().filter(|call| call.outcome().is_some()).count();
     world.clock.advance(PATIENCE);
     settle().await;
-    assert_eq!((ended().await, fails.load(Ordering::Relaxed)), (0, false), "one is asked about, the other failed");
+    assert_eq!((ended().await, fails.load(Ordering::Relaxed)), (0, false), "one waits for people, the other failed");
     world.clock.advance(Span::from_secs(1));
     settle().await;
     assert_eq!(ended().await, 1);
@@ -379,7 +384,7 @@ async fn what_could_not_be_judged_is_judged_again_whatever_another_call_of_its_t
 }
 
 #[tokio::test]
-async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
+async fn turn_cancelled_during_a_recheck_stays_cancelled() {
     let world = World::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
@@ -388,7 +393,7 @@ async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
     assert_eq!(
         world.turn(turn).await.pending().next().unwrap().2.kind,
         Kind::Approval,
-        "nothing before it has answered"
+        "nothing happens before the policy answers"
     );
     let late = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(late, "this question is no longer open: expired");
@@ -399,11 +404,11 @@ async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
 }
 
 #[tokio::test]
-async fn an_answer_of_somebody_without_a_say_holds_up_nobody_who_has_one() {
+async fn answer_without_authority_delays_no_authorised_one() {
     let rules = Rules { standing_active: 1, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let [(_, one), (_, two)] = [world.asks("a", "tool_0").await, world.asks("b", "tool_0").await];
-    // Dan's answer has been looked at and waits for two links that are being made.
+    // Dan's answer was checked and waits behind two links.
     let (first, second) = (world.store.hold(), world.store.hold());
     let links = [world.begin_link(one, 1).await];
     let nobody = world.begin("dan", standing(one)).await;
@@ -421,7 +426,7 @@ async fn an_answer_of_somebody_without_a_say_holds_up_nobody_who_has_one() {
 }
 
 #[tokio::test]
-async fn votes_for_the_same_edit_count_together_however_it_is_written() {
+async fn votes_for_equal_edits_are_added_up() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();
@@ -432,5 +437,5 @@ async fn votes_for_the_same_edit_count_together_however_it_is_written() {
     assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
     let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
     assert_eq!(second.state, "approve");
-    assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "as it was written first");
+    assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "in the form of the first vote");
 }

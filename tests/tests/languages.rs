@@ -1,9 +1,8 @@
-//! Tools in every language: from nothing to a call, and all of them in one turn.
+//! Tools in every language: from a new plugin to a call, and all languages in one turn.
 //!
-//! The toolchains are those that the part `languages` of `cargo xtask test` installed, and the components of the examples those
-//! that it built.
+//! The part `languages` of `cargo xtask test` installs the toolchains and builds the examples.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "languages/developing.rs"]
 mod developing;
@@ -21,11 +20,11 @@ use std::process::{Output, Stdio};
 
 use toolgate_tests::host::{Host, say};
 
-/// The variable by which `cargo xtask test --without languages` says that there are no toolchains.
+/// The variable with which `cargo xtask test --without languages` disables these tests.
 const WITHOUT: &str = "TOOLGATE_WITHOUT";
 
-/// Whether these tests are left out, which is said.
-#[expect(clippy::disallowed_methods, reason = "the one thing that is said to these tests from outside")]
+/// Whether these tests are disabled. Prints a line if so.
+#[expect(clippy::disallowed_methods, reason = "the only input of these tests from outside")]
 fn left_out() -> bool {
     let left_out = std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == "languages"));
     if left_out {
@@ -38,7 +37,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// The binary in the host's folder, with the toolchains that are there.
+/// Runs the binary in the host's folder, with the installed toolchains.
 fn toolgate(host: &Host, words: &[&str]) -> Output {
     let mut command = host.command(None, words);
     command.env("TOOLGATE_CACHE", root().join("target/toolchains"));
@@ -47,7 +46,7 @@ fn toolgate(host: &Host, words: &[&str]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// What it printed, if it went well.
+/// The output of a successful command.
 #[track_caller]
 fn done(host: &Host, words: &[&str]) -> String {
     let output = toolgate(host, words);

@@ -1,16 +1,16 @@
-//! Hostile guests on the real host: each limit has a guest that hits it, each kind of misbehaviour its outcome, and after
-//! each of them the host still answers a well-behaved call.
+//! Hostile guests on the real host. Each limit has a guest that reaches it, and each kind of misbehaviour has its
+//! outcome. After each, the host still answers a well-behaved call.
 
 use domain::Limits;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, illegal};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{outcomes, path};
 use toolgate_tests::sse::Event;
 
 const EVENTS: &str = "/v1/conversations/c/events";
 
-/// What becomes of a call, told as [`told`] does, with a word that the message must hold.
+/// The expected outcome of a call in the words of [`outcomes`], and a part of its message.
 struct Case {
     tool: &'static str,
     arguments: Value,
@@ -22,15 +22,15 @@ fn case(tool: &'static str, arguments: Value, expected: &'static str, message: &
     Case { tool, arguments, expected, message }
 }
 
-/// What hits one limit.
+/// A guest that reaches one limit.
 struct Hit {
     /// The operator's table of limits.
     limits: &'static str,
     cases: Vec<Case>,
 }
 
-/// A row for each limit that ends a call. `Limits` is taken apart with exactly these rows and those of [`Beyond`], so that
-/// a limit without a row does not compile.
+/// A row for each limit that ends a call. The macro destructures `Limits` with these rows and those of [`Beyond`], so a
+/// limit without a row does not compile.
 macro_rules! every_limit {
     (ends: { $($field:ident: $limits:literal => [$($case:expr),+ $(,)?]),+ $(,)? }, goes_on: { $($other:ident),+ $(,)? } $(,)?) => {{
         let Limits { $($field: _,)+ $($other: _,)+ } = Limits::default();
@@ -62,9 +62,10 @@ fn limited() -> [(&'static str, Hit); 9] {
             host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`host_calls`")],
             result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
         },
-        // What no guest of the lab can end a call by. Beyond most of these something is dropped and counted, or waits: tests of
-        // their own below, and for requests in `host/capabilities/src/http/tests`. `host_bytes` and `files_written` end
-        // calls, of guests with a folder: `host/sandbox/tests/all/files.rs` hits both (`what_is_open_…`, `what_is_written_…`).
+        // Limits that no guest of the lab can reach to end a call. Beyond most of them something is dropped and
+        // counted, or waits. Tests below cover them, and `host/capabilities/src/http/tests` those of requests.
+        // `host_bytes` and `files_written` end calls of guests with a folder: `host/sandbox/tests/all/files.rs` reaches
+        // both (`open_files_are_limited_and_charged`, `bytes_written_to_files_are_limited`).
         goes_on: {
             stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             http_requests, http_concurrent, http_time, http_sent, http_received,
@@ -76,17 +77,17 @@ fn lab(limits: &str) -> Host {
     Setup::with(&["lab"]).tables(&format!("[plugin.lab.limits]\n{limits}")).component("calm", calm()).start()
 }
 
-/// A plugin that behaves, beside the one that does not.
+/// A well-behaved plugin beside the hostile one.
 fn calm() -> Vec<u8> {
     fixture(&json!([{"name": "calm"}]))
 }
 
 fn check(host: &Host, what: &str, case: &Case) {
     let turn = host.agent.settled(&host.agent.call("c", case.tool, case.arguments.clone()));
-    assert_eq!(told(&turn), [case.expected], "{what}: {turn:#}");
+    assert_eq!(outcomes(&turn), [case.expected], "{what}: {turn:#}");
     let message = turn["calls"][0]["content"]["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains(case.message), "{what}: {} is not in: {message}", case.message);
-    assert_eq!(told(&host.agent.call("c", "calm", json!({"a": 1}))), ["ok"], "after {what}");
+    assert_eq!(outcomes(&host.agent.call("c", "calm", json!({"a": 1}))), ["ok"], "after {what}");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn every_limit_that_ends_a_call_has_a_guest_that_hits_it() {
 }
 
 #[test]
-fn whatever_a_guest_does_is_the_outcome_of_its_call() {
+fn every_guest_behaviour_has_its_outcome() {
     let setup = Setup::with(&["lab"]).component("calm", calm()).component("networker", illegal("networker"));
     let host = setup.start();
     let said = || json!({"message": "so it is"});
@@ -120,19 +121,19 @@ fn whatever_a_guest_does_is_the_outcome_of_its_call() {
 }
 
 #[test]
-fn eight_guests_that_spin_keep_nobody_from_being_served() {
+fn eight_spinning_guests_do_not_block_others() {
     let host = lab("");
     let spins: Vec<_> = (0..8).map(|n| json!({"id": format!("spin-{n}"), "tool": "spin", "arguments": {}})).collect();
     let spinning = host.agent.post("/v1/conversations/c/turns", &json!({"calls": spins})).ok(201);
     for n in 0..8 {
-        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": n}))), ["ok"]);
-        assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": n}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "calm", json!({}))), ["ok"]);
     }
-    assert_eq!(told(&host.agent.settled(&spinning)), ["failed(out_of_time)"; 8]);
+    assert_eq!(outcomes(&host.agent.settled(&spinning)), ["failed(out_of_time)"; 8]);
 }
 
 #[test]
-fn more_calls_than_a_plugin_may_run_wait_for_their_turn_and_not_for_ever() {
+fn calls_beyond_a_plugins_permits_wait_for_a_limited_time() {
     let settings = Setup::with(&["lab"]).tables("[plugin.lab.limits]\nconcurrency = 1").settings("queue_ms = 50");
     let host = settings.component("calm", calm()).start();
     let mut stream = host.agent.events(EVENTS);
@@ -141,21 +142,21 @@ fn more_calls_than_a_plugin_may_run_wait_for_their_turn_and_not_for_ever() {
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
     let busy = stream.named("call.settled").data;
     assert_eq!(busy["content"]["error"]["code"], "busy", "{busy:#}");
-    // Other plugins have places of their own.
-    assert_eq!(told(&host.agent.call("c", "calm", json!({}))), ["ok"]);
+    // Each plugin has its own permits.
+    assert_eq!(outcomes(&host.agent.call("c", "calm", json!({}))), ["ok"]);
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    let mut ends = told(&turn);
+    let mut ends = outcomes(&turn);
     ends.sort_unstable();
     assert_eq!(ends, ["cancelled", "failed(busy)"]);
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the place is free again");
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "the permit is free again");
 }
 
 /// The live events of one call while it runs.
 fn live(host: &Host, tool: &str, arguments: Value) -> Vec<Event> {
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", tool, arguments);
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
-    // What is live may be told after the end of its call, but not after what is live of a later one.
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
+    // Live events of a call can arrive after its end, but not after those of a later call.
     let later = host.agent.call("c", "stdout", json!({"bytes": 1}));
     let events = stream.until(|event| event.name == "call.log" && event.data["call"] == later["calls"][0]["id"]);
     events.into_iter().filter(|event| event.data["call"] == turn["calls"][0]["id"]).collect()
@@ -166,9 +167,10 @@ fn of<'a>(events: &'a [Event], name: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn progress_beyond_its_number_or_volume_is_dropped_and_the_call_goes_on() {
+fn excess_progress_is_dropped_and_the_call_continues() {
     let events = live(&lab("progress_updates = 5"), "count", json!({"to": 20}));
-    let counted: Vec<_> = of(&events, "call.progress").iter().map(|told| told["data"]["n"].as_u64().unwrap()).collect();
+    let counted: Vec<_> =
+        of(&events, "call.progress").iter().map(|event| event["data"]["n"].as_u64().unwrap()).collect();
     assert_eq!(counted, [1, 2, 3, 4, 5]);
     let events = live(&lab("progress_bytes = 2500"), "chatter", json!({"updates": 4, "bytes": 1000}));
     assert_eq!(of(&events, "call.progress").len(), 2);
@@ -183,18 +185,18 @@ fn a_tool_that_does_not_stream_reports_no_progress() {
         assert_eq!(of(&events, "call.progress").len(), expected);
         let logged =
             of(&events, "call.log").iter().any(|line| line["message"].as_str().unwrap().contains("`streaming`"));
-        assert_eq!(logged, !streaming, "its author is told");
+        assert_eq!(logged, !streaming, "the log has the reason for the author");
     }
 }
 
 #[test]
-fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
+fn log_is_limited_counted_and_includes_printed_output() {
     let events = live(&lab(""), "stdout", json!({"bytes": 250}));
     let lines = of(&events, "call.log");
     let lines = lines.iter().map(|line| (line["level"].as_str().unwrap(), line["message"].as_str().unwrap().len()));
     assert_eq!(lines.collect::<Vec<_>>(), [("info", 99), ("info", 99), ("info", 50)]);
 
-    // Five lines logged at once cost what they would if they were printed: each its end, too.
+    // Five logged lines cost as much as printed ones, including the end of each line.
     for (tool, arguments, wanted) in
         [("stdout", json!({"bytes": 5000}), 5000), ("chatter", json!({"updates": 5, "bytes": 1000}), 5005)]
     {
@@ -209,7 +211,7 @@ fn a_flood_of_logs_is_cut_and_counted_and_what_is_printed_is_in_the_log() {
 }
 
 #[test]
-fn what_a_call_spent_is_in_its_record_whatever_became_of_it() {
+fn every_ended_call_records_its_usage() {
     let host = lab("time_ms = 300");
     let mut stream = host.agent.events(EVENTS);
     let turn = host.agent.call("c", "count", json!({"to": 3}));
@@ -224,6 +226,6 @@ fn what_a_call_spent_is_in_its_record_whatever_became_of_it() {
     let stopped = host.agent.settled(&host.agent.call("c", "spin", json!({})));
     assert!(stopped["calls"][0]["receipt"]["time_us"].as_u64().unwrap() >= 300_000, "{stopped:#}");
     let never_ran = host.agent.call("c", "count", json!({"to": "three"}));
-    assert_eq!(told(&never_ran), ["failed(invalid_arguments)"]);
-    assert!(never_ran["calls"][0].get("receipt").is_none(), "what never ran spent nothing");
+    assert_eq!(outcomes(&never_ran), ["failed(invalid_arguments)"]);
+    assert!(never_ran["calls"][0].get("receipt").is_none(), "a call that never ran has no receipt");
 }

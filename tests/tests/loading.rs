@@ -1,7 +1,7 @@
-//! How the real host loads plugins: every rule with a component that breaks it, the watched folder, hot reloads under
-//! calls that wait, and the cache of compiled code.
+//! Loading of plugins by the real host: a component that breaks each rule, the watched folder, hot reloads with waiting
+//! calls, and the cache of compiled code.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "loading/folder.rs"]
 mod folder;
@@ -18,10 +18,10 @@ use rows::{Row, declared, rows};
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
-/// Rules that no component breaks by itself: they are about files and settings, and have tests of their own below, in
-/// `folder`, in `compiling.rs` or in `tests/grants.rs`.
+/// Rules about files and settings, which no component alone can break. Other tests cover them: below, in `folder`, in
+/// `compiling.rs` or in `tests/grants.rs`.
 const NOT_OF_COMPONENTS: [LoadRule; 6] = [
     LoadRule::PluginName,
     LoadRule::ComponentFile,
@@ -31,7 +31,7 @@ const NOT_OF_COMPONENTS: [LoadRule; 6] = [
     LoadRule::DeclarationMissing,
 ];
 
-/// The operator's rules that the rows count on.
+/// The operator's rules that the rows need.
 const POLICY: &str = "[[policy]]\ntools = \"strict_*\"\nrule = \"ask\"";
 
 fn rules(findings: &Value) -> Vec<String> {
@@ -45,7 +45,7 @@ fn tools(host: &Host) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_rule_is_found_all_at_once_and_nothing_becomes_visible() {
+fn all_broken_rules_are_reported_and_no_tool_goes_live() {
     let host = Setup::with(&["lab"]).tables(POLICY).start();
     let before = tools(&host);
     let mut rows = rows();
@@ -75,7 +75,7 @@ fn every_rule_is_found_all_at_once_and_nothing_becomes_visible() {
     check_finds_the_same(&host, &rows, &found);
 }
 
-/// Every tool of [`declared`] in one component. Those whose name is not what is wrong with them get one.
+/// All tools of [`declared`] in one component. Tools whose name is not the error get unique names.
 fn all_at_once() -> Vec<u8> {
     let named = |(n, (mut tool, _)): (usize, (Value, _))| {
         let object = tool.as_object_mut().unwrap();
@@ -85,15 +85,15 @@ fn all_at_once() -> Vec<u8> {
     fixture(&declared().into_iter().enumerate().map(named).collect())
 }
 
-/// `toolgate check` finds the same without a host, and says so with its exit code.
+/// Checks that `toolgate check` reports the same without a host, and with its exit code.
 fn check_finds_the_same(host: &Host, rows: &[Row], found: &[Value]) {
     let files: Vec<String> = (0..rows.len()).map(|n| format!("row-{n}.wasm")).collect();
     let words: Vec<&str> =
         ["check", "--json", "--config", "toolgate.toml"].into_iter().chain(files.iter().map(String::as_str)).collect();
     let said = host.cli(None, &words);
     assert_eq!((said.code, said.out.lines().count()), (1, rows.len()), "{}", said.err);
-    // Only what is about other plugins differs: there it is those that are live, here those that are checked with it.
-    // And a rule is named with the file as it was given.
+    // Only findings about other plugins differ: the host compares with the live ones, `check` with those that it checks
+    // together. And a rule is named with the path from the command line.
     let folder = format!("{}/", host.folder().display());
     let alone = |findings: &Value| {
         let findings: Value = serde_json::from_str(&findings.to_string().replace(&folder, "")).unwrap();
@@ -113,14 +113,14 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 #[test]
-fn a_broken_replacement_leaves_what_is_live_and_a_good_one_takes_its_place() {
+fn broken_replacement_keeps_the_live_plugin() {
     let host = Setup::default().start();
     let put = |tools: &Value| host.admin.put("/v1/plugins/p", &fixture(tools));
     let loaded = put(&json!([{"name": "one"}])).ok(200);
     assert_eq!((&loaded["state"], &loaded["tools"]), (&json!("live"), &json!(["one"])));
     put(&json!([{"name": "two"}, {"name": "a b"}])).problem(422, "plugin-refused");
     assert_eq!(tools(&host), BTreeSet::from(["one".to_owned()]));
-    assert_eq!(told(&host.agent.call("c", "one", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "one", json!({}))), ["ok"]);
     let listed = host.admin.get("/v1/plugins").ok(200);
     let listed = &listed["plugins"][0];
     assert_eq!((&listed["state"], &listed["digest"]), (&json!("live"), &loaded["digest"]));
@@ -132,7 +132,7 @@ fn a_broken_replacement_leaves_what_is_live_and_a_good_one_takes_its_place() {
 }
 
 #[test]
-fn a_configuration_that_contradicts_itself_keeps_the_host_from_starting() {
+fn contradictory_configuration_prevents_the_start() {
     let settings = "approve_on_expiry = [\"pay\"]";
     let host = Setup::default().settings(settings).tables("[[policy]]\ntools = \"pay\"\nrule = \"deny\"").prepare();
     for words in [["config", "--config", "toolgate.toml"], ["serve", "--config", "toolgate.toml"]] {
@@ -147,7 +147,7 @@ fn a_configuration_that_contradicts_itself_keeps_the_host_from_starting() {
 }
 
 #[test]
-fn a_policy_that_would_gate_a_question_keeps_the_plugin_out_from_the_start() {
+fn rule_that_gates_a_question_rejects_the_plugin() {
     let host = Setup::with(&["ask", "lab"]).tables("[[policy]]\ntools = \"*\"\nrule = \"ask\"").start();
     let listed = host.admin.get("/v1/plugins").ok(200);
     let ask = listed["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "ask").unwrap().clone();
@@ -156,9 +156,9 @@ fn a_policy_that_would_gate_a_question_keeps_the_plugin_out_from_the_start() {
 }
 
 #[test]
-fn compiled_code_that_somebody_changed_is_compiled_anew() {
+fn changed_compiled_code_is_compiled_again() {
     let mut host = Setup::default().component("lab", plugin("lab")).start();
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
     host.kill();
     let compiled = || -> Vec<_> {
         let files = fs::read_dir(host.data().join("compiled")).unwrap().map(|entry| entry.unwrap().path());
@@ -170,15 +170,15 @@ fn compiled_code_that_somebody_changed_is_compiled_anew() {
     for damage in [&[0_u8; 64][..], b"", &good[..good.len() / 2], &[&good[..], b"x"].concat()] {
         fs::write(&changed[0], damage).unwrap();
         host.start();
-        assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+        assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
         host.kill();
-        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "it was written again");
+        assert_eq!(fs::read(&longer[0]).unwrap().len(), good.len(), "the code was compiled again");
     }
     let mut flipped = good;
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
     fs::write(&changed[0], &flipped).unwrap();
     host.start();
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"]);
     assert_ne!(fs::read(&changed[0]).unwrap(), flipped);
 }

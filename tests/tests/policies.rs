@@ -1,16 +1,16 @@
-//! Dynamic policies on the real host: a component has its say in every call, in edited arguments as well, can only tighten,
-//! and has a person asked when it misbehaves.
+//! Dynamic policies on the real host. A component decides on every call and on edited arguments. It can only tighten,
+//! and if it misbehaves, the host asks a person.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin, policy};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
-/// The tools of these tests. None of them spends money, in spite of its name.
+/// The tools of these tests. Their names suggest payments, but none of them pays.
 fn tools() -> Vec<u8> {
     let schema = json!({"type": "object", "properties": {"amount": {}}});
     fixture(&json!([
@@ -45,22 +45,22 @@ fn host(policies: &[(&str, &[u8], &str)], tables: &str) -> Host {
     host
 }
 
-/// The first thing that a turn waits for.
+/// The first open suspension of a turn.
 fn asked(turn: &Value) -> &Value {
-    assert_eq!(told(turn), ["awaiting"], "{turn:#}");
+    assert_eq!(outcomes(turn), ["awaiting"], "{turn:#}");
     &turn["pending"][0]
 }
 
 fn approve(host: &Host, turn: &Value) {
-    assert_eq!(host.approver.resolve(&waits(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(turn), json!({"decision": "approve"})).ok(200)["ok"], true);
 }
 
 #[test]
-fn a_policy_lets_calls_proceed_asks_a_person_and_denies() {
+fn policy_allows_asks_and_denies() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let pay = |amount: Value| host.agent.call("c", "pay", json!({"amount": amount}));
-    assert_eq!(told(&pay(json!(100))), ["ok"]);
+    assert_eq!(outcomes(&pay(json!(100))), ["ok"]);
 
     let turn = pay(json!(500));
     let waiting = asked(&turn);
@@ -68,16 +68,16 @@ fn a_policy_lets_calls_proceed_asks_a_person_and_denies() {
     assert_eq!(said, ["limits", "500 is more than 100", "high"]);
     assert_eq!(waiting["kind"], "approval");
     approve(&host, &turn);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 
     let denied = pay(json!(5000));
-    assert_eq!(told(&denied), ["denied"]);
+    assert_eq!(outcomes(&denied), ["denied"]);
     let message = denied["calls"][0]["content"]["error"]["message"].as_str().unwrap();
     assert!(message.contains("5000 is more than 1000, which nobody may approve"), "{message}");
 }
 
 #[test]
-fn a_policy_sees_what_the_caller_passes_along() {
+fn policy_sees_the_callers_context() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "")], "");
     let note = |context: Value| {
@@ -85,38 +85,41 @@ fn a_policy_sees_what_the_caller_passes_along() {
         host.agent
             .submit_turn("c", &json!({"calls": [{"id": id, "tool": "note", "arguments": {}}], "context": context}))
     };
-    assert_eq!(told(&note(json!({"environment": "staging"}))), ["ok"]);
+    assert_eq!(outcomes(&note(json!({"environment": "staging"}))), ["ok"]);
     assert_eq!(asked(&note(json!({"environment": "production"})))["reason"], "this is production");
 }
 
 #[test]
-fn edited_arguments_are_judged_again() {
+fn edited_arguments_are_checked_by_the_policy_again() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "settings = { limit = 100, hard_limit = 1000 }")], "");
     let turn = host.agent.call("c", "gated_pay", json!({"amount": 5}));
-    assert_eq!(asked(&turn)["asked_by"], json!(null), "the tool itself declares it");
+    assert_eq!(asked(&turn)["asked_by"], json!(null), "the tool's declaration asks");
     let edited = |amount: u32| json!({"decision": "approve", "arguments": {"amount": amount}});
-    let refused = host.approver.resolve(&waits(&turn), edited(5000));
+    let refused = host.approver.resolve(&suspension_of(&turn), edited(5000));
     let refused = refused.problem(403, "not-allowed");
     assert_eq!(refused["detail"], "the policy denies the call with these arguments");
-    assert_eq!(told(&host.agent.get(&toolgate_tests::http::path(&turn)).ok(200)), ["awaiting"]);
-    assert_eq!(host.approver.resolve(&waits(&turn), edited(50)).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.get(&toolgate_tests::http::path(&turn)).ok(200)), ["awaiting"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), edited(50)).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
-    assert_eq!((told(&turn), &turn["calls"][0]["content"]["result"]["amount"]), (vec!["ok".to_owned()], &json!(50)));
+    assert_eq!(
+        (outcomes(&turn), &turn["calls"][0]["content"]["result"]["amount"]),
+        (vec!["ok".to_owned()], &json!(50))
+    );
 }
 
 #[test]
-fn a_policy_that_always_proceeds_loosens_nothing() {
+fn policy_that_always_allows_loosens_nothing() {
     let rules = "[[policy]]\ntools = \"note\"\nrule = \"ask\"\n[[policy]]\ntools = \"pay\"\nrule = \"deny\"\n";
     let (open, strict) = (policy("(call $proceed)"), policy("(call $ask (i32.const 4096) (i32.const 0))"));
     let host = host(&[("open", &open, ""), ("strict", &strict, "tools = \"sea*\"")], rules);
     asked(&host.agent.call("c", "gated_pay", json!({"amount": 5})));
     asked(&host.agent.call("c", "note", json!({})));
-    assert_eq!(told(&host.agent.call("c", "pay", json!({"amount": 5}))), ["denied"]);
+    assert_eq!(outcomes(&host.agent.call("c", "pay", json!({"amount": 5}))), ["denied"]);
 }
 
 #[test]
-fn of_questions_only_a_denial_counts_and_what_a_provider_did_is_not_judged() {
+fn policy_can_only_deny_questions_and_skips_provider_calls() {
     let (asks, denies) =
         (policy("(call $ask (i32.const 4096) (i32.const 0))"), policy("(call $deny (i32.const 4096) (i32.const 0))"));
     let tables = "";
@@ -124,16 +127,16 @@ fn of_questions_only_a_denial_counts_and_what_a_provider_did_is_not_judged() {
     assert_eq!(asked(&asking.agent.call("c", "question", json!({})))["kind"], "elicitation");
     let found = |host: &Host| {
         let call = json!([{"id": "s", "tool": "search", "arguments": {}, "result": {"found": 1}}]);
-        told(&host.agent.submit("c", call))
+        outcomes(&host.agent.submit("c", call))
     };
     assert_eq!(found(&asking), ["ok"]);
     let denying = host(&[("denies", &denies, "")], tables);
-    assert_eq!(told(&denying.agent.call("c", "question", json!({}))), ["denied"]);
+    assert_eq!(outcomes(&denying.agent.call("c", "question", json!({}))), ["denied"]);
     assert_eq!(found(&denying), ["ok"]);
 }
 
 #[test]
-fn a_policy_that_misbehaves_has_a_person_asked_and_harms_nobody() {
+fn misbehaving_policy_makes_the_host_ask_a_person() {
     let bodies = [
         ("spins", "(loop $again (br $again)) (unreachable)", "it did not answer within 200 ms"),
         ("traps", "(unreachable)", "it crashed"),
@@ -160,20 +163,20 @@ fn a_policy_that_misbehaves_has_a_person_asked_and_harms_nobody() {
         assert!(reason.starts_with(&format!("the policy {name} could not be asked: ")), "{reason}");
         assert!(reason.contains(why), "{reason}");
         assert_eq!(asked(&turn)["asked_by"], name);
-        assert_eq!(told(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
-        // Nobody knows what it would say of the next call, so this approval is not for that.
+        assert_eq!(outcomes(&host.agent.call("c", "note", json!({}))), ["ok"], "a neighbour of {name}");
+        // The policy's decision about the next call is unknown, so there is no standing approval.
         assert_eq!(asked(&turn)["standing"], Value::Null);
         let standing = json!({"ttl_ms": 60_000, "uses": 1, "pin": "all"});
         let answer = json!({"decision": "approve", "standing": standing});
-        let refused = host.approver.resolve(&waits(&turn), answer).problem(403, "not-allowed");
+        let refused = host.approver.resolve(&suspension_of(&turn), answer).problem(403, "not-allowed");
         assert!(refused["detail"].as_str().unwrap().contains("a policy could not be asked"), "{refused:#}");
         approve(&host, &turn);
-        assert_eq!(told(&caller.settled(&turn)), ["ok"]);
+        assert_eq!(outcomes(&caller.settled(&turn)), ["ok"]);
     }
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_reaches_no_policy() {
+fn ambiguous_arguments_reach_no_policy() {
     let limits = plugin("limits");
     let host = host(&[("limits", &limits, "")], "");
     let twice = r#"{"amount": 100000, "amount": 1}"#;
@@ -192,7 +195,7 @@ fn what_can_be_read_in_two_ways_reaches_no_policy() {
     assert!(said.contains("invalid_arguments"), "{said}");
 }
 
-/// What a host says that does not start, whose policies are these.
+/// The errors of a host that does not start because of this policy.
 fn refused(name: &str, component: &[u8], more: &str) -> String {
     let host = prepared(&[(name, component, more)], "");
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
@@ -203,7 +206,7 @@ fn refused(name: &str, component: &[u8], more: &str) -> String {
 }
 
 #[test]
-fn a_host_does_not_start_with_another_component_than_the_one_it_was_given() {
+fn host_with_a_changed_policy_component_does_not_start() {
     let component = policy("(call $proceed)");
     let zeroes = format!("component = \"sha256:{}\"", "0".repeat(64));
     let said = refused("open", &component, &zeroes);

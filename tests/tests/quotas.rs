@@ -1,7 +1,7 @@
-//! The quota of one principal: each bound is hit, and the request that hits it is refused before anything is written,
-//! and a neighbour notices nothing.
+//! The quota of a principal. Each limit is reached, the request beyond it is refused before anything is stored, and a
+//! neighbour is not affected.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::tools::WordTools;
 
-/// A host whose guests end when they are let go, and what outlives it.
+/// A host whose guests end when the test releases them, and the parts that survive it.
 struct World {
     store: Arc<MemoryStore>,
     clock: Arc<SimClock>,
@@ -79,8 +79,8 @@ impl World {
         self.handle().submit(&caller(who), request(id, calls)).await
     }
 
-    /// Submits what is refused as busy by a bound, and looks that nothing of it was written and that a neighbour notices
-    /// nothing.
+    /// Submits a turn that a limit refuses as busy. Checks that nothing was stored and that a neighbour is not
+    /// affected.
     async fn refused(&self, who: &str, id: &str, calls: &[(&str, &str)], bound: Bound) {
         let before = self.handle().counts();
         match self.submit(who, id, calls).await {
@@ -91,7 +91,7 @@ impl World {
             other => panic!("should be refused by {bound:?}: {other:?}"),
         }
         let conversation = ConversationId::new(id).unwrap();
-        assert_eq!(self.store.owner(&conversation).await.unwrap(), None, "nothing of it was written");
+        assert_eq!(self.store.owner(&conversation).await.unwrap(), None, "nothing was stored");
         let after = self.handle().counts();
         assert_eq!((before.open_turns, before.open_bytes), (after.open_turns, after.open_bytes));
         let refused = |counts: &dispatch::Counts| counts.refused.iter().map(|(_, count)| count).sum::<u64>();
@@ -108,13 +108,13 @@ impl World {
         self.started.lock().unwrap().clone()
     }
 
-    /// How many calls run, and how many wait for their caller's others.
+    /// The number of calls that run, and of those that wait for their caller's other calls.
     fn calls(&self) -> (usize, usize) {
         let counts = self.handle().counts();
         (counts.running_calls, counts.waiting_calls)
     }
 
-    /// Lets so many guests end.
+    /// Ends so many guests.
     async fn end(&self, guests: usize) {
         self.ends.add_permits(guests);
         settle().await;
@@ -158,19 +158,19 @@ const RUNS: (&str, &str) = ("tool_0", "{}");
 const WAITS: (&str, &str) = ("tool_1", "{}");
 
 #[tokio::test]
-async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends() {
+async fn open_turns_are_limited_until_one_ends() {
     let world = World::new(Quota { open_turns: 2, ..Quota::default() });
     let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     world.submit("hog", "b", &[WAITS]).await.unwrap();
     assert_eq!(world.handle().counts().suspensions, 3);
     world.refused("hog", "c", &[WAITS], Bound::OpenTurns).await;
-    // An acknowledged turn is not admitted a second time, so it is not refused.
+    // A repeated submission needs no new reservation, so it is not refused.
     let again = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     assert!(again.replayed && again.turn.id == first.turn.id);
     world.cancel("hog", &first.turn).await;
     let third = world.submit("hog", "c", &[WAITS]).await.unwrap();
     world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
-    // A turn that ends as it is submitted counts for nothing afterwards.
+    // A turn that ends at submission does not count afterwards.
     world.cancel("hog", &third.turn).await;
     for n in 0..5 {
         let settled = world.submit("hog", &format!("unknown-{n}"), &[("no_such_tool", "{}")]).await.unwrap();
@@ -180,7 +180,7 @@ async fn turns_that_have_not_ended_are_bounded_and_room_comes_back_when_one_ends
 }
 
 #[tokio::test]
-async fn bytes_of_turns_that_have_not_ended_are_bounded() {
+async fn bytes_of_open_turns_are_limited() {
     let world = World::new(Quota { open_bytes: 1000, ..Quota::default() });
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
     let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
@@ -190,14 +190,14 @@ async fn bytes_of_turns_that_have_not_ended_are_bounded() {
     world.cancel("hog", &turn.turn).await;
     assert!(world.is_empty());
     world.submit("hog", "b", &[("tool_1", &large)]).await.unwrap();
-    // For what never fits, trying again is in vain, and so the answer is another one.
+    // A retry cannot help a turn that never fits, so the error is another one.
     let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
     let never = world.submit("other", "c", &[("tool_1", &huge)]).await;
     assert!(matches!(never, Err(Error::TooLarge { limit: 1000, .. })), "{never:?}");
 }
 
 #[tokio::test]
-async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
+async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
     let world = World::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
     for id in ["a", "b", "c", "d", "e"] {
         world.submit("hog", id, &[RUNS]).await.unwrap();
@@ -205,7 +205,7 @@ async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
     }
     assert_eq!((world.started(), world.calls()), (vec!["a.0".to_owned(), "b.0".to_owned()], (2, 3)));
     world.refused("hog", "f", &[RUNS], Bound::WaitingCalls).await;
-    // What waits for a person costs no place.
+    // A call that waits for a person needs no permit.
     world.submit("hog", "gated", &[WAITS]).await.unwrap();
     world.submit("neighbour", "n", &[RUNS]).await.unwrap();
     settle().await;
@@ -226,7 +226,7 @@ async fn calls_of_one_caller_take_turns_and_a_neighbour_runs_at_once() {
 }
 
 #[tokio::test]
-async fn a_turn_of_more_calls_than_there_ever_is_room_for_is_admitted_alone() {
+async fn turn_beyond_the_call_quota_is_admitted_alone() {
     let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
@@ -238,7 +238,7 @@ async fn a_turn_of_more_calls_than_there_ever_is_room_for_is_admitted_alone() {
 }
 
 #[tokio::test]
-async fn an_approved_call_is_never_refused_for_a_quota_and_a_cancelled_one_gives_its_place_back() {
+async fn approved_call_is_never_refused_for_a_quota() {
     let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
@@ -253,7 +253,7 @@ async fn an_approved_call_is_never_refused_for_a_quota_and_a_cancelled_one_gives
     assert_eq!(world.calls(), (1, 4));
     world.cancel("hog", &running.turn).await;
     settle().await;
-    assert_eq!(world.calls(), (1, 2), "the place went to the next");
+    assert_eq!(world.calls(), (1, 2), "the next call got the permit");
     assert_eq!(world.started(), ["a.0", "gated.0"]);
     world.end(3).await;
     assert!(world.is_empty());
@@ -274,7 +274,7 @@ async fn an_ephemeral_turn_counts_while_it_runs() {
     world.end(2).await;
     assert!(submitted.await.unwrap().unwrap().turn.is_ended());
     assert!(world.is_empty());
-    // One that nobody waits for any more gives back what it had.
+    // An abandoned turn releases its reservation.
     let handle = world.handle();
     let abandoned = tokio::spawn(async move { handle.submit(&caller("hog"), ephemeral()).await });
     settle().await;
@@ -285,10 +285,10 @@ async fn an_ephemeral_turn_counts_while_it_runs() {
 }
 
 #[test]
-fn a_restart_gives_nobody_more_and_forgets_nothing() {
+fn restart_keeps_the_usage_of_quotas() {
     let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
     let quota = Quota { open_turns: 3, running_calls: 1, waiting_calls: 1, ..Quota::default() };
-    // A life of the host is a runtime of its own: what is dropped with it is gone as by a kill.
+    // Each life of the host has its own runtime. Dropping it acts like a kill.
     let (mut world, before) = runtime().block_on(async {
         let world = World::new(quota);
         world.submit("hog", "gated", &[WAITS, WAITS]).await.unwrap();
@@ -302,13 +302,13 @@ fn a_restart_gives_nobody_more_and_forgets_nothing() {
     assert_eq!((before.open_turns, before.suspensions, before.running_calls, before.waiting_calls), (2, 2, 1, 1));
     runtime().block_on(async {
         world.start();
-        // Submitted before anything was counted; and what is there is counted before it is admitted.
+        // Submitted before the host has counted the stored turns. The host counts them before it admits the new one.
         world.submit("hog", "c", &[WAITS]).await.unwrap();
         world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
         settle().await;
         let counts = world.handle().counts();
         assert_eq!((counts.open_turns, counts.suspensions), (3, 3));
-        assert_eq!(world.calls(), (1, 1), "both were started again, and take turns");
+        assert_eq!(world.calls(), (1, 1), "both were started again, one after the other");
         world.end(2).await;
         assert_eq!((world.calls(), world.handle().counts().open_turns), ((0, 0), 2));
         world.submit("hog", "d", &[WAITS]).await.unwrap();
@@ -316,7 +316,7 @@ fn a_restart_gives_nobody_more_and_forgets_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn however_many_submit_at_once_exactly_as_many_as_may_are_admitted() {
+async fn concurrent_submissions_never_exceed_the_quota() {
     let world = Arc::new(World::new(Quota { open_turns: 10, ..Quota::default() }));
     for round in 0..20 {
         let tasks = (0..40).map(|n| {
@@ -345,7 +345,7 @@ async fn however_many_submit_at_once_exactly_as_many_as_may_are_admitted() {
 }
 
 #[tokio::test]
-async fn the_operator_gives_single_principals_another_quota() {
+async fn operator_can_set_quotas_per_principal() {
     let mut world = World::new(Quota { open_turns: 1, ..Quota::default() });
     world.quotas.named.insert(PrincipalId::new("batch").unwrap(), Quota { open_turns: 3, ..Quota::default() });
     world.start();
@@ -358,7 +358,7 @@ async fn the_operator_gives_single_principals_another_quota() {
 }
 
 #[tokio::test]
-async fn a_page_of_what_waits_is_short_rather_than_heavy_and_leaves_nothing_out() {
+async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
     let world = World::new(Quota::default());
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     for n in 0..7 {
@@ -375,5 +375,9 @@ async fn a_page_of_what_waits_is_short_rather_than_heavy_and_leaves_nothing_out(
             break;
         }
     }
-    assert_eq!((sizes[0], seen.len()), (5, 7), "the page ends with what makes it more than four mebibytes: {sizes:?}");
+    assert_eq!(
+        (sizes[0], seen.len()),
+        (5, 7),
+        "the page ends with the suspension that exceeds four mebibytes: {sizes:?}"
+    );
 }

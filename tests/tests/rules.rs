@@ -1,14 +1,14 @@
-//! The operator's rules through the real binary: arguments decide who is asked, edits are judged again, a gate is lifted
-//! where the operator names it, and `policy explain` says why.
+//! The operator's rules with the real binary. Arguments decide whether to ask, edits are checked again, a rule can lift
+//! a gate, and `policy explain` shows the reasons.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 const RULES: &str = r#"
 [policies]
@@ -59,41 +59,41 @@ fn host() -> Host {
 }
 
 #[test]
-fn arguments_decide_whether_a_person_is_asked() {
+fn rules_on_arguments_decide_whether_to_ask() {
     let host = host();
     let call = |tool: &str, value: Value| host.agent.call("c", tool, json!({"value": value}));
-    assert_eq!(told(&call("echo", json!(999))), ["ok"]);
-    assert_eq!(told(&call("echo", json!("text"))), ["denied"], "in doubt a rule that denies fits");
-    assert_eq!(told(&call("gated_echo", json!(5))), ["ok"], "the operator lifted its approval");
-    assert_eq!(told(&call("gated_echo", json!(11))), ["awaiting"], "and for small values only");
+    assert_eq!(outcomes(&call("echo", json!(999))), ["ok"]);
+    assert_eq!(outcomes(&call("echo", json!("text"))), ["denied"], "if the type is unknown, a denying rule matches");
+    assert_eq!(outcomes(&call("gated_echo", json!(5))), ["ok"], "the operator lifted the gate");
+    assert_eq!(outcomes(&call("gated_echo", json!(11))), ["awaiting"], "only for small values");
 
     let turn = call("echo", json!(5000));
-    assert_eq!(told(&turn), ["awaiting"]);
-    let asked = host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200);
+    assert_eq!(outcomes(&turn), ["awaiting"]);
+    let asked = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
     assert_eq!(asked["asked_by"], "large");
     assert_eq!((&asked["reason"], &asked["risk"]), (&json!("values over 1000 need a person"), &json!("high")));
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 
     let denied = call("echo", json!(2_000_000));
-    assert_eq!(told(&denied), ["denied"]);
+    assert_eq!(outcomes(&denied), ["denied"]);
     assert!(denied.to_string().contains("nothing over a million"), "{denied:#}");
     let other = host.token("other", &["caller"], None);
-    assert_eq!(told(&other.call("d", "echo", json!({"value": 5000}))), ["ok"], "the rule is about agents");
+    assert_eq!(outcomes(&other.call("d", "echo", json!({"value": 5000}))), ["ok"], "the rule is about agents");
 }
 
 #[test]
-fn an_edit_is_judged_again() {
+fn edit_is_checked_by_the_rules_again() {
     let host = host();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 11}));
     let edited = |value: u64| json!({"decision": "approve", "arguments": {"value": value}});
-    host.approver.resolve(&waits(&turn), edited(2_000_000)).problem(403, "not-allowed");
-    assert_eq!(host.approver.resolve(&waits(&turn), edited(12)).ok(200)["ok"], true);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    host.approver.resolve(&suspension_of(&turn), edited(2_000_000)).problem(403, "not-allowed");
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), edited(12)).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }
 
 #[test]
-fn a_number_is_judged_by_its_value_however_it_is_written() {
+fn numbers_are_compared_by_value_in_any_form() {
     let host = host();
     for (n, (value, outcome)) in
         [("1e3", "awaiting"), ("999.9999999999999999999", "ok"), ("1000001.0", "denied"), ("10e5", "awaiting")]
@@ -102,12 +102,12 @@ fn a_number_is_judged_by_its_value_however_it_is_written() {
     {
         let body = format!(r#"{{"calls":[{{"id":"n{n}","tool":"echo","arguments":{{"value":{value}}}}}]}}"#);
         let turn = host.agent.post_text("/v1/conversations/n/turns?wait_ms=60000", &body).ok(201);
-        assert_eq!(told(&turn), [outcome], "{value}");
+        assert_eq!(outcomes(&turn), [outcome], "{value}");
     }
 }
 
 #[test]
-fn the_host_explains_what_it_would_do() {
+fn host_explains_a_decision() {
     let host = host();
     let explain = |tool: &str, value: Value| {
         let body = json!({"tool": tool, "arguments": {"value": value}, "caller": "agent"});
@@ -130,7 +130,7 @@ fn check(said: &Said, code: i32, expect: &Expect) {
 }
 
 #[test]
-fn the_command_line_explains_with_a_host_and_without() {
+fn command_line_explains_with_and_without_a_host() {
     let host = host();
     let words = ["policy", "explain", "echo", r#"{"value":5000}"#];
     let offline = host.cli(None, &[&words[..], &["--config", "toolgate.toml"]].concat());

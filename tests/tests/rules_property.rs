@@ -1,8 +1,8 @@
-//! The whole loop under random rules, policies, people, edits, clock jumps and restarts with stricter rules: nothing runs that
-//! the rules of that moment deny, or that not everybody approved who must. What rules say of a call is worked out here from the
-//! rules as they are drawn, and who approved what from the facts.
+//! The whole loop with random rules, policies, people, edits, clock jumps and restarts with stricter rules. No call
+//! runs if the current rules deny it or a required approval is missing. The test computes the expected decision from
+//! the random rules, and the approvals from the events.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "../../host/domain/tests/support/approved.rs"]
 mod approved;
@@ -35,16 +35,16 @@ const TOOLS: [&str; 7] = [
     "server!:expiry=approve",
 ];
 
-/// Values of the only argument. Of the last three a dynamic policy asks, denies, and fails.
+/// Values of the only argument. For the last three, the dynamic policy asks, denies, and fails.
 const VALUES: i64 = 7;
 const ASKED: i64 = 4;
 const DENIED: i64 = 5;
 const FAILED: i64 = 6;
 
-/// Who may be needed.
+/// The possible approvers.
 const WHO: [&[&str]; 5] = [&[], &["group:finance"], &["group:security"], &["principal:ann"], &["role:admin"]];
 
-/// A rule as it is drawn.
+/// A random rule.
 #[derive(Debug, Clone)]
 struct Drawn {
     name: String,
@@ -107,16 +107,16 @@ impl Drawn {
     }
 }
 
-/// What rules and the dynamic policy make of a call, in the plainest words.
+/// The expected decision of rules and dynamic policy about a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Judged {
+struct Decision {
     denied: bool,
     asks: Vec<String>,
     gated: bool,
     needs: Vec<Need>,
 }
 
-fn judged(rules: &[Drawn], tool: usize, value: i64) -> Judged {
+fn decision(rules: &[Drawn], tool: usize, value: i64) -> Decision {
     let fit: Vec<&Drawn> = rules.iter().filter(|rule| rule.is_about(tool, value)).collect();
     let mut asks: Vec<String> =
         fit.iter().filter(|rule| rule.rule == Rule::Ask).map(|rule| rule.name.clone()).collect();
@@ -127,7 +127,7 @@ fn judged(rules: &[Drawn], tool: usize, value: i64) -> Judged {
     let needs = fit.iter().filter(|rule| !rule.ungate).flat_map(|rule| rule.needs.iter().cloned());
     let needs: BTreeSet<Need> = needs.collect();
     let lifted = asks.is_empty() && fit.iter().any(|rule| rule.ungate);
-    Judged {
+    Decision {
         denied: value == DENIED || fit.iter().any(|rule| rule.rule == Rule::Deny),
         gated: !asks.is_empty() || (TOOLS[tool].contains('!') && !lifted),
         asks,
@@ -172,14 +172,14 @@ fn person(n: usize) -> Principal {
     principal
 }
 
-/// A call as it was submitted, and what it was judged then.
+/// A submitted call and the decision at submission.
 struct Submitted {
     tool: usize,
-    judged: Judged,
+    decided: Decision,
     call: Call,
 }
 
-/// What outlives every life of the host.
+/// The parts that survive each life of the host.
 struct World {
     seed: u64,
     random: Random,
@@ -188,7 +188,7 @@ struct World {
     clock: Arc<SimClock>,
     minted: Arc<Mutex<u128>>,
     turns: BTreeMap<TurnId, Vec<Submitted>>,
-    /// What ran that must not, in words.
+    /// The runs that were not allowed, in words.
     wrong: Arc<Mutex<Vec<String>>>,
     starts: usize,
     stood: usize,
@@ -221,7 +221,7 @@ impl World {
         let (rules, delays) = (self.rules.clone(), Mutex::new(Random::new(self.random.bits())));
         let run = move |run: Run| {
             let tool = run.tool.strip_prefix("tool_").unwrap().parse().unwrap();
-            if judged(&rules, tool, value(&run.arguments)).denied {
+            if decision(&rules, tool, value(&run.arguments)).denied {
                 wrong.lock().unwrap().push(format!("{} ran with {}", run.tool, run.arguments));
             }
             let (clock, delay) = (clock.clone(), Span::from_millis(delays.lock().unwrap().bits() % 20_000));
@@ -235,7 +235,7 @@ impl World {
             *minted += 1;
             *minted
         });
-        // The order in which rules are written means nothing.
+        // The order of rules does not matter.
         let mut rules: Vec<_> = self.rules.iter().map(Drawn::rule).collect();
         let turned = self.random.below(rules.len().max(1));
         rules.rotate_left(turned);
@@ -284,10 +284,10 @@ impl World {
     }
 
     fn submitted(&self, tool: usize, value: i64) -> Submitted {
-        let now = judged(&self.rules, tool, value);
+        let now = decision(&self.rules, tool, value);
         let edited = |value| {
-            let judged = judged(&self.rules, tool, value);
-            (arguments(value).as_str().to_owned(), (!judged.denied).then_some(judged.needs))
+            let decided = decision(&self.rules, tool, value);
+            (arguments(value).as_str().to_owned(), (!decided.denied).then_some(decided.needs))
         };
         let recovery = if TOOLS[tool].contains("ask") { Recovery::Ask } else { Recovery::Retry };
         let failed = value == FAILED;
@@ -303,7 +303,7 @@ impl World {
             on_expiry: if TOOLS[tool].contains("approve") { OnExpiry::Approve } else { OnExpiry::Error },
             recovery,
         };
-        Submitted { tool, judged: now, call }
+        Submitted { tool, decided: now, call }
     }
 
     async fn answer(&mut self, handle: &Handle) {
@@ -312,7 +312,7 @@ impl World {
         if items.is_empty() {
             return;
         }
-        // A few are seen to, so that some of those that take several people come to an end.
+        // Complete a few, so that some approvals by several people end.
         let item = items[self.random.below(items.len().min(3))].clone();
         let by = person(self.random.below(PEOPLE.len()));
         let suspension = item.suspension.id;
@@ -342,7 +342,7 @@ impl World {
             .await;
     }
 
-    /// One life of the host. What runs at its end is killed.
+    /// One life of the host. Running calls are killed at its end.
     async fn live(&mut self) {
         let host = self.start();
         let handle = host.handle();
@@ -350,7 +350,7 @@ impl World {
             match self.random.below(10) {
                 0..2 => self.submit(&handle).await,
                 2..9 => self.answer(&handle).await,
-                // Now and then nobody has answered for so long that silence is the answer.
+                // Sometimes nobody answers until the suspension expires.
                 _ => {
                     let longest = if self.random.once_in(10) { 7_200_000 } else { 120_000 };
                     self.clock.advance(Span::from_millis(self.random.bits() % longest));
@@ -363,8 +363,8 @@ impl World {
     async fn check(&mut self) {
         let wrong = self.wrong.lock().unwrap().clone();
         assert!(wrong.is_empty(), "seed {}: {wrong:?} under {:#?}", self.seed, self.rules);
-        let mut given: HashMap<StandingId, (usize, i64, Judged, u32)> = HashMap::new();
-        let mut used: Vec<(StandingId, usize, i64, Judged)> = Vec::new();
+        let mut given: HashMap<StandingId, (usize, i64, Decision, u32)> = HashMap::new();
+        let mut used: Vec<(StandingId, usize, i64, Decision)> = Vec::new();
         for (turn, submitted) in &self.turns {
             let facts = self.store.load(*turn).await.unwrap().unwrap().events;
             let calls: Vec<Call> = submitted.iter().map(|submitted| submitted.call.clone()).collect();
@@ -373,23 +373,23 @@ impl World {
                 match fact {
                     Event::Call { event: CallEvent::Started { .. }, .. } => self.starts += 1,
                     Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
-                        let Submitted { tool, judged, call } = &submitted[call.get()];
-                        used.push((standing.id, *tool, value(&call.arguments), judged.clone()));
+                        let Submitted { tool, decided, call } = &submitted[call.get()];
+                        used.push((standing.id, *tool, value(&call.arguments), decided.clone()));
                     }
                     Event::Call { call, event: CallEvent::Resolved { resolution, .. } } => {
-                        let Submitted { tool, judged, call } = &submitted[call.get()];
+                        let Submitted { tool, decided, call } = &submitted[call.get()];
                         let approved = value(resolution.arguments.as_ref().unwrap_or(&call.arguments));
                         let standing = resolution.standing.as_ref();
-                        let row = |uses| (*tool, approved, judged.clone(), uses);
+                        let row = |uses| (*tool, approved, decided.clone(), uses);
                         given.extend(standing.map(|standing| (standing.id, row(standing.uses))));
                     }
                     _ => {}
                 }
             }
         }
-        for (id, tool, value, judged) in &used {
+        for (id, tool, value, decided) in &used {
             let (of, approved, asked, uses) = &given[id];
-            assert_eq!((of, approved, asked), (tool, value, judged), "seed {}", self.seed);
+            assert_eq!((of, approved, asked), (tool, value, decided), "seed {}", self.seed);
             let times = used.iter().filter(|(other, ..)| other == id).count();
             assert!(times <= *uses as usize, "seed {}: used {times} times", self.seed);
         }
@@ -404,7 +404,7 @@ async fn settle() {
 }
 
 #[test]
-fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
+fn denied_or_unapproved_call_never_runs() {
     let (mut starts, mut stood) = (0, 0);
     for seed in 0..120 {
         let mut world = World::new(seed);
@@ -412,7 +412,7 @@ fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(world.live());
             drop(runtime);
-            // The operator forbids more, and starts the host again.
+            // The operator adds a stricter rule and restarts the host.
             if world.random.once_in(2) {
                 let more = Drawn::draw(format!("later-{life}"), &mut world.random, Rule::Deny);
                 world.rules.push(more);
@@ -421,16 +421,19 @@ fn nothing_runs_that_rules_deny_or_that_not_everybody_approved_who_must() {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(world.check());
         (starts, stood) = (starts + world.starts, stood + world.stood);
     }
-    assert!(starts > 800 && stood > 15, "so little happened that it proves nothing: {starts} starts, {stood} stood");
+    assert!(
+        starts > 800 && stood > 15,
+        "too few events to prove anything: {starts} starts, {stood} standing approvals"
+    );
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// A guest is judged once more before it runs; for what a client carries out there is no later moment than the approval.
+/// A server tool is checked once more before it runs. For a client tool, the approval is the last moment to check.
 #[test]
-fn what_is_denied_by_now_is_not_approved_for_a_client() {
+fn client_call_that_is_denied_now_cannot_be_approved() {
     let mut world = World::new(0);
     world.rules.clear();
     let conversation = || ConversationId::new("talk").unwrap();

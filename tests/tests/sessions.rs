@@ -1,10 +1,10 @@
-//! Sessions and links of the real host over kills: a log-in still counts, a log-out stays one, and a used link is used.
+//! Sessions and links of the real host after kills: log-ins stay valid, log-outs stay final, and used links stay used.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{Answer, Client, waits};
+use toolgate_tests::http::{Answer, Client, suspension_of};
 
-/// A browser: its cookie, and what its pages know.
+/// A browser with its cookie and CSRF token.
 struct Browser {
     client: Client,
     cookie: String,
@@ -12,16 +12,16 @@ struct Browser {
 }
 
 impl Browser {
-    /// What a browser has after this answer.
-    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    /// The session from this response.
+    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
     fn of(client: Client, answer: &Answer) -> Self {
-        let told = answer.ok(200);
+        let session = answer.ok(200);
         let set = answer.headers["set-cookie"].to_str().unwrap();
         let cookie = set.split(';').next().unwrap().to_owned();
-        Self { client, cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
+        Self { client, cookie, csrf: session["csrf"].as_str().unwrap().to_owned() }
     }
 
-    #[expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
     fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
         let headers = [
             ("cookie", self.cookie.as_str()),
@@ -39,9 +39,9 @@ impl Browser {
 }
 
 #[test]
-fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
+fn kill_keeps_log_ins_log_outs_and_used_links() {
     let mut host = Setup::with(&["ask"]).start();
-    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let token = host.approver.token().to_owned();
     let log_in = || {
         let answer = host.stranger().post("/v1/session", &json!({"token": token}));
@@ -67,7 +67,7 @@ fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
     host.kill();
     host.start();
     host.stranger().post("/v1/session/link", &json!({"link": used})).problem(409, "link-used");
-    assert_eq!(by_link.whose().ok(200)["only"], json!(suspension), "what it opened is open");
+    assert_eq!(by_link.whose().ok(200)["only"], json!(suspension), "the session that it opened is valid");
     let resolve = format!("/v1/suspensions/{suspension}/resolve");
     let declined = by_link.send("POST", &resolve, &json!({"decision": "decline"}));
     assert_eq!(declined.status, 200, "{}", declined.text);
@@ -88,11 +88,11 @@ fn a_kill_forgets_no_log_in_no_log_out_and_no_used_link() {
 }
 
 #[test]
-fn a_vote_that_came_by_a_link_says_so() {
+fn vote_through_a_link_is_marked() {
     let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\n\n[[policy.needs]]\nwho = [\"principal:alice\", \"principal:bob\"]\nquorum = 2";
     let host = Setup::with(&["lab"]).tables(rule).start();
     let bob = host.token("bob", &["approver"], None);
-    let suspension = waits(&host.agent.call("c", "echo", json!({"value": 1})));
+    let suspension = suspension_of(&host.agent.call("c", "echo", json!({"value": 1})));
     let link = host.admin.post(&format!("/v1/suspensions/{suspension}/links"), &json!({"principal": "alice"}));
     let opened = host.stranger().post("/v1/session/link", &json!({"link": link.ok(200)["url"]}));
     let resolve = format!("/v1/suspensions/{suspension}/resolve");

@@ -1,9 +1,9 @@
-//! The whole loop under random turns, answers, clock jumps and kills at any commit: everything acknowledged is kept,
-//! every promise of the state machine holds for every log, and no guest runs that should not.
+//! The whole loop with random turns, answers, clock jumps and kills at any commit. Everything acknowledged is kept,
+//! every invariant of the state machine holds for every log, and no call runs without permission.
 //!
-//! A life of the host is a runtime of its own. Death drops the runtime, so nothing of the process survives but the store.
+//! Each life of the host has its own runtime. A kill drops the runtime, so only the store survives.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -36,22 +36,22 @@ fn principal(name: &str, roles: &[Role]) -> Principal {
     Principal::new(PrincipalId::new(name).unwrap(), roles.iter().copied())
 }
 
-/// What outlives every life of the host: the disk, the world outside, and what the world was told.
+/// The parts that survive each life of the host: the disk, the outside world, and the acknowledgements.
 struct World {
     seed: u64,
     random: Random,
     store: Arc<MemoryStore>,
     clock: Arc<SimClock>,
     minted: Arc<Mutex<u128>>,
-    /// Every run that a tool saw: whose call it was, and which attempt.
+    /// All runs of tools: the call and the attempt.
     runs: Arc<Mutex<Vec<(CallId, u32)>>>,
-    /// Every request that was made, so that some can be made again.
+    /// All requests, so that some can be repeated.
     requests: Vec<TurnRequest>,
-    /// Every turn that was acknowledged.
+    /// All acknowledged turns.
     turns: HashSet<TurnId>,
-    /// What the only caller may have at once.
+    /// The quota of the only caller.
     quota: Quota,
-    /// Every answer that was acknowledged.
+    /// All acknowledged answers.
     answers: HashMap<SuspensionId, (PrincipalId, String)>,
 }
 
@@ -66,7 +66,7 @@ impl World {
             runs: Arc::default(),
             requests: Vec::new(),
             turns: HashSet::new(),
-            // Where it is tight, calls wait for each other and some turns are refused.
+            // With a small quota, calls wait for each other and some turns are refused.
             quota: if seed.is_multiple_of(3) {
                 Quota { open_turns: 12, running_calls: 1, waiting_calls: 2, ..Quota::default() }
             } else {
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A host over what is left of the last one.
+    /// A host on the store of the previous one.
     fn start(&mut self, store: Arc<dyn Store>) -> Host {
         let (clock, runs, minted) = (self.clock.clone(), self.runs.clone(), self.minted.clone());
         let memory = self.store.clone();
@@ -179,7 +179,7 @@ impl World {
             expect_digest: Some(item.suspension.digest),
             standing: None,
         };
-        // Two people answer at once; at most one of them wins, and the same answer again is only an echo.
+        // Two people answer concurrently. At most one of them wins, and the same answer again is a replay.
         let bob = principal("bob", &[Role::Approver, Role::Client]);
         let (first, second) = tokio::join!(handle.resolve(&ann, answer.clone()), handle.resolve(&bob, answer.clone()));
         for (by, result) in [(&ann, first), (&bob, second)] {
@@ -218,7 +218,7 @@ impl World {
         Turn::replay(&loaded.events).unwrap()
     }
 
-    /// What must hold after every life.
+    /// The invariants after each life.
     async fn check(&self) {
         for id in &self.turns {
             let loaded = self.store.load(*id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
@@ -233,7 +233,7 @@ impl World {
                 }
             }
         }
-        // What is submitted as ephemeral is not recorded, so it runs again when it is submitted again.
+        // An ephemeral turn is not stored, so it runs again when it is submitted again.
         let ephemeral = self.requests.iter().filter(|request| request.ephemeral);
         let ephemeral: HashSet<_> = ephemeral.flat_map(|request| request.calls.iter().map(|call| &call.id)).collect();
         let runs = self.runs.lock().unwrap();
@@ -243,7 +243,7 @@ impl World {
     }
 }
 
-/// A guest runs only while its call is recorded as running, so never after its result is recorded.
+/// Checks that the call has no recorded result. A guest runs only while its call is recorded as running.
 async fn assert_not_recorded(store: &MemoryStore, run: &Run) {
     for conversation in ["one", "two"] {
         let conversation = ConversationId::new(conversation).unwrap();
@@ -251,8 +251,8 @@ async fn assert_not_recorded(store: &MemoryStore, run: &Run) {
             let loaded = store.load(turn).await.unwrap().unwrap();
             let turn = Turn::replay(&loaded.events).unwrap();
             let (_, call) = turn.call(&run.call).unwrap();
-            assert!(call.outcome().is_none(), "a call runs whose result is recorded");
-            assert_eq!(call.arguments, run.arguments, "a guest gets what was approved");
+            assert!(call.outcome().is_none(), "a call with a recorded result runs");
+            assert_eq!(call.arguments, run.arguments, "a guest gets the approved arguments");
         }
     }
 }
@@ -263,7 +263,7 @@ async fn settle() {
     }
 }
 
-/// One life: things happen until it ends by itself or dies at a commit.
+/// One life of the host, until it ends by itself or dies at a commit.
 async fn live(world: &mut World, store: Arc<dyn Store>) {
     let host = world.start(store);
     let handle = host.handle();
@@ -288,7 +288,7 @@ fn simulate(seed: u64) {
         let mortal = Arc::new(MortalStore::new(world.store.clone()));
         let death = if world.random.once_in(2) { Death::Before } else { Death::After };
         mortal.die_after(world.random.below(40), death);
-        // A life that died never returns from the commit at which it did; everything else of it is done by then.
+        // A life that died never returns from its last commit. All its other work is done.
         runtime().block_on(async {
             let mut life = Box::pin(live(&mut world, mortal));
             for _ in 0..20_000 {
@@ -302,7 +302,7 @@ fn simulate(seed: u64) {
     }
     runtime().block_on(async {
         let host = world.start(world.store.clone());
-        // Nobody answers any more, so silence must end everything.
+        // Nobody answers any more, so expiries must end everything.
         for _ in 0..200 {
             world.clock.advance(Span::from_secs(600));
             settle().await;
@@ -313,11 +313,11 @@ fn simulate(seed: u64) {
             let turn = host.handle().wait(&agent, &turn.conversation, *id, Until::Settled, Span::ZERO).await.unwrap();
             assert!(turn.is_ended(), "seed {seed}: {turn:?}");
         }
-        assert_eq!(host.handle().turns_in_memory(), 0, "a turn that ended is not kept in memory");
+        assert_eq!(host.handle().turns_in_memory(), 0, "an ended turn is not kept in memory");
         let counts = host.handle().counts();
         let left =
             [counts.open_turns, counts.open_bytes, counts.suspensions, counts.running_calls, counts.waiting_calls];
-        assert_eq!(left, [0; 5], "seed {seed}: what has ended counts for nothing");
+        assert_eq!(left, [0; 5], "seed {seed}: ended turns do not count");
     });
     runtime().block_on(world.check());
 }

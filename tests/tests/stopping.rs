@@ -1,7 +1,7 @@
-//! A call that nobody waits for any more has its outcome at once; its guest hears of it, has a moment to let go of what it
-//! holds, and is ended after that in any case.
+//! A cancelled call gets its outcome at once. Its guest is asked to stop, has a grace period to release its resources,
+//! and is then ended.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use toolgate_tests::tools::WordTools;
 
 const GRACE: Span = Span::from_millis(1_000);
 
-/// A host whose guests run until they are let go or ended, and what the test sees of them.
+/// A host whose guests run until the test releases them or the host ends them.
 struct World {
     clock: Arc<SimClock>,
     handle: Handle,
@@ -29,15 +29,15 @@ struct World {
     caller: Principal,
     conversation: ConversationId,
     tools: usize,
-    /// The reports of guests that were started.
+    /// The reports of started guests.
     started: mpsc::UnboundedReceiver<Arc<dyn Report>>,
     /// Lets one guest return.
     ends: Arc<Notify>,
-    /// Guests that are gone.
+    /// The number of guests that have ended.
     gone: Arc<AtomicU64>,
 }
 
-/// Counts a guest that is gone, however it went.
+/// Counts a guest when it ends in any way.
 struct Gone(Arc<AtomicU64>);
 
 impl Drop for Gone {
@@ -47,12 +47,12 @@ impl Drop for Gone {
 }
 
 impl World {
-    /// `begins`: what the guests ask for before they run; `None` for those that wait for a place of their own.
+    /// `begins`: the grace that guests request before they run. `None` for guests that wait for a permit.
     fn new(begins: Option<Span>) -> Self {
         Self::with(&[begins])
     }
 
-    /// Likewise for several tools, one call of each in a turn.
+    /// For several tools, with one call of each in a turn.
     fn with(begins: &[Option<Span>]) -> Self {
         let (tell, started) = mpsc::unbounded_channel();
         let (clock, ends) = (Arc::<SimClock>::default(), Arc::<Notify>::default());
@@ -119,13 +119,13 @@ impl World {
         self.gone.load(Ordering::Relaxed)
     }
 
-    /// Calls that have a place.
+    /// The number of calls with a permit.
     fn running(&self) -> usize {
         self.handle.counts().running_calls
     }
 }
 
-/// Lets everything happen that can happen without time passing.
+/// Runs all tasks that do not wait for the clock.
 async fn settle() {
     for _ in 0..1_000 {
         yield_now().await;
@@ -133,14 +133,14 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_guest_keeps_its_place_for_the_grace_and_no_longer() {
+async fn guest_keeps_its_permit_until_the_grace_ends() {
     let mut world = World::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     assert!(!report.stop_requested());
 
     let cancelled = world.cancel(&turn).await;
-    assert_eq!(cancelled.calls[0].outcome(), Some(&Outcome::Cancelled), "the outcome waits for nobody");
+    assert_eq!(cancelled.calls[0].outcome(), Some(&Outcome::Cancelled), "the outcome comes at once");
     assert!(report.stop_requested());
     settle().await;
     assert_eq!((world.gone(), world.running()), (0, 1));
@@ -149,11 +149,11 @@ async fn a_guest_keeps_its_place_for_the_grace_and_no_longer() {
     assert_eq!((world.gone(), world.running()), (0, 1));
     world.clock.advance(Span::from_millis(1));
     settle().await;
-    assert_eq!((world.gone(), world.running()), (1, 0), "it does not listen, and is ended");
+    assert_eq!((world.gone(), world.running()), (1, 0), "it ignores the request to stop and is ended");
 }
 
 #[tokio::test]
-async fn a_guest_that_stops_is_not_heard_any_more() {
+async fn stopped_guest_reports_nothing_more() {
     let mut world = World::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
@@ -167,9 +167,9 @@ async fn a_guest_that_stops_is_not_heard_any_more() {
     says("after");
     world.ends.notify_one();
     settle().await;
-    assert_eq!((world.gone(), world.running()), (1, 0), "it needs no grace that it does not use");
+    assert_eq!((world.gone(), world.running()), (1, 0), "it does not use the whole grace");
     let turn = world.handle.turn(&world.caller, &world.conversation, turn.id).await.unwrap();
-    assert_eq!(turn, cancelled, "its result is nobody's");
+    assert_eq!(turn, cancelled, "its result is dropped");
     let mut heard = Vec::new();
     while let Some(item) = follower.next().now_or_never() {
         if let Item::Live(Live::Log { line, .. }) = item.unwrap() {
@@ -180,18 +180,18 @@ async fn a_guest_that_stops_is_not_heard_any_more() {
 }
 
 #[tokio::test]
-async fn what_has_not_begun_is_given_no_time() {
+async fn call_that_has_not_begun_gets_no_grace() {
     let mut world = World::new(None);
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     world.cancel(&turn).await;
     settle().await;
     assert_eq!((world.gone(), world.running()), (1, 0));
-    assert!(!report.begins(GRACE), "nothing of it may run any more");
+    assert!(!report.begins(GRACE), "it may not run any more");
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_an_ephemeral_turn_leaves_the_same_moment_to_it() {
+async fn ephemeral_turn_without_its_caller_gets_the_same_grace() {
     for begins in [Some(GRACE), None] {
         let mut world = World::new(begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
@@ -209,7 +209,7 @@ async fn a_caller_that_leaves_an_ephemeral_turn_leaves_the_same_moment_to_it() {
     }
 }
 
-/// Whichever of them runs in the turn's own task: one does.
+/// One of the calls runs in the turn's own task. Which one must not matter.
 #[tokio::test]
 async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
     let short = Span::from_millis(200);
@@ -222,13 +222,13 @@ async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
         asking.abort();
         settle().await;
         assert!(reports.iter().all(|report| report.stop_requested()), "{begins:?}");
-        assert_eq!((world.gone(), world.running()), (1, 2), "what has not begun ends at once: {begins:?}");
+        assert_eq!((world.gone(), world.running()), (1, 2), "a call that has not begun ends at once: {begins:?}");
         world.clock.advance(short);
         settle().await;
         assert_eq!((world.gone(), world.running()), (2, 1), "a sibling's grace is not its own: {begins:?}");
         world.clock.advance(Span::from_millis(GRACE.millis() - short.millis() - 1));
         settle().await;
-        assert_eq!((world.gone(), world.running()), (2, 1), "nor is it taken from the sibling: {begins:?}");
+        assert_eq!((world.gone(), world.running()), (2, 1), "the sibling keeps its own grace: {begins:?}");
         world.clock.advance(Span::from_millis(1));
         settle().await;
         assert_eq!((world.gone(), world.running()), (3, 0), "{begins:?}");
@@ -236,18 +236,18 @@ async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
 }
 
 mod real {
-    //! The same with real guests.
+    //! Tests with real guests.
 
     use serde_json::{Value, json};
     use toolgate_tests::guests::illegal;
     use toolgate_tests::host::{Host, Setup};
-    use toolgate_tests::http::{path, told};
+    use toolgate_tests::http::{outcomes, path};
 
     use super::Duration;
 
     const EVENTS: &str = "/v1/conversations/c/events";
 
-    /// A host with one place for the worker.
+    /// A host with one permit for the worker.
     fn host(limits: &str) -> Host {
         let tables = format!(
             "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.worker.limits]\nconcurrency = 1\n{limits}"
@@ -257,47 +257,47 @@ mod real {
         setup.component("worker", illegal("worker")).start()
     }
 
-    /// Starts a tool, cancels its turn once it works, and says how many calls let go of what they held by the time that its
-    /// place is free.
+    /// Starts a tool and cancels its turn while it works. Returns how many calls have released their resources when the
+    /// permit is free.
     fn released_after_cancelling(host: &Host, tool: &str) -> Value {
         let mut stream = host.agent.events(EVENTS);
         let body = json!({"calls": [{"id": tool, "tool": tool, "arguments": {}}]});
         let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
         stream.named("call.progress");
         let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-        assert_eq!(told(&cancelled), ["cancelled"], "the outcome waits for nobody");
+        assert_eq!(outcomes(&cancelled), ["cancelled"], "the outcome comes at once");
         let released = host.agent.settled(&host.agent.call("c", "released", json!({})));
-        assert_eq!(told(&released), ["ok"], "{released:#}");
+        assert_eq!(outcomes(&released), ["ok"], "{released:#}");
         let last = released["calls"][0]["id"].clone();
         let events = stream.until(|event| event.name == "call.settled" && event.data["call"] == last);
         assert!(events.iter().all(|event| event.name != "call.progress"), "{events:#?}");
-        assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["cancelled"]);
+        assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["cancelled"]);
         released["calls"][0]["content"]["result"].clone()
     }
 
     #[test]
-    fn a_cancelled_tool_lets_go_of_what_it_holds() {
+    fn cancelled_tool_can_release_its_resources() {
         assert_eq!(released_after_cancelling(&host("stop_grace_ms = 10000"), "work"), 1);
     }
 
     #[test]
-    fn a_tool_that_does_not_listen_is_ended_at_the_end_of_the_grace() {
+    fn tool_that_ignores_the_stop_ends_with_the_grace() {
         let host = host("stop_grace_ms = 200\ntime_ms = 600000");
         assert_eq!(released_after_cancelling(&host, "ignore"), 0);
     }
 
     #[test]
-    fn without_a_grace_a_cancelled_tool_ends_as_it_stands() {
+    fn without_a_grace_a_cancelled_tool_ends_at_once() {
         assert_eq!(released_after_cancelling(&host("stop_grace_ms = 0\ntime_ms = 600000"), "work"), 0);
     }
 
     #[test]
-    fn a_tool_whose_time_is_nearly_up_returns_what_it_has() {
+    fn tool_near_its_deadline_returns_a_partial_result() {
         let host = host("stop_grace_ms = 3000\ntime_ms = 6000");
         let turn = host.agent.settled(&host.agent.call("c", "work", json!({})));
-        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
         assert!(turn["calls"][0]["content"]["result"].as_u64().is_some_and(|steps| steps > 0), "{turn:#}");
         let turn = host.agent.settled(&host.agent.call("c", "ignore", json!({})));
-        assert_eq!(told(&turn), ["failed(out_of_time)"], "nobody has more time for hearing of its end");
+        assert_eq!(outcomes(&turn), ["failed(out_of_time)"], "the request to stop does not extend the time");
     }
 }

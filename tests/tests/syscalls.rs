@@ -1,23 +1,19 @@
-//! Acknowledged means on disk, as the kernel sees it: between the write of a turn's record into the store's file and the
-//! bytes of the HTTP response that acknowledges it there is an `fdatasync` of that file which succeeded.
+//! An acknowledged turn is on disk, according to the kernel. Between the write of its record to the store's file and
+//! the HTTP response there is a successful `fdatasync` of that file.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::json;
 use toolgate_tests::host::{Host, Setup, say};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 
-/// What is traced: everything that writes to files or sockets, and what makes it durable.
+/// The traced system calls: those that write to files or sockets, and those that sync.
 const CALLS: &str = "trace=write,writev,pwrite64,pwritev,sendto,sendmsg,fdatasync,fsync,sync_file_range";
 
-/// The variable by which `cargo xtask test --without syscalls` says that nobody may trace here.
+/// The variable with which `cargo xtask test --without syscalls` disables this test.
 const WITHOUT: &str = "TOOLGATE_WITHOUT";
 
 #[test]
@@ -34,7 +30,7 @@ fn a_turn_and_an_answer_are_synced_before_they_are_acknowledged() {
     let gated = json!([{"id": "call-with-a-marker", "tool": "gated_echo", "arguments": {"value": "first-marker"}}]);
     let turn = host.agent.submit("conversation-with-a-marker", gated);
     let answer = json!({"decision": "deny", "comment": "second-marker"});
-    assert_eq!(host.approver.resolve(&waits(&turn), answer).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer).ok(200)["ok"], true);
     stop(&mut host, output);
 
     let trace = fs::read_to_string(output).unwrap();
@@ -43,34 +39,34 @@ fn a_turn_and_an_answer_are_synced_before_they_are_acknowledged() {
     synced(&calls, "second-marker", r#"{\"ok\":true,\"replayed\":false"#);
 }
 
-/// Between the first write of the record to the store's file and the first response with this text: a sync of that file
-/// that began after the last write to it, and succeeded.
+/// Checks that a sync of the store's file succeeded between the write of the record and the first response with this
+/// text. The sync must begin after the last write to the file.
 fn synced(calls: &[&str], record: &str, response: &str) {
     let is_write = |line: &str| ["write(", "pwrite64(", "writev(", "pwritev("].iter().any(|name| line.contains(name));
     let to_store = |line: &str| is_write(line) && line.contains("/sled/db>");
     let written = calls.iter().position(|line| to_store(line) && line.contains(record));
     let written = written.unwrap_or_else(|| panic!("the record with {record} was not written to the store's file"));
     let to_socket = |line: &str| line.contains("<TCP") || line.contains("<socket:");
-    let told = calls.iter().position(|line| to_socket(line) && line.contains(response));
-    let told = told.unwrap_or_else(|| panic!("no response with {response} was sent"));
-    assert!(written < told, "{record} was acknowledged before it was written");
+    let sent = calls.iter().position(|line| to_socket(line) && line.contains(response));
+    let sent = sent.unwrap_or_else(|| panic!("no response with {response} was sent"));
+    assert!(written < sent, "{record} was acknowledged before it was written");
     let mut durable = false;
     let mut syncing = None;
-    for line in &calls[written..told] {
+    for line in &calls[written..sent] {
         let process = line.split_whitespace().next();
         if to_store(line) {
             (durable, syncing) = (false, None);
         } else if line.contains("fdatasync(") && line.contains("/sled/db>") {
-            // A call during which another thread ran stands in two lines, the second with the result.
+            // If another thread ran during a system call, it has two lines, and the second has the result.
             (durable, syncing) = (line.ends_with("= 0"), process);
         } else if line.contains("<... fdatasync resumed>") && syncing == process {
             durable = line.ends_with("= 0");
         }
     }
-    assert!(durable, "{record} was acknowledged without a sync:\n{}", calls[written..=told].join("\n"));
+    assert!(durable, "{record} was acknowledged without a sync:\n{}", calls[written..=sent].join("\n"));
 }
 
-/// Ends the traced host; its tracer ends with it.
+/// Ends the traced host. Its tracer ends with it.
 fn stop(host: &mut Host, trace: &str) {
     let trace = fs::read_to_string(trace).unwrap();
     let process = trace.split_whitespace().next().expect("each line begins with a process");
@@ -80,7 +76,7 @@ fn stop(host: &mut Host, trace: &str) {
 }
 
 /// # Panics
-/// When nothing can be traced here.
+/// When this machine does not allow tracing.
 fn can_trace() {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let traced = traced.is_ok_and(|output| output.status.success());
@@ -91,7 +87,7 @@ fn can_trace() {
     );
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one thing that is said to this test from outside")]
+#[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
 fn left_out() -> bool {
     std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == "syscalls"))
 }

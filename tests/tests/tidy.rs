@@ -1,6 +1,6 @@
-//! The rules of the house that a machine can check. Each test reports everything that it finds, with what to do about it.
+//! The rules of this repository that a machine can check. Each test reports all findings with the remedy.
 
-#![expect(clippy::unwrap_used, reason = "what walks through the files is part of the tests")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "tidy/circles.rs"]
 mod circles;
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// A source file with more lines than this is an alarm: is it one thing?
-const LONGEST: usize = 500;
+/// The maximum number of lines of a source file. A longer file probably does several things.
+const MAX_LINES: usize = 500;
 
 /// Files that are longer, with their lines. This list may only shrink.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Words that say nothing about what a file is for.
+/// Words that do not describe the purpose of a file.
 const EMPTY_WORDS: [&str; 11] =
     ["manager", "service", "util", "utils", "common", "helper", "helpers", "data", "info", "misc", "process"];
 
-/// What may not stand in a source file. Taken apart, so that this file may.
+/// Texts that a source file must not contain. They are split, so that this file does not contain them.
 const UNFINISHED: [&str; 6] = [
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
@@ -33,11 +33,11 @@ const UNFINISHED: [&str; 6] = [
     concat!("#[ig", "nore"),
 ];
 
-/// Beginnings of paths that exist on one machine only. Taken apart likewise.
+/// Beginnings of paths that exist on one machine only, split for the same reason.
 const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 #[test]
-fn every_source_file_says_what_it_is_for() {
+fn every_source_file_has_a_description() {
     let silent = |text: &String| !text.starts_with("//!");
     report("begin the file with `//!` and one to five lines on what it is for", sources(silent));
 }
@@ -49,7 +49,9 @@ fn no_source_file_is_too_long() {
     for (path, text) in files("rs") {
         let (lines, allowed) = (text.lines().count(), known.get(path.as_str()).copied());
         match allowed {
-            None if lines > LONGEST => findings.push(format!("{path}: {lines} lines, at most {LONGEST}: divide it")),
+            None if lines > MAX_LINES => {
+                findings.push(format!("{path}: {lines} lines, at most {MAX_LINES}: divide it"))
+            }
             Some(allowed) if lines > allowed => findings.push(format!("{path}: grew from {allowed} to {lines} lines")),
             Some(allowed) if lines < allowed => {
                 findings.push(format!("{path}: shrank to {lines} lines; write that into the list of exceptions"));
@@ -67,7 +69,7 @@ fn modules_have_one_style() {
 }
 
 #[test]
-fn names_say_something() {
+fn file_names_are_meaningful() {
     let empty = |path: &String| {
         let words = path.split('/').map(|part| part.split('.').next().unwrap_or(part));
         words.into_iter().any(|word| EMPTY_WORDS.contains(&word))
@@ -88,7 +90,7 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
-fn no_path_of_one_machine_is_written_down() {
+fn no_path_of_a_machine_is_committed() {
     let mut findings = Vec::new();
     for path in paths() {
         let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
@@ -100,7 +102,7 @@ fn no_path_of_one_machine_is_written_down() {
 }
 
 #[test]
-fn a_released_interface_has_the_digest_that_is_written_down() {
+fn released_interfaces_have_their_digests() {
     let readme = read("wit/README.md");
     let written: BTreeMap<&str, &str> = readme.lines().filter_map(digest_row).collect();
     let mut found = BTreeMap::new();
@@ -125,8 +127,8 @@ fn a_released_interface_has_the_digest_that_is_written_down() {
 }
 
 #[test]
-fn a_capability_goes_by_one_word_everywhere() {
-    // Secrets have no interface of their own: guests know them from their configuration.
+fn each_capability_has_one_name() {
+    // Secrets have no interface of their own. Guests get placeholders in their configuration.
     const NO_CAPABILITIES: [&str; 1] = ["secrets"];
     // Rust's standard library is the SDK for files.
     const NO_SDK: [&str; 1] = ["filesystem"];
@@ -145,7 +147,7 @@ fn a_capability_goes_by_one_word_everywhere() {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_resolve() {
     let mut findings = Vec::new();
     for (path, text) in files("md") {
         for target in links(&text) {
@@ -160,7 +162,7 @@ fn links_between_documents_lead_somewhere() {
 
 #[test]
 fn documents_name_files_that_exist() {
-    // How-tos speak of what is yet to be made.
+    // How-tos name files that the reader will make.
     let documents = files("md").filter(|(path, _)| !path.starts_with("docs/how-to/"));
     let mut findings = Vec::new();
     for (path, text) in documents {
@@ -173,7 +175,7 @@ fn documents_name_files_that_exist() {
 }
 
 #[test]
-fn ci_runs_what_the_readme_says() {
+fn ci_runs_the_commands_of_the_readme() {
     let command = "cargo xtask test";
     let script = read(".ci/run");
     let run: Vec<&str> = script.lines().filter(|line| line.starts_with("cargo ")).collect();
@@ -181,7 +183,7 @@ fn ci_runs_what_the_readme_says() {
     assert!(read("README.md").contains(command), "README.md names the command that CI runs");
 }
 
-/// Fails with all findings, and what to do about them.
+/// Fails with all findings and the remedy.
 #[track_caller]
 fn report(remedy: &str, findings: Vec<String>) {
     assert!(findings.is_empty(), "{remedy}:\n  {}", findings.join("\n  "));
@@ -217,7 +219,7 @@ fn paths() -> BTreeSet<String> {
     found
 }
 
-/// Path and text of each file with this extension.
+/// The path and text of each file with this extension.
 fn files(extension: &str) -> impl Iterator<Item = (String, String)> {
     let ending = format!(".{extension}");
     paths().into_iter().filter(move |path| path.ends_with(&ending)).map(|path| {
@@ -235,8 +237,8 @@ fn places(path: &str, text: &str, word: &str) -> Vec<String> {
     numbered.map(|(line, number)| format!("{path}:{number}: {}", line.trim())).collect()
 }
 
-/// Whether a path in a document leads to a file: from the root, from `host/`, or, without `src` and `.rs`, into a crate.
-/// What begins with no folder of ours is no path to a file of ours.
+/// Whether a path in a document names an existing file: from the root, from `host/`, or, without `src` and `.rs`, in a
+/// crate. A path that begins with no folder of this repository is ignored.
 fn is_known(folder: &Path, named: &str) -> bool {
     let (first, rest) = named.split_once('/').unwrap_or((named, ""));
     let (ours, ours_in_host) = (root().join(first).is_dir(), root().join("host").join(first).is_dir());
@@ -255,7 +257,7 @@ fn digest_row(line: &str) -> Option<(&str, &str)> {
     (digest.len() == 64).then_some((name, digest))
 }
 
-/// Where the links of a Markdown text lead, those within the repository and outside of code blocks.
+/// The targets of the links in a Markdown text. Only links within the repository and outside of code blocks.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let mut found = Vec::new();
@@ -274,7 +276,7 @@ fn links(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn manifests_digests_and_links_are_read_as_they_are_written() {
+fn manifests_digests_and_links_are_parsed() {
     let manifest =
         "[package]\nname = \"x\"\n\n[dependencies]\n# why\ndomain.workspace = true\nserde = \"1\"\n\n[lints]\nx = 1\n";
     assert_eq!(dependencies(manifest), BTreeSet::from(["domain", "serde"]));

@@ -1,7 +1,7 @@
-//! Versions of the interface: a component built against an older one keeps running beside new ones, a component that needs a
-//! newer host is refused by name, and the interface itself only grows.
+//! Versions of the interface. A component of an older version keeps running beside new ones, a component for a newer
+//! host is refused with the reason, and the interface only grows.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "versions/folders.rs"]
 mod folders;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_tests::guests::illegal;
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{outcomes, path};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The component of version 0.1.0, which is never built again.
+/// The committed component of version 0.1.0.
 fn old() -> Vec<u8> {
     fs::read(root().join("tests/fixtures/wit-0.1.0.wasm")).unwrap()
 }
@@ -39,10 +39,10 @@ fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 const GRANTED: &str = "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true";
 
 #[test]
-fn the_old_component_is_the_one_that_was_built_then() {
+fn old_component_is_unchanged() {
     let digest: String = Sha256::digest(old()).iter().map(|byte| format!("{byte:02x}")).collect();
     let readme = fs::read_to_string(root().join("tests/fixtures/wit-0.1.0/README.md")).unwrap();
-    assert!(readme.contains(&digest), "it is never built again, and this one has the digest {digest}");
+    assert!(readme.contains(&digest), "this component must never be rebuilt, but it has the digest {digest}");
     let text = fs::read(root().join("tests/fixtures/wit-0.1.0/plugin.wit")).unwrap();
     let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
     let readme = fs::read_to_string(root().join("wit/README.md")).unwrap();
@@ -82,20 +82,20 @@ fn one_turn_runs_components_of_two_versions() {
     let turn = host.agent.settled(&turn);
     let ends =
         ["ok", "ok", "ok", "ok", "failed(invalid_arguments)", "failed(tool_unavailable)", "failed(tool_failed)", "ok"];
-    assert_eq!(told(&turn), ends, "{turn:#}");
+    assert_eq!(outcomes(&turn), ends, "{turn:#}");
     let results: Vec<_> = [0, 1, 2, 7].map(|n| turn["calls"][n]["content"]["result"].clone()).into();
     assert_eq!(results, [json!(3), json!("edited"), json!(42), json!(0)]);
     let identity = &turn["calls"][3]["content"]["result"];
     assert_eq!((&identity[0], &identity[2]), (&json!("knows"), &json!(1)), "{identity}");
-    // What it reports while it runs reaches those who follow.
+    // Its progress reaches the followers.
     let events = stream.until(|event| event.name == "turn.settled");
     let of = |name: &str| events.iter().filter(|event| event.name == name && event.data["call"] == "counts").count();
     assert_eq!((of("call.progress"), of("call.log")), (3, 1));
 }
 
 #[test]
-fn an_old_component_is_stopped_as_it_always_was() {
-    // It cannot ask, so it is given no time in which to ask.
+fn old_component_is_stopped_as_before() {
+    // It cannot check for cancellation, so it gets no grace.
     let tables = "[plugin.old.limits]\nconcurrency = 1\nstop_grace_ms = 3600000\ntime_ms = 3600000";
     let host = Setup::default().settings("queue_ms = 20000").tables(tables).component("old", old()).start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
@@ -104,8 +104,8 @@ fn an_old_component_is_stopped_as_it_always_was() {
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
     stream.named("call.progress");
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    assert_eq!(told(&turn), ["cancelled"]);
-    assert_eq!(told(&host.agent.settled(&host.agent.call("c", "old_count", json!({"value": 1})))), ["ok"]);
+    assert_eq!(outcomes(&turn), ["cancelled"]);
+    assert_eq!(outcomes(&host.agent.settled(&host.agent.call("c", "old_count", json!({"value": 1})))), ["ok"]);
 }
 
 fn checked(host: &Host, component: Vec<u8>) -> Said {
@@ -114,7 +114,7 @@ fn checked(host: &Host, component: Vec<u8>) -> Said {
 }
 
 #[test]
-fn check_says_what_a_component_was_built_against_and_what_it_needs_of_a_newer_host() {
+fn check_names_the_version_and_what_a_newer_host_offers() {
     let host = Setup::default().prepare();
     let worker = |version: &str| replaced(illegal("worker"), "@0.1.1", &format!("@{version}"));
     for version in ["0.1.1", "0.1.9"] {
@@ -149,14 +149,14 @@ fn check_says_what_a_component_was_built_against_and_what_it_needs_of_a_newer_ho
     }
 }
 
-/// The lines of an interface that say something, without its comments and its version.
+/// The lines of an interface without comments and version.
 fn lines(file: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty() && !line.starts_with("package ")).map(str::to_owned).collect()
 }
 
-/// The rest of an interface once every item that is marked with `@since` is taken out of it.
+/// An interface without the items that are marked with `@since`.
 fn without_additions(lines: Vec<String>) -> Vec<String> {
     let (mut rest, mut lines) = (Vec::new(), lines.into_iter());
     while let Some(line) = lines.next() {
@@ -176,11 +176,11 @@ fn without_additions(lines: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn the_interface_only_grew_and_says_where() {
+fn interface_additions_are_marked() {
     let old = lines("tests/fixtures/wit-0.1.0/plugin.wit");
     let new = lines("wit/v0.1/plugin.wit");
     assert!(new.len() > old.len() && new.iter().any(|line| line == "@since(version = 0.1.1)"));
-    assert_eq!(without_additions(new), old, "what 0.1.0 had is there, unchanged, and what it had not is marked");
+    assert_eq!(without_additions(new), old, "the items of 0.1.0 are unchanged, and all others are marked");
     let addition = "interface a {\n@since(version = 0.1.1)\n@deprecated(version = 0.1.2)\nf: func();\ng: func();\n\
                     @since(version = 0.1.1)\nrecord r {\nx: u8,\n}\n}";
     let rest = without_additions(addition.lines().map(str::to_owned).collect());

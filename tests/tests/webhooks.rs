@@ -1,7 +1,7 @@
-//! Webhooks over the real loop: what is told, in which order, how often, and what survives a kill. The receivers are values;
-//! over HTTP they are in `tests/tests/webhooks_http.rs`.
+//! Webhooks with the real loop: the messages, their order and number, and kills. The receivers are simulated.
+//! `tests/tests/webhooks_http.rs` uses HTTP.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,20 +21,20 @@ use toolgate_tests::clock::SimClock;
 use toolgate_tests::tools::WordTools;
 use webhook::{DeliveryWorker, EventName, Link, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
-/// What a receiver does with one message.
+/// The reaction of a receiver to one message.
 #[derive(Debug, Clone, Copy)]
 enum Does {
     /// Answers with this status.
     Answers(u16),
-    /// Has it, and never answers.
+    /// Receives it and never answers.
     Hangs,
 }
 
-/// What the receivers got, by the name of their host.
+/// The received messages, by the name of the host.
 #[derive(Default)]
 struct Receivers {
     got: watch::Sender<Vec<(String, Request)>>,
-    /// What each does with its messages, one after the other; then it answers 200.
+    /// The reactions of each receiver in order. After them it answers 200.
     script: Mutex<BTreeMap<String, Vec<Does>>>,
 }
 
@@ -54,7 +54,7 @@ impl Transport for Receivers {
     }
 }
 
-/// Two people must approve what `tool_3` does; after 10 and 20 minutes others may as well.
+/// Two people must approve `tool_3`. After 10 and 20 minutes, others may approve too.
 struct Wider;
 
 #[async_trait]
@@ -79,7 +79,7 @@ impl Policy for Wider {
     }
 }
 
-/// How often the deliveries are looked at: all that happens here happens on this thread, in between.
+/// The number of polls for deliveries. Everything else runs on this thread between the polls.
 const PATIENCE: u32 = 20_000;
 
 struct FixedLink;
@@ -92,7 +92,7 @@ impl Links for FixedLink {
     }
 }
 
-/// A host that runs, and what outlives it.
+/// A running host, and the parts that survive it.
 struct World {
     store: Arc<MemoryStore>,
     clock: Arc<SimClock>,
@@ -151,7 +151,7 @@ impl World {
         self.running = Some((host, webhooks.deliver(&worker)));
     }
 
-    /// Ends everything where it is.
+    /// Stops everything immediately.
     fn kill(&mut self) {
         let (host, tasks) = self.running.take().unwrap();
         tasks.iter().for_each(JoinHandle::abort);
@@ -162,7 +162,7 @@ impl World {
         self.receivers.script.lock().unwrap().insert(name.to_owned(), does.to_vec());
     }
 
-    /// Submits a call of a tool, and returns what it waits for.
+    /// Submits a call of a tool, and returns its suspension.
     async fn ask(&self, id: &str, tool: &str) -> SuspensionId {
         let request = TurnRequest {
             conversation: ConversationId::new("c").unwrap(),
@@ -196,7 +196,7 @@ impl World {
         handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
     }
 
-    /// Everything that receivers got, once it is so much: who, the id, and the body.
+    /// All received messages, when there are so many: receiver, id and body.
     async fn got(&self, count: usize) -> Vec<(String, String, Value)> {
         let mut got = self.receivers.got.subscribe();
         let got = got.wait_for(|got| got.len() >= count).await.unwrap().clone();
@@ -204,13 +204,13 @@ impl World {
         got.iter().map(|(name, post)| (name.clone(), id(post), serde_json::from_str(&post.body).unwrap())).collect()
     }
 
-    /// The same as short texts: who was told of which event.
+    /// The same as short texts: receiver and event.
     async fn told(&self, count: usize) -> Vec<String> {
         let event = |body: &Value| body["type"].as_str().unwrap().replace("suspension.", "");
         self.got(count).await.iter().map(|(name, _, body)| format!("{name} {}", event(body))).collect()
     }
 
-    /// What is written down of a suspension's deliveries once that is as wanted.
+    /// The stored deliveries of a suspension, when they match.
     async fn rows(&self, of: SuspensionId, wanted: &[&str]) -> Vec<DeliveryRow> {
         let mut said = Vec::new();
         for _ in 0..PATIENCE {
@@ -223,7 +223,7 @@ impl World {
             }
             tokio::task::yield_now().await;
         }
-        panic!("{wanted:?} is wanted, and it is {said:?}")
+        panic!("expected {wanted:?}, found {said:?}")
     }
 }
 
@@ -245,7 +245,7 @@ fn principal(name: &str, role: Role) -> Principal {
 }
 
 #[tokio::test]
-async fn what_waits_and_how_it_ended_is_told_in_order_and_recorded() {
+async fn messages_are_sent_in_order_and_recorded() {
     let mut world = World::new(&["pager"]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
@@ -280,14 +280,14 @@ async fn what_waits_and_how_it_ended_is_told_in_order_and_recorded() {
 }
 
 #[tokio::test]
-async fn what_failed_is_sent_again_later_with_the_same_id_and_a_new_signature() {
+async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
     let world = World::new(&["pager"]);
     world.script("pager", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
     let pause = rows[0].next().unwrap() - world.clock.now();
     world.clock.advance(Span::from_millis(pause.millis() - 1));
-    // Not yet: another one is told first, by the same task.
+    // Not yet: the same task sends another one first.
     let second = world.ask("b", "tool_0").await;
     world.rows(second, &["pager opened delivered 1"]).await;
     assert_eq!(world.told(2).await.len(), 2);
@@ -298,18 +298,18 @@ async fn what_failed_is_sent_again_later_with_the_same_id_and_a_new_signature() 
     let header = |n: usize, at: usize| got[n].1.headers[at].clone();
     assert_eq!(got.len(), 3);
     assert_eq!(header(0, 0), header(2, 0), "the id is the same");
-    assert_ne!(header(0, 1), header(2, 1), "the time is that of the attempt");
-    assert_ne!(header(0, 2), header(2, 2), "and so is the signature");
+    assert_ne!(header(0, 1), header(2, 1), "each attempt has its own time");
+    assert_ne!(header(0, 2), header(2, 2), "and its own signature");
 }
 
 #[tokio::test]
-async fn what_came_later_waits_for_what_came_first() {
+async fn later_message_waits_for_the_earlier_one() {
     let world = World::new(&["pager"]);
     world.script("pager", &[Does::Answers(503), Does::Answers(503)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
     world.deny(suspension).await;
-    // The second row is put off without an attempt, to when the first is due.
+    // The second row is postponed without an attempt, until the first is due.
     let due = rows[0].next();
     let mut put_off = false;
     for _ in 0..PATIENCE {
@@ -330,7 +330,7 @@ async fn what_came_later_waits_for_what_came_first() {
 }
 
 #[tokio::test]
-async fn a_kill_before_it_is_written_down_sends_it_again_under_the_same_id() {
+async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
     let mut world = World::new(&["pager"]);
     world.script("pager", &[Does::Hangs]);
     let suspension = world.ask("a", "tool_0").await;
@@ -343,9 +343,9 @@ async fn a_kill_before_it_is_written_down_sends_it_again_under_the_same_id() {
 }
 
 #[tokio::test]
-async fn what_was_committed_and_not_yet_looked_at_is_told_after_a_kill() {
+async fn committed_message_is_sent_after_a_kill() {
     let mut world = World::new(&["pager"]);
-    // Nobody delivers: as if the kill came between the commit and the first look.
+    // No delivery worker runs, as if the kill came between the commit and the first scan.
     world.running.as_ref().unwrap().1.iter().for_each(JoinHandle::abort);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["pager opened pending 0"]).await;
@@ -355,7 +355,7 @@ async fn what_was_committed_and_not_yet_looked_at_is_told_after_a_kill() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_answer_delays_no_other() {
+async fn webhook_that_does_not_answer_delays_no_other() {
     let world = World::new(&["dead", "pager"]);
     world.script("dead", &[Does::Hangs; 20]);
     for call in 0..10 {
@@ -367,10 +367,10 @@ async fn one_that_does_not_answer_delays_no_other() {
 }
 
 #[tokio::test]
-async fn one_that_is_gone_is_told_no_more_of_it_and_one_that_never_answers_is_given_up() {
+async fn unreachable_webhook_is_given_up() {
     let mut world = World::new(&[]);
     world.kill();
-    // The suspension expires meanwhile, which is of no interest here.
+    // The suspension expires meanwhile, which does not matter here.
     world.webhooks = ["gone", "dead"].map(|name| Webhook { events: [EventName::Opened].into(), ..hook(name) }).into();
     world.start();
     world.script("gone", &[Does::Answers(410)]);
@@ -386,7 +386,7 @@ async fn one_that_is_gone_is_told_no_more_of_it_and_one_that_never_answers_is_gi
 }
 
 #[tokio::test]
-async fn what_is_owed_to_a_webhook_that_was_taken_away_is_given_up() {
+async fn deliveries_to_a_removed_webhook_are_given_up() {
     let mut world = World::new(&["pager", "old"]);
     world.script("old", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
@@ -400,7 +400,7 @@ async fn what_is_owed_to_a_webhook_that_was_taken_away_is_given_up() {
 }
 
 #[tokio::test]
-async fn each_is_told_what_it_wants_and_no_more() {
+async fn each_webhook_gets_only_its_events() {
     let mut world = World::new(&[]);
     world.kill();
     let base = "https://gate.test".parse().unwrap();
@@ -430,7 +430,7 @@ async fn each_is_told_what_it_wants_and_no_more() {
 }
 
 #[tokio::test]
-async fn each_escalation_is_told_with_why_and_who_may_answer_by_then() {
+async fn escalation_message_has_the_reason_and_the_people() {
     let world = World::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;

@@ -1,7 +1,7 @@
-//! Webhooks of the real host to a real receiver: the signature, a kill before the host knew that it was heard, and addresses
-//! that it does not connect to.
+//! Webhooks of the real host to a real receiver: the signature, a kill before the acknowledgement, and forbidden
+//! addresses.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 use webhook::Secret;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A message that arrived, and the connection on which it waits for its answer.
+/// A received message, and its open connection.
 struct Arrived {
     head: Vec<String>,
     body: String,
@@ -44,7 +44,7 @@ impl Receiver {
         self.0.local_addr().unwrap()
     }
 
-    /// The next message. Nothing that anybody waits for takes so long as to have this fail.
+    /// The next message. Fails only if the host hangs.
     fn next(&self) -> Arrived {
         let (stream, _) = self.0.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -66,7 +66,7 @@ fn host(url: &str, more: &str) -> Host {
     host
 }
 
-/// What the host says of one delivery once it is in this state, after so many attempts.
+/// One delivery, when it has this state and number of attempts.
 fn delivery(host: &Host, suspension: &str, event: &str, state: &str, attempts: u32) -> Value {
     loop {
         let read = host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200);
@@ -79,13 +79,13 @@ fn delivery(host: &Host, suspension: &str, event: &str, state: &str, attempts: u
 }
 
 #[test]
-fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed() {
+fn unacknowledged_message_is_sent_again_after_a_kill() {
     let receiver = Receiver::new();
     let mut host = host(
         &format!("http://{}/hook?key=1", receiver.address()),
         "private = true\nlink = { principal = \"alice\", base = \"https://gate.test/\" }",
     );
-    let suspension = waits(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let first = receiver.next();
     host.kill();
     let Arrived { head, body: sent, answer } = first;
@@ -110,7 +110,7 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();
     assert!(link.starts_with("/link/"), "{link}");
     let before: Value = serde_json::from_str(&sent).unwrap();
-    assert_eq!(before["url"], body["url"], "a message that is sent again carries the same link");
+    assert_eq!(before["url"], body["url"], "a repeated message carries the same link");
     let opened = host.stranger().post("/v1/session/link", &json!({"link": link})).ok(200);
     assert_eq!((&opened["principal"], &opened["only"]), (&json!("alice"), &json!(suspension)));
 
@@ -123,7 +123,7 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
     let row = delivery(&host, &suspension, "opened", "delivered", 1);
     assert_eq!((&row["webhook"], &row["attempts"], &row["last_status"]), (&json!("pager"), &json!(1), &json!(204)));
     let seen = host.agent.get(&format!("/v1/suspensions/{suspension}")).ok(200);
-    assert_eq!(seen.get("deliveries"), None, "who asks is not told whom the operator tells");
+    assert_eq!(seen.get("deliveries"), None, "a caller does not see the operator's webhooks");
 
     let answered = host.approver.resolve(&suspension, json!({"decision": "decline"}));
     assert_eq!(answered.status, 200, "{}", answered.text);
@@ -134,10 +134,10 @@ fn a_message_that_a_kill_kept_from_being_acknowledged_comes_again_and_is_signed(
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_a_private_address_not_connected_to() {
+fn redirects_and_private_addresses_are_refused() {
     let receiver = Receiver::new();
     let open = host(&format!("http://{}/", receiver.address()), "private = true");
-    let suspension = waits(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&open.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let mut arrived = receiver.next();
     let elsewhere = Receiver::new();
     let location = format!("location: http://{}/\r\ncontent-length: 0", elsewhere.address());
@@ -148,7 +148,7 @@ fn a_redirect_is_not_followed_and_a_private_address_not_connected_to() {
     assert!(elsewhere.0.accept().is_err(), "nothing came");
 
     let closed = host(&format!("https://{}/", receiver.address()), "");
-    let suspension = waits(&closed.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    let suspension = suspension_of(&closed.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let row = delivery(&closed, &suspension, "opened", "pending", 1);
     let why = "127.0.0.1 is not a public address; `private = true` allows those of your own network";
     assert_eq!((row.get("last_status"), &row["last_error"]), (None, &json!(why)));

@@ -1,4 +1,4 @@
-// What the host that is none tells.
+// The data of the mock host.
 
 const ago = (minutes) => new Date(Date.now() - minutes * 60_000).toISOString();
 

@@ -1,5 +1,5 @@
-// A host that is none: enough of the API, with made-up contents, to work on the console's pages without building Rust.
-// `npm run mock -w web` beside `TOOLGATE_HOST=http://127.0.0.1:7399 npm run dev -w web`; any token logs in.
+// A mock host: enough of the API, with invented data, to work on the console's pages without building Rust.
+// Run `npm run mock -w web` beside `TOOLGATE_HOST=http://127.0.0.1:7399 npm run dev -w web`. Any token logs in.
 
 import { createServer } from "node:http";
 import * as made from "./contents.mjs";
@@ -7,7 +7,7 @@ import * as made from "./contents.mjs";
 const PORT = Number(process.env.PORT ?? 7399);
 const inboxes = new Set();
 const feeds = new Map();
-/** By the cookie. */
+/** The sessions by their cookie. */
 const sessions = new Map();
 let session = null;
 

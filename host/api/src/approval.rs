@@ -1,4 +1,4 @@
-//! Approvals that take certain people, or several: who must, who did, and who handed it on.
+//! Approvals by certain people or by several: needs, votes and delegations.
 
 use dispatch::PendingItem;
 use serde::{Deserialize, Serialize};
@@ -6,22 +6,22 @@ use utoipa::ToSchema;
 
 use crate::{Verbatim, rfc3339};
 
-/// Something that an approval needs: so many of these people.
+/// A number of approvals that a call needs from certain people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Need {
-    /// Who counts: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: any approver.
+    /// The people: `principal:NAME`, `group:NAME`, `role:NAME`. Empty means any approver.
     pub who: Vec<String>,
-    /// How many different ones.
+    /// The required number of different approvers.
     pub quorum: u32,
-    /// How many there are, of the votes for what most voted for.
+    /// The number of votes so far. If votes differ in their `binding`, only the most frequent one is counted.
     pub votes: u32,
-    /// When others count as well.
+    /// When the need escalates to more people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalates_at: Option<String>,
-    /// Who they are.
+    /// The people who may also approve after the escalation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub escalates_to: Vec<String>,
-    /// Whether they do by now.
+    /// Whether the need has escalated.
     pub escalated: bool,
 }
 
@@ -46,25 +46,25 @@ impl Need {
     }
 }
 
-/// One principal's approval, where it takes more than one.
+/// One principal's approval where several are needed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
-    /// Whose.
+    /// The principal.
     pub by: String,
-    /// Digest over the arguments, the component and the declaration that it approves. Votes count together where this is the
-    /// same.
+    /// Digest over the approved arguments, the component and the declaration. Only votes with the same digest are added
+    /// up.
     pub binding: String,
-    /// The arguments that it approves, where they are not the submitted ones.
+    /// The approved arguments, if the voter edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
-    /// Those arguments for people: a JSON text on one line, escaped as in the suspension's `display` and equal to the exact
-    /// ones. An answer with this text is a vote for the same. Absent from turns and events.
+    /// The edited arguments for people: a JSON text on one line, escaped as in the suspension's `display`, with the
+    /// same value. An answer with this text is a vote for the same arguments. Absent from turns and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// `link`, where whoever it is came by a link.
+    /// `link` if the principal voted through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
@@ -72,7 +72,7 @@ pub struct Vote {
 }
 
 impl Vote {
-    /// The same with what people are shown.
+    /// Adds the texts for people.
     pub(super) fn for_people(self) -> Self {
         let display = self.arguments.as_ref().map(|arguments| text::json_line(arguments.0.as_str()));
         Self { display, ..self }
@@ -93,17 +93,17 @@ impl From<&domain::Vote> for Vote {
     }
 }
 
-/// That somebody handed their say on.
+/// A delegation of authority in one suspension.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegation {
-    /// Who no longer decides.
+    /// The principal who delegated.
     pub from: String,
-    /// Who decides instead.
+    /// The principal who decides instead.
     pub to: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// `link`, where whoever handed it on came by a link.
+    /// `link` if the principal delegated through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
@@ -122,20 +122,20 @@ impl From<&domain::Delegation> for Delegation {
     }
 }
 
-/// What a suspension is to whoever asks for it.
+/// The reading principal's rights in a suspension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct You {
-    /// Whether an answer of theirs would be taken now.
+    /// Whether this principal may answer now.
     pub may_answer: bool,
-    /// Why not.
+    /// Why the principal may not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Whether they have approved it already, and it takes others as well.
+    /// Whether the principal has voted and more votes are needed.
     pub voted: bool,
-    /// The `binding` of that vote. A vote for another one takes its place.
+    /// The `binding` of the principal's vote. A vote with another `binding` replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
-    /// Whether the same approval would count for more than that vote does: they have voted, and were asked for more since then.
+    /// Whether the principal's authority has grown since the vote, so that a second vote would count for more.
     pub counts_again: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The audit: who did what, in order, and the chain that it hangs in.
+//! The audit: all actions in order, and the hash chain over them.
 
 use dispatch::ports::{Head, Link};
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,18 @@ use crate::{Verbatim, rfc3339};
 pub struct AuditPage {
     /// The entries, oldest first.
     pub entries: Vec<AuditEntry>,
-    /// Where the next page begins: pass it as `after`. `null` where there was nothing more.
+    /// Where the next page begins: pass it as `after`. `null` on the last page.
     pub next: Option<u64>,
-    /// The head of the audit. Kept elsewhere, it is what `toolgate audit verify --head` compares with.
+    /// The head of the audit. Store it elsewhere as a checkpoint for `toolgate audit verify --head`.
     pub head: AuditHead,
 }
 
-/// A point in the chain.
+/// A position and hash of the chain.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditHead {
-    /// The position of the last commit; 0 if there is none.
+    /// The position of the last commit, or 0 before the first.
     pub position: u64,
-    /// Its hash, which covers everything before it.
+    /// Its hash, which covers all commits before it.
     pub hash: String,
 }
 
@@ -32,110 +32,110 @@ impl From<Head> for AuditHead {
     }
 }
 
-/// Something that happened, and whose doing it was.
+/// One action, and who did it.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
-    /// Where its commit stands. Entries of one commit have the same.
+    /// The position of its commit. Entries of one commit share it.
     pub position: u64,
-    /// The hash of the chain there.
+    /// The hash of the chain at this position.
     pub hash: String,
-    /// When.
+    /// The time.
     pub at: String,
-    /// Who; `system` for what the host does by itself.
+    /// The principal. `system` is the host itself.
     pub by: String,
-    /// What: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`,
-    /// `escalate`, `link.made`, `link.used`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
+    /// The action: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`, `escalate`, `link.made`,
+    /// `link.used`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
     /// `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
     /// `grants.changed`.
     pub action: String,
-    /// In which conversation.
+    /// The conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// In which turn.
+    /// The turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// About which call.
+    /// The call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Of which tool or plugin.
+    /// The tool or plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Of which plugin the tool is.
+    /// The plugin that offers the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// Which component: the digest of its bytes.
+    /// The digest of the component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
-    /// The digest of what it declares of the tool.
+    /// The digest of the tool's declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
     /// The SHA-256 of the arguments' exact text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// By which suspension.
+    /// The suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
-    /// Bound to what: the digest over arguments, component and declaration; or a component's own.
+    /// The digest over arguments, component and declaration, or the digest of a plugin's component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Which of the answers that a question allows.
+    /// The chosen answer to a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Which attempt at the call.
+    /// The number of the attempt at the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Which run of the host.
+    /// The run of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// How the call or the turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The code of what failed.
+    /// The code of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The SHA-256 of the result's exact text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// The arguments that took the place of the submitted ones.
+    /// The edited arguments that replaced the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Verbatim>,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The operator's rule or policy that decided about the call.
+    /// The operator's rule or policy that decided the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Which standing approval was given, used or taken back.
+    /// The standing approval that was given, used or revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<String>,
-    /// To whom a say was handed on, or for whom a link is.
+    /// The principal who received a delegation or a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// `link`, where whoever did it came by a link.
+    /// `link` if the principal acted through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// Which link was made or used, or by which they came. It opens nothing.
+    /// The id of the link that was made or used. It is not the secret of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// The webhook that is sent the link.
+    /// The webhook that receives the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
-    /// Until when the link counts.
+    /// When the link expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// The version of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The tools of a plugin that are live.
+    /// The live tools of a plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Why a plugin was refused.
+    /// Why a plugin was rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// The grants that were in force; of `grants.changed`, those that were added.
+    /// The grants in force. For `grants.changed`, the added ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<String>,
-    /// The grants that there are no longer.
+    /// The removed grants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revoked: Vec<String>,
 }
@@ -185,27 +185,27 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
     }
 }
 
-/// A page of the chain: what is needed to work every hash out anew.
+/// A page of the chain, with everything that is needed to recompute its hashes.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditChain {
-    /// The links, oldest first.
+    /// The entries of the chain, oldest first.
     pub links: Vec<AuditLink>,
-    /// Where the next page begins: pass it as `after`. `null` where there was nothing more.
+    /// Where the next page begins: pass it as `after`. `null` on the last page.
     pub next: Option<u64>,
     /// The head of the audit.
     pub head: AuditHead,
 }
 
-/// A link of the chain.
+/// An entry of the chain.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditLink {
-    /// Where it stands: 1, 2, 3, …
+    /// Its position: 1, 2, 3, …
     pub position: u64,
-    /// Its hash, as it was stored.
+    /// Its stored hash.
     pub hash: String,
-    /// Where its record is, in hexadecimal, as it is hashed.
+    /// The key of its record, in hexadecimal, as it is hashed.
     pub source: String,
-    /// The digest that the record has now; absent if the record is missing or damaged.
+    /// The current digest of the record. Absent if the record is missing or damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }

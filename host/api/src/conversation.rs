@@ -1,4 +1,4 @@
-//! Conversations: which there are, and whose.
+//! Conversations and their owners.
 
 use domain::{ConversationId, PrincipalId};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 pub struct ConversationPage {
     /// The conversations, in the order of their ids.
     pub conversations: Vec<Conversation>,
-    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one.
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
+    /// one.
     pub next: Option<String>,
 }
 
@@ -18,7 +19,7 @@ pub struct ConversationPage {
 pub struct Conversation {
     /// Its id.
     pub conversation: String,
-    /// Whose it is: who submitted to it first.
+    /// The principal that submitted to it first.
     pub owner: String,
 }
 

@@ -1,4 +1,4 @@
-//! What webhooks were told of a suspension.
+//! Deliveries of a suspension's messages to webhooks.
 
 use dispatch::ports::DeliveryRow;
 use serde::{Deserialize, Serialize};
@@ -6,26 +6,26 @@ use utoipa::ToSchema;
 
 use super::rfc3339;
 
-/// Something that one webhook is told of a suspension, and how far that has come.
+/// One message about a suspension to one webhook, and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
     /// The name of the webhook.
     pub webhook: String,
-    /// What it is told: `opened`, `escalated` or `closed`.
+    /// The content of the message: `opened`, `escalated` or `closed`.
     pub event: String,
-    /// `pending`, `delivered`; or `failed`, when it was given up.
+    /// `pending`, `delivered`, or `failed` after the last attempt.
     pub state: String,
-    /// How often it was attempted.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The status of the last answer, if there was one.
+    /// The HTTP status of the last response. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_status: Option<u16>,
-    /// What went wrong at the last attempt, escaped.
+    /// The error of the last attempt, escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// When it was attempted last; before the first attempt, when it happened.
+    /// The time of the last attempt. Before the first attempt, the time of the event.
     pub at: String,
-    /// When it is attempted next, while it is pending.
+    /// The time of the next attempt, while it is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<String>,
 }

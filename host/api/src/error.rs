@@ -1,4 +1,4 @@
-//! Why a body is not what it has to be.
+//! Errors of reading and writing bodies.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use crate::Pointed;
 /// Why a body was refused, or could not be written.
 #[derive(Debug)]
 pub enum Error {
-    /// It is not JSON that this host takes. Says why.
+    /// The body is not JSON, or not JSON that this host accepts. Holds the reason.
     BadJson(String),
-    /// It is JSON, and these places of it are wrong.
+    /// The body is JSON with errors at these places.
     Invalid(Vec<Pointed>),
-    /// A value could not be written as JSON: a fault of the host.
+    /// A value could not be written as JSON. This is a fault of the host.
     Unwritable(String),
 }
 
-/// What reading and writing bodies gives.
+/// The result of reading or writing a body.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// One place of the body is wrong.
+    /// An error at one place of the body.
     pub fn invalid_at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(vec![Pointed::new(pointer, message)])
     }

@@ -1,4 +1,4 @@
-//! Events, as they are followed. Ids keep one name in every event: `turn`, `call` and `suspension` are always ids.
+//! The events that clients follow. `turn`, `call` and `suspension` are ids in every event.
 
 use dispatch::ports::Progress;
 use domain::{CallEvent, Event as Fact, PluginChange, PluginEvent, TurnId};
@@ -11,23 +11,23 @@ use crate::{
     Vote, rfc3339,
 };
 
-/// One event: its name and time, and what is told of it beside them in the same object.
+/// One event. The members of its detail are in the same object as its name and time.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
     /// Its name, `call.suspended` for instance.
     pub event: String,
-    /// When it became true; absent for what is live only.
+    /// When it happened. Absent for events that are not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// True where it is told again because a client has just attached.
+    /// True if the event is repeated because a client has just attached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<bool>,
-    /// What is told of it.
+    /// The other members.
     #[serde(flatten)]
     pub detail: Detail,
 }
 
-/// What is told of an event.
+/// The members of each event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Detail {
@@ -57,9 +57,9 @@ pub enum Detail {
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// `call.approved`: a standing approval let it go on
+    /// `call.approved`: a standing approval approved the call
     Approved { turn: String, call: String, standing: String, by: String },
-    /// `call.voted`: others have to approve as well
+    /// `call.voted`: more votes are needed
     Voted {
         turn: String,
         call: String,
@@ -90,7 +90,7 @@ pub enum Detail {
         data: Option<Verbatim>,
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Verbatim>,
-        /// True where the arguments are not the submitted ones.
+        /// True if an approver edited the arguments.
         #[serde(skip_serializing_if = "Option::is_none")]
         edited: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ pub enum Detail {
         #[serde(skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
         content: Content,
-        /// The suspension that ended with it unanswered.
+        /// The suspension that was withdrawn because the call ended.
         #[serde(skip_serializing_if = "Option::is_none")]
         withdrawn: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ pub enum Detail {
     Cancelled { turn: String, by: String },
     /// `turn.settled`
     Ended { turn: String, state: TurnState },
-    /// `call.progress`, live only
+    /// `call.progress`, not stored
     Progress {
         turn: String,
         call: String,
@@ -134,7 +134,7 @@ pub enum Detail {
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Verbatim>,
     },
-    /// `call.log`, live only
+    /// `call.log`, not stored
     Log { turn: String, call: String, level: String, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
     Plugin {
@@ -148,9 +148,9 @@ pub enum Detail {
 }
 
 impl Event {
-    /// A fact about a turn, told with what the turn says of its calls. `None` for facts that are the host's own.
+    /// The event of a fact about a turn. `None` for facts of the host itself.
     ///
-    /// The turn may be a later state of itself: only what never changes is read of it, and the rest is in the fact.
+    /// `turn` may be in a later state, so only its constant members are read.
     #[must_use]
     pub fn of(fact: &Fact, turn: &domain::Turn) -> Option<Self> {
         let name = fact.name()?;
@@ -171,14 +171,14 @@ impl Event {
         Some(Self { event: name.to_owned(), at: Some(rfc3339(at)), snapshot: None, detail })
     }
 
-    /// An open suspension, told to a client that has just attached.
+    /// An open suspension, for a client that has just attached.
     #[must_use]
     pub fn snapshot(suspension: Suspension) -> Self {
         let (at, detail) = (suspension.created_at.clone(), Detail::Suspended(Box::new(suspension)));
         Self { event: "call.suspended".to_owned(), at: Some(at), snapshot: Some(true), detail }
     }
 
-    /// What a guest reports of its progress.
+    /// The progress that a guest reports.
     #[must_use]
     pub fn progress(turn: TurnId, call: &domain::CallId, progress: &Progress) -> Self {
         let detail = Detail::Progress {
@@ -199,7 +199,7 @@ impl Event {
         Self { event: "call.log".to_owned(), at: None, snapshot: None, detail }
     }
 
-    /// What became of a plugin.
+    /// A plugin was loaded, rejected or unloaded.
     #[must_use]
     pub fn plugin(fact: &PluginEvent) -> Self {
         let (tools, findings) = match &fact.change {

@@ -1,8 +1,8 @@
-//! The formats of models' providers, in both directions: the list of tools, the calls of a model's answer, and their
-//! results. One file per provider; each reads and writes that provider's documented JSON and nothing else.
+//! The formats of models' providers: the list of tools, the calls of a model's answer, and their results. Each provider
+//! has one file, which reads and writes only the JSON that the provider documents.
 //!
-//! A model's answer can be submitted as it came. Its calls are read; everything else (texts, usage, reasoning) is ignored,
-//! because these formats grow without notice. Calls that are addressed to another executor never run.
+//! A model's answer can be submitted unchanged. The host reads its calls and ignores everything else (texts, usage,
+//! reasoning), because these formats grow without notice. A call that is addressed to another executor never runs.
 
 mod anthropic;
 mod mcp;
@@ -23,11 +23,11 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::{Content, Rejection, json};
 
-/// In which form tools are listed.
+/// The format of a list of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolFormat {
-    /// Everything that is known of them.
+    /// Toolgate's own format, with all properties of each tool.
     #[default]
     Toolgate,
     /// The `tools` of OpenAI's Chat Completions.
@@ -40,11 +40,11 @@ pub enum ToolFormat {
     Mcp,
 }
 
-/// In which form a turn is read.
+/// The format of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnFormat {
-    /// The turn with everything that is known of it.
+    /// Toolgate's own format, with all properties of the turn.
     #[default]
     Toolgate,
     /// The messages to append for OpenAI's Chat Completions.
@@ -59,11 +59,11 @@ pub enum TurnFormat {
 pub struct Listed {
     /// The list, as a JSON text.
     pub text: String,
-    /// The names of provider tools, where the format leaves them out: the provider offers them itself.
+    /// The names of provider tools that the format leaves out, because the provider offers them itself.
     pub left_out: Vec<String>,
 }
 
-/// The live tools in a format. Schemas are the plugins' own texts.
+/// The live tools in a format, with schemas exactly as the plugins wrote them.
 ///
 /// # Errors
 /// [`Error::Unwritable`].
@@ -84,8 +84,8 @@ pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
     Ok(Listed { text, left_out })
 }
 
-/// The results of an ended turn, as the model's provider takes them. Calls that the provider carried out are left out: the
-/// provider has their results and refuses to get them again.
+/// The results of an ended turn in the format of the model's provider. Calls that the provider carried out are left
+/// out: the provider has their results and refuses them.
 ///
 /// # Errors
 /// [`Error::Unwritable`].
@@ -102,7 +102,7 @@ pub fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral: bool)
 struct Expected<'a> {
     call: &'a domain::Call,
     origin: Origin,
-    /// What the model reads, as a JSON text.
+    /// The result for the model, as a JSON text.
     content: String,
     ok: bool,
 }
@@ -114,7 +114,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
         let origin = Origin::of(call);
         let by_provider = match &call.pinned {
             Some(pinned) => pinned.executor == Executor::Provider,
-            // A provider's call that was never pinned still has the provider's kind of id.
+            // The id shows that a provider made the call, even if the call was never pinned.
             None => origin.kind == Some(Kind::Hosted) || call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
@@ -125,7 +125,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
     Ok(expected)
 }
 
-/// Refuses an answer that is not complete. Its calls may be incomplete too, so none of them runs.
+/// The error for an incomplete answer. Its calls may be incomplete too, so no call runs.
 fn cut_off(pointer: impl Into<String>, reason: &str) -> Error {
     let reason = text::quoted(reason, 64);
     let message = format!(
@@ -139,22 +139,22 @@ fn cut_off(pointer: impl Into<String>, reason: &str) -> Error {
 pub struct Submitted {
     /// The calls, in their order.
     pub calls: Vec<CallRequest>,
-    /// The other members of toolgate's own form. The providers' formats have no place for them.
+    /// Members that only toolgate's own format has.
     pub own: Option<Own>,
 }
 
-/// The members of a body in toolgate's own form beside the calls.
+/// The members beside the calls in toolgate's own format.
 #[derive(Default)]
 pub struct Own {
     /// A JSON value for tools and people.
     pub context: Option<Json>,
-    /// What a denial does to the other calls.
+    /// The effect of a denial on the other calls.
     pub rejection: Option<Rejection>,
-    /// Whether the turn is written down only if something of it waits.
+    /// Whether the turn is stored only when something in it waits.
     pub ephemeral: bool,
 }
 
-/// The members by which the formats are told apart.
+/// The members that distinguish the formats.
 #[derive(Deserialize)]
 struct Shape {
     calls: Option<IgnoredAny>,
@@ -165,8 +165,8 @@ struct Shape {
     role: Option<IgnoredAny>,
 }
 
-/// Reads a submitted body in any of the formats. `is_provider` says whether a live tool of this name is carried out by the
-/// provider.
+/// Reads a submitted body in any of the formats. `is_provider` tells whether the provider runs the live tool of this
+/// name.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
@@ -178,7 +178,7 @@ pub fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Subm
         Shape { output: Some(_), .. } => openai::responses::response(body, is_provider)?,
         Shape { tool_calls: Some(_), .. } => openai::chat::message(body)?,
         Shape { content: Some(_), .. } => anthropic::message(body, is_provider)?,
-        // An assistant message of Chat Completions that says nothing and asks for nothing.
+        // An assistant message of Chat Completions without content and calls.
         Shape { role: Some(_), .. } => Vec::new(),
         _ => {
             let message = "a turn is `{\"calls\":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or \
@@ -194,10 +194,9 @@ fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
     text.parse().map_err(|error: domain::InvalidId| Error::invalid_at(pointer(), error.to_string()))
 }
 
-/// The arguments of a call. They are documented to be a JSON text in a string; some who speak these formats send the object
-/// itself. Models write texts that are not JSON; such a text is kept as a JSON string, which no tool's schema accepts, so
-/// that the call fails with `invalid_arguments` and the turn goes on. For a function without parameters some models write
-/// nothing at all.
+/// The arguments of a call. The formats document them as a JSON text in a string, but some providers send the object
+/// itself. Some models write text that is not JSON. It becomes a JSON string, which no tool's schema accepts: the call
+/// fails with `invalid_arguments`, and the turn continues. Some models write nothing for a function without parameters.
 fn arguments_of(raw: Option<&str>) -> Result<Json> {
     let text = match raw {
         None => return Ok(Json::new("{}")),

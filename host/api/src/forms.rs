@@ -1,4 +1,4 @@
-//! Answers whose form the request chooses: what the document says of them. They are written by `formats`.
+//! OpenAPI schemas of the responses whose form the request chooses. `formats` writes them.
 
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
@@ -6,7 +6,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::{ToolList, Turn};
 
-/// A turn, or what it gives back to the model in the form of the model's provider.
+/// A turn, or its results in the format of the model's provider.
 pub struct TurnInForm;
 
 impl PartialSchema for TurnInForm {
@@ -29,7 +29,7 @@ impl ToSchema for TurnInForm {
     }
 }
 
-/// The live tools, or the list of them that a model's provider takes.
+/// The live tools, or their list in the format of a model's provider.
 pub struct ToolsInForm;
 
 impl PartialSchema for ToolsInForm {

@@ -1,4 +1,4 @@
-//! Reading JSON that strangers wrote: bounded in size and depth, no member twice, and an error that says where.
+//! Reads untrusted JSON. Depth is limited, duplicate keys are refused, and an error names its place.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::error::{Error, Result};
 
-/// How deep JSON may be nested. Parsers on the way stop at 128, and an answer adds a few levels around what was sent.
+/// The maximum depth of JSON. Common parsers stop at 128, and a response adds a few levels around the sent value.
 const DEPTH: usize = 96;
 
-/// Parses a JSON body. Every body is an object: a parser would also take the members of one in an array, in their order.
+/// Parses a JSON body. Only an object is accepted, because serde would also read a struct from an array of its members.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
@@ -26,7 +26,7 @@ pub fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     parse(body)
 }
 
-/// Parses JSON that was within a body.
+/// Parses JSON from inside a body.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
@@ -46,7 +46,7 @@ fn check(body: &[u8]) -> Result<()> {
     json.end().map_err(refused)
 }
 
-/// A JSON text that came as a string within JSON, as models' arguments do. `None` where it is not one that this host takes.
+/// A JSON text from inside a JSON string, such as a model's arguments. `None` if this host does not accept it.
 #[must_use]
 pub fn embedded(text: &str) -> Option<Json> {
     check(text.as_bytes()).ok().map(|()| Json::new(text.trim()))
@@ -69,7 +69,7 @@ pub fn write<T: Serialize>(value: &T) -> Result<String> {
 fn sentence(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match error.classify() {
-        // The pointer says where, better than a line does.
+        // The pointer replaces the line number.
         Category::Data => text.split(" at line ").next().unwrap_or(&text).to_owned(),
         _ => text,
     }
@@ -89,8 +89,8 @@ fn pointer(path: &Path) -> String {
     pointer
 }
 
-/// Accepts any value that is not too deep and in which no object has a member twice: what a person is shown and what a
-/// guest reads must not differ by which of two members a parser keeps.
+/// Accepts any value that is not too deep and has no duplicate keys. Parsers differ in which duplicate they keep, so a
+/// person and a guest could read different values.
 struct Strict {
     left: usize,
 }

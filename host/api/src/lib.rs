@@ -1,9 +1,10 @@
-//! The public JSON API: one type for each shape that enters or leaves, the formats of models' providers ([`formats`]), and
-//! how a body is read ([`json`]). The server writes these types and the commands read them. Nothing here decides, and nothing
-//! knows HTTP.
+//! The public JSON API: one type for each request and response, the formats of models' providers ([`formats`]), and the
+//! parser of bodies ([`json`]). The server writes these types and the commands read them. This crate makes no decisions
+//! and knows no HTTP.
 //!
-//! Times are RFC 3339 texts in UTC with milliseconds. Requests refuse unknown members; answers may grow, so whoever reads
-//! them ignores what it does not know. Arguments, results and schemas are embedded verbatim and never re-encoded.
+//! Times are RFC 3339 texts in UTC with milliseconds. A request with an unknown member is refused. A response may get
+//! new members, so readers ignore unknown ones. Arguments, results and schemas are embedded verbatim and never
+//! re-encoded.
 
 mod approval;
 mod audit;
@@ -56,7 +57,7 @@ pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{Approval, Executor, Kind, Outcome, PromptBy, Rejection, Risk, Rule, Status, TurnState};
 
-/// How whoever did something came, where that was by a link.
+/// `link` if the principal acted through a one-time link.
 fn via(link: Option<domain::LinkId>) -> Option<String> {
     link.map(|_| "link".to_owned())
 }

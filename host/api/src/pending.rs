@@ -1,4 +1,4 @@
-//! What waits: in numbers, live, and answered several at a time.
+//! Counts and events of open suspensions, and several answers in one request.
 
 use dispatch::ports::SuspensionRow;
 use domain::{LinkId, PrincipalId, Timestamp};
@@ -7,45 +7,45 @@ use utoipa::ToSchema;
 
 use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, present, rfc3339};
 
-/// How many suspensions wait.
+/// The number of open suspensions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PendingCounts {
     /// All of them.
     pub open: usize,
-    /// By what is waited for.
+    /// The numbers by kind.
     pub by_kind: KindCounts,
-    /// Whether all were counted. A count looks at a bounded number, and there are more than it says if this is false.
+    /// Whether all were counted. A count reads a limited number of suspensions; if this is false, there are more.
     pub complete: bool,
 }
 
-/// How many suspensions wait for what.
+/// The number of open suspensions by kind.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct KindCounts {
-    /// For a yes or no.
+    /// They wait for a yes or no.
     pub approval: usize,
-    /// For a person's answer.
+    /// They wait for a person's answer.
     pub elicitation: usize,
-    /// For a client's result.
+    /// They wait for a client's result.
     pub client_exec: usize,
 }
 
-/// That a suspension waits no more.
+/// A suspension was closed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PendingClosed {
-    /// Which.
+    /// The suspension.
     pub suspension: String,
     /// Its conversation.
     pub conversation: String,
     /// The decision, `expired` or `withdrawn`.
     pub state: String,
-    /// By whom; `system` for what the host does by itself.
+    /// The principal that closed it. `system` is the host itself.
     pub by: String,
-    /// `link`, where whoever answered came by a link.
+    /// `link` if the principal answered through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
     pub at: String,
-    /// Whether an approver edited the arguments: `closed.arguments` of the suspension has the approved ones.
+    /// Whether an approver edited the arguments. Then `closed.arguments` of the suspension has the approved ones.
     pub edited: bool,
 }
 
@@ -63,15 +63,15 @@ impl PendingClosed {
     }
 }
 
-/// An event that says no more than its name.
+/// An event without content.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Nothing {}
 
-/// Answers to several suspensions. Each stands or falls for itself.
+/// Answers to several suspensions. Each is accepted or refused independently.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveSeveral {
-    /// The answers, 1 to 100. They are given in this order.
+    /// 1 to 100 answers. The host processes them in this order.
     pub answers: Vec<ResolveOne>,
 }
 
@@ -79,53 +79,53 @@ pub struct ResolveSeveral {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveOne {
-    /// To which suspension.
+    /// The suspension.
     pub suspension: String,
     /// One of the allowed decisions.
     pub decision: String,
-    /// What comes with it.
+    /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
-    /// Arguments to take the place of the submitted ones.
+    /// Arguments that replace the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The digest of what was shown. With it, an answer to anything else is refused.
+    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
-    /// With an approval: what it shall allow beforehand.
+    /// With an approval: the terms of a standing approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
 
 impl ResolveOne {
-    /// To which suspension, and the answer.
+    /// The suspension and the answer.
     pub fn split(self) -> (String, Resolve) {
         let Self { suspension, decision, data, arguments, comment, expect_digest, standing } = self;
         (suspension, Resolve { decision, data, arguments, comment, expect_digest, standing })
     }
 }
 
-/// What became of several answers.
+/// The results of several answers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedSeveral {
-    /// In the order of the answers.
+    /// The results, in the order of the answers.
     pub answers: Vec<ResolvedOne>,
 }
 
-/// What became of one of several answers.
+/// The result of one of several answers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedOne {
-    /// To which suspension.
+    /// The suspension.
     pub suspension: String,
-    /// The status that it would have had by itself: 200 where it stands.
+    /// The HTTP status that the answer would have in a request of its own. 200 if it was accepted.
     pub status: u16,
-    /// What it was answered with, where it stands.
+    /// The result, if the answer was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<Resolved>,
-    /// Why it does not stand.
+    /// Why the answer was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

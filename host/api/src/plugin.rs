@@ -1,9 +1,9 @@
-//! Plugins, as their operator sees them.
+//! Plugins, for operators.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Every plugin that is live or was refused.
+/// All live and rejected plugins.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PluginList {
     /// Sorted by name.
@@ -15,80 +15,79 @@ pub struct PluginList {
 pub struct PluginView {
     /// Its name.
     pub name: String,
-    /// The digest of the component: of the live one, or of the one that was refused.
+    /// The digest of the live or rejected component.
     pub digest: String,
-    /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent where
-    /// nothing of it could be read.
+    /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent if
+    /// the component is unreadable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_against: Option<String>,
     /// The names of its live tools.
     pub tools: Vec<String>,
-    /// What became of it.
+    /// Whether it is live.
     pub state: PluginState,
-    /// What is wrong with the component that was last found under this name.
+    /// The errors of the newest component under this name.
     pub findings: Vec<FindingView>,
-    /// Whether what was found last under this name has to be looked at by the operator before it gets what the plugin is
-    /// granted.
+    /// Whether the operator must review the newest component under this name before it gets the plugin's grants.
     pub needs_review: bool,
-    /// What the component may use, and why not more. Absent where nothing of it could be read.
+    /// The component's requests, grants and accesses. Absent if the component is unreadable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessView>,
 }
 
-/// What a component may use: what the operator's configuration grants, and it wants. Nothing that can be sent to this API
-/// changes what is granted.
+/// A component may use what the operator's configuration grants and the component requests. No request to this API
+/// changes a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
-    /// What the component says that it wants. Absent where it does not say: then it gets what it is granted.
+    /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Vec<WantedView>>,
-    /// What is granted under the plugin's name, one grant each.
+    /// The grants of the plugin's name.
     pub granted: Vec<String>,
-    /// The digests of the components that it is granted to; `any` for whatever bears the name.
+    /// The digests of the components that have these grants. `any` means each component with the name.
     pub granted_to: Vec<String>,
-    /// What this component may use.
+    /// The accesses that this component has.
     pub effective: Vec<String>,
-    /// Whether its calls could be replayed from a journal. Those of a component that may use folders could not: what is in
-    /// them changes without anybody being told.
+    /// Whether a journal could replay its calls. It could not if the component may use folders, because their contents
+    /// change without the host's knowledge.
     pub replayable: bool,
 }
 
-/// One thing that a component wants.
+/// One access that a component requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WantedView {
-    /// What.
+    /// The access.
     pub what: String,
-    /// Why, in the plugin's words: escape them where they are shown.
+    /// The plugin's reason. Escape it before you show it.
     pub why: String,
     /// `granted`, `in part` or `missing`.
     pub standing: String,
 }
 
-/// What became of a plugin.
+/// Whether a plugin is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
     /// Its tools are live.
     Live,
-    /// It was refused, and nothing is live under its name.
+    /// It was rejected, and no tool is live under its name.
     Rejected,
 }
 
-/// One thing that keeps a plugin from being loaded.
+/// One reason why a plugin is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingView {
-    /// The tool, where it is about one.
+    /// The tool, if the finding is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The rule that is broken; a stable name.
+    /// The stable name of the broken rule.
     pub rule: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to change.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// That a plugin is no longer live.
+/// The response to the removal of a plugin.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Removed {
     /// The plugin.

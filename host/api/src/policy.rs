@@ -1,11 +1,11 @@
-//! What the operator's rules and policies say of a call that nobody has made.
+//! Explains how the operator's rules and policies would decide a call. Nothing runs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{Approval, Rule, Verbatim};
 
-/// A call to be explained.
+/// A call to explain.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Explain {
@@ -13,49 +13,49 @@ pub struct Explain {
     pub tool: String,
     /// The arguments: an object.
     pub arguments: Verbatim,
-    /// Who would make the call. Whoever asks, if absent.
+    /// The principal that would make the call. The requesting principal, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// In which conversation. One that holds nothing, if absent.
+    /// The conversation. An empty one, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// What the caller would pass along with the turn: an object.
+    /// The context that the caller would submit with the turn: an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
 }
 
-/// What would become of a call, and why.
+/// The decision about a call, and the reasons.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// The strictest of what fits: rules and policies.
+    /// The strictest of the matching rules and policies.
     pub rule: Rule,
-    /// The rule or policy that decides. Absent where none does and the tool's declaration stands.
+    /// The rule or policy that decides. Absent if none matches: then the tool's declaration decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why, in the words of whoever decides.
+    /// The reason of the rule or policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How much is at stake: `low`, `medium`, `high` or `critical`.
+    /// The damage that a wrong call could do: `low`, `medium`, `high` or `critical`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
-    /// Who would have to approve; all of it. Empty: any one approver.
+    /// The approvals that would be needed, all of them. Empty means one approval by any approver.
     pub needs: Vec<RequiredApproval>,
-    /// What the tool itself declares.
+    /// The tool's own declaration.
     pub declared: Approval,
-    /// What follows from all of it.
+    /// The effect on the call.
     pub effective: Effect,
     /// Each rule, then each dynamic policy.
     pub steps: Vec<ExplainedStep>,
-    /// How the arguments break the tool's schema. If they do, a call with them fails before any rule is asked.
+    /// The violations of the tool's schema. A call with a violation fails before any rule is evaluated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
 }
 
-/// What becomes of a call in the end.
+/// The effect on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It goes on without a person.
+    /// It runs without a person.
     Run,
     /// A person is asked: for an approval, or for the answer itself.
     Ask,
@@ -68,32 +68,32 @@ pub enum Effect {
 pub struct ExplainedStep {
     /// Its name.
     pub name: String,
-    /// Whether it fits the call.
+    /// Whether it matches the call.
     pub matched: bool,
-    /// What it says of calls that it fits.
+    /// Its decision about calls that it matches.
     pub rule: Rule,
-    /// Why it fits, or why not. Values are quoted harmlessly, and only their beginning.
+    /// Why it matches or does not match. Values are escaped and shortened.
     pub why: String,
 }
 
-/// People who have to approve.
+/// A number of approvals that a call needs from certain people.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RequiredApproval {
-    /// Any of these: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: whoever has the role approver.
+    /// The people: `principal:NAME`, `group:NAME`, `role:NAME`. Empty means any approver.
     pub who: Vec<String>,
-    /// How many different ones.
+    /// The required number of different approvers.
     pub quorum: u32,
-    /// Who may answer as well after a while.
+    /// The people who may also answer after some time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate: Option<Escalation>,
 }
 
-/// Who may answer as well after a while.
+/// The people who may also answer after some time.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Escalation {
-    /// After so many milliseconds.
+    /// The time in milliseconds.
     pub after_ms: u64,
-    /// These, as in `who`.
+    /// The people, written as in `who`.
     pub to: Vec<String>,
 }
 

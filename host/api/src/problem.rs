@@ -1,4 +1,4 @@
-//! Problems: how a request that was not carried out is answered (RFC 9457).
+//! Problems (RFC 9457): the responses to requests that failed.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use crate::FindingView;
 pub enum ProblemCode {
     /// The path, the query or a header is wrong.
     BadRequest,
-    /// The body is not JSON that this host takes.
+    /// The body is not JSON, or not JSON that this host accepts.
     BadJson,
     /// A valid token or session is needed.
     Unauthorized,
     /// This principal may not do this.
     NotAllowed,
-    /// There is no such thing, or it is not yours to see.
+    /// It does not exist, or this principal may not see it.
     NotFound,
     /// The path has no such method.
     MethodNotAllowed,
@@ -44,7 +44,7 @@ pub enum ProblemCode {
     PluginRefused,
     /// The body did not arrive in time.
     TooSlow,
-    /// The principal has as much at the host as it may have at once.
+    /// The principal has used up its quota.
     Busy,
     /// The host failed.
     Fault,
@@ -54,10 +54,10 @@ impl ProblemCode {
     /// Every code with its status, its name in JSON and what it means.
     const TABLE: [(Self, u16, &'static str, &'static str); 19] = [
         (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
-        (Self::BadJson, 400, "bad-json", "The body is not JSON that this host takes"),
+        (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
         (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
         (Self::NotAllowed, 403, "not-allowed", "This principal may not do this"),
-        (Self::NotFound, 404, "not-found", "There is no such thing, or it is not yours to see"),
+        (Self::NotFound, 404, "not-found", "It does not exist, or you may not see it"),
         (Self::MethodNotAllowed, 405, "method-not-allowed", "The path has no such method"),
         (Self::Stale, 409, "stale", "The question is no longer open"),
         (Self::DigestMismatch, 409, "digest-mismatch", "The call is not the one that was shown"),
@@ -69,7 +69,7 @@ impl ProblemCode {
         (Self::UnknownHost, 421, "unknown-host", "The server does not answer under this name"),
         (Self::Invalid, 422, "invalid", "The request is well-formed and not valid"),
         (Self::PluginRefused, 422, "plugin-refused", "The plugin breaks rules for loading"),
-        (Self::Busy, 429, "busy", "The principal has as much at the host as it may have at once"),
+        (Self::Busy, 429, "busy", "The principal has used up its quota"),
         (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
         (Self::Fault, 500, "fault", "The host failed"),
     ];
@@ -91,13 +91,13 @@ impl ProblemCode {
         self.row().1
     }
 
-    /// The code of this name. `None` where a newer host has a code that this version does not know.
+    /// The code of this name. `None` for a code that only a newer host knows.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::TABLE.iter().find(|(_, _, known, _)| *known == name).map(|(code, ..)| *code)
     }
 
-    /// A problem of this code, with a sentence about what was wrong this time.
+    /// A problem of this code, with a sentence about this occurrence.
     pub fn problem(self, detail: impl Into<String>) -> Problem {
         let (status, name, title) = self.row();
         Problem {
@@ -111,24 +111,24 @@ impl ProblemCode {
     }
 }
 
-/// Why a request was not carried out. Nothing of it happened. `code` is stable; the sentences are not.
+/// Why a request failed. The request had no effect. `code` is stable; the sentences are not.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// `/problems/` and the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What the code means, the same every time.
+    /// The meaning of the code, always the same.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What was wrong this time, and what to do about it. What it quotes is escaped: it can be shown as it is.
+    /// The error of this request and its remedy. Quoted texts are escaped, so you can show it unchanged.
     pub detail: String,
     /// The stable name of the problem.
     pub code: String,
-    /// Where in the body something is wrong (`invalid`).
+    /// The errors in the body (`invalid`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
-    /// How the question ended (`stale`).
+    /// How the suspension ended (`stale`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Who ended it (`stale`).
@@ -137,7 +137,7 @@ pub struct Problem {
     /// When (`stale`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// What the digest is (`digest-mismatch`).
+    /// The current digest (`digest-mismatch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The call id that is taken (`call-id-taken`).
@@ -146,16 +146,16 @@ pub struct Problem {
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
-    /// After how many seconds it is worth while to try again (`busy`); the header `retry-after` says the same.
+    /// Try again after so many seconds (`busy`). The header `retry-after` has the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// What to look for in the host's log (`fault`).
+    /// The id of the fault in the host's log (`fault`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
 impl Problem {
-    /// Escapes the sentences, which quote what callers, models and plugins wrote. The other members are exact.
+    /// Escapes the sentences, because they quote callers, models and plugins. The other members are exact.
     pub fn for_people(&mut self) {
         let escape = |sentence: &mut String| *sentence = text::line(sentence).into_owned();
         escape(&mut self.detail);
@@ -167,17 +167,17 @@ impl Problem {
     }
 }
 
-/// Something that is wrong at one place of a body.
+/// An error at one place of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pointed {
-    /// JSON Pointer (RFC 6901) into the body; empty for the whole.
+    /// JSON Pointer (RFC 6901) into the body. Empty for the whole body.
     pub pointer: String,
-    /// What is wrong there.
+    /// The error at this place.
     pub message: String,
 }
 
 impl Pointed {
-    /// What is wrong at a place.
+    /// An error at a place.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), message: message.into() }
     }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_one_row_and_a_name_of_its_own() {
+    fn every_code_has_one_row_and_a_unique_name() {
         let names: std::collections::BTreeSet<_> = ProblemCode::TABLE.iter().map(|(_, _, name, _)| name).collect();
         assert_eq!(names.len(), ProblemCode::TABLE.len());
         for (code, status, name, _) in ProblemCode::TABLE {

@@ -1,22 +1,22 @@
-//! What a call spent, as it is read.
+//! The usage of one run of a guest.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What one run of a guest spent.
+/// The usage of one run of a guest.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 pub struct Receipt {
-    /// From the moment that it had a place to its end, in microseconds; waits in host functions included.
+    /// Microseconds from the moment that it got a permit to its end, including waits in host functions.
     pub time_us: u64,
-    /// Its linear memories at their largest, in bytes.
+    /// The peak size of its linear memories, in bytes.
     pub peak_memory_bytes: u64,
-    /// What the host held in its own memory on its behalf, at its largest, in bytes.
+    /// The peak of the host memory that was used for it, in bytes.
     pub peak_host_bytes: u64,
-    /// Calls of host functions.
+    /// The number of calls of host functions.
     pub host_calls: u64,
-    /// What went into the guest: arguments, and values, bodies and contents of files that it was given.
+    /// Bytes into the guest: arguments, stored values, bodies of responses, contents of files.
     pub bytes_in: u64,
-    /// What came out of it: result, progress and log, and what it stored, wrote and sent.
+    /// Bytes out of the guest: result, progress, log, and everything that it stored, wrote or sent.
     pub bytes_out: u64,
 }
 

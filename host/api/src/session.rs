@@ -1,4 +1,4 @@
-//! Sessions of browsers, and links.
+//! Sessions of browsers, and one-time links.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,15 +11,15 @@ pub struct LogIn {
     pub token: String,
 }
 
-/// A link to use up.
+/// A one-time link to use.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UseLink {
-    /// The link: the part after `/link/`, or all of it.
+    /// The whole link, or the part after `/link/`.
     pub link: String,
 }
 
-/// Who is asking.
+/// The principal that makes the request.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     /// The name.
@@ -28,61 +28,62 @@ pub struct Session {
     pub roles: Vec<String>,
     /// The groups.
     pub groups: Vec<String>,
-    /// The only conversation that is open to it.
+    /// The only conversation that it may access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// What goes with each request of the session other than GET and HEAD, in the header `x-toolgate-csrf`. Absent where a
-    /// bearer token asks.
+    /// The value of the header `x-toolgate-csrf`, which each request of the session except GET and HEAD carries. Absent
+    /// for a bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
-    /// When the session ends. Absent where a bearer token asks.
+    /// When the session ends. Absent for a bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// The only suspension that is open to it, where a link opened the session.
+    /// The only suspension that it may access, if a link opened the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
-    /// The session that a link opened in the same browser beside this one, where there is one.
+    /// The second session in the same browser that a link opened, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSession>,
 }
 
-/// What a link opened beside the session of a log-in. It is for one suspension: requests about that one belong to it, unless they
-/// carry the `csrf` of the other session in the header `x-toolgate-csrf`; with its own they belong to it in any case.
+/// A session that a link opened beside the session of a log-in. It covers one suspension. A request about that
+/// suspension belongs to it, unless the request carries the `csrf` of the other session in the header
+/// `x-toolgate-csrf`. A request with the `csrf` of this session always belongs to it.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LinkSession {
-    /// In whose name.
+    /// The principal that it acts for.
     pub principal: String,
     /// The suspension.
     pub only: String,
-    /// What goes with its requests.
+    /// The value of the header `x-toolgate-csrf` for its requests.
     pub csrf: String,
-    /// When it ends.
+    /// When the session ends.
     pub expires_at: String,
 }
 
-/// That a session has ended.
+/// The response to a log-out.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedOut {
     /// Always true.
     pub ok: bool,
 }
 
-/// For whom a link is to be, and for how long.
+/// A one-time link to make.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeLink {
-    /// Who uses it: the name of a token with the role `approver` or `admin`.
+    /// The principal that may use it: the name of a token with the role `approver` or `admin`.
     pub principal: String,
-    /// For how many milliseconds it counts: at most 604800000, seven days; an hour if absent.
+    /// How long it is valid, in milliseconds: at most 604800000, which is seven days. One hour if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 
-/// A link, good for one use.
+/// A one-time link.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Link {
-    /// Its path on this host. Whoever has it may answer in the principal's name.
+    /// Its path on this host. Anyone who has it can answer as the principal.
     pub url: String,
-    /// From then on it counts no more.
+    /// When it expires.
     pub expires_at: String,
 }

@@ -1,4 +1,4 @@
-//! Standing approvals: what an approver allows beforehand for later calls.
+//! Standing approvals: approvals of later similar calls.
 
 use domain::{Pin, Span, StandingRow, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::{Verbatim, rfc3339};
 
-/// The most that may be allowed beforehand.
+/// The limits of a standing approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StandingBounds {
-    /// For how long, in milliseconds.
+    /// The maximum time, in milliseconds.
     pub max_ttl_ms: u64,
-    /// How often.
+    /// The maximum number of uses.
     pub max_uses: u32,
 }
 
@@ -22,25 +22,26 @@ impl From<&domain::StandingBounds> for StandingBounds {
     }
 }
 
-/// What an approval shall allow beforehand: later calls of the same caller, tool and component, with these arguments pinned.
+/// The terms of a standing approval. It covers later calls of the same caller, tool and component whose pinned
+/// arguments are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StandingTerms {
-    /// For how long from now on, in milliseconds.
+    /// How long it is valid from now, in milliseconds.
     pub ttl_ms: u64,
-    /// How often, from 1.
+    /// The number of uses, at least 1.
     pub uses: u32,
-    /// Which arguments must be those that are approved now.
+    /// The arguments that must equal the approved ones.
     pub pin: Pinned,
 }
 
-/// `"all"`, or JSON Pointers into the arguments; those that are not named are free.
+/// `"all"`, or JSON Pointers into the arguments. The other arguments may have any value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Pinned {
     /// All of them.
     Word(PinnedWord),
-    /// These: 1 to 64.
+    /// 1 to 64 JSON Pointers.
     Fields(Vec<String>),
 }
 
@@ -72,13 +73,13 @@ impl StandingTerms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StandingState {
-    /// It can.
+    /// It can be used.
     Active,
-    /// It was used as often as it allows.
+    /// It has no uses left.
     UsedUp,
-    /// Its time is over.
+    /// Its time has ended.
     Expired,
-    /// Somebody took it back.
+    /// A principal revoked it.
     Revoked,
 }
 
@@ -89,42 +90,42 @@ pub struct StandingApproval {
     pub id: String,
     /// Whether it can still be used.
     pub state: StandingState,
-    /// For whose calls.
+    /// The caller whose calls it covers.
     pub caller: String,
-    /// Of which tool.
+    /// The tool.
     pub tool: String,
-    /// Of which plugin.
+    /// The plugin that offers the tool.
     pub plugin: String,
-    /// Of which component: not of the next version of the plugin.
+    /// The digest of the component. The approval does not cover a later version of the plugin.
     pub component: String,
     /// The arguments that were approved.
     pub arguments: Verbatim,
-    /// Which of them a later call must have.
+    /// The arguments that a later call must repeat.
     pub pin: Pinned,
-    /// Who gave it.
+    /// The principal who gave it.
     pub by: String,
-    /// With the answer to which suspension.
+    /// The suspension whose answer gave it.
     pub suspension: String,
-    /// In which conversation that was. It counts in the caller's others as well.
+    /// The conversation of that suspension. The approval is valid in all conversations of the caller.
     pub conversation: String,
     /// When it was given.
     pub created_at: String,
-    /// Until when it can be used.
+    /// When it expires.
     pub expires_at: String,
-    /// How often it can be used.
+    /// The number of uses that it allows.
     pub uses: u32,
-    /// How often it was.
+    /// The number of uses so far.
     pub used: u32,
-    /// Who took it back.
+    /// The principal who revoked it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_by: Option<String>,
-    /// When.
+    /// When it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
 }
 
 impl StandingApproval {
-    /// A standing approval as it is at this time.
+    /// The standing approval in its state at this time.
     #[must_use]
     pub fn new(row: &StandingRow, now: Timestamp) -> Self {
         Self {
@@ -160,8 +161,9 @@ impl StandingApproval {
 /// A page of standing approvals.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StandingApprovals {
-    /// Those that this principal may see, oldest first.
+    /// The standing approvals that this principal may see, oldest first.
     pub standing_approvals: Vec<StandingApproval>,
-    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one.
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
+    /// one.
     pub next: Option<String>,
 }

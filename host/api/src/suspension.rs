@@ -1,4 +1,4 @@
-//! Suspensions: what waits for the outside, and the answers to it.
+//! Suspensions and their answers.
 
 use dispatch::PendingItem;
 use domain::ClosedAs;
@@ -11,10 +11,10 @@ use super::approval::{Delegation, Need, Vote, You};
 use super::standing::{StandingBounds, StandingTerms};
 use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
 
-/// One thing that a call waits for, or waited for, with all that is needed to show and to answer it.
+/// One wait of a call, with everything that is needed to show it and to answer it.
 ///
-/// What a plugin or a model wrote (`prompt`, `arguments`, `context`) is exact: whoever shows it escapes it, or shows what
-/// is in `display`.
+/// The texts of plugins and models (`prompt`, `arguments`, `context`) are exact. Escape them before you show them, or
+/// show `display`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Suspension {
     /// Its id.
@@ -33,65 +33,66 @@ pub struct Suspension {
     /// Who produces the result of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
-    /// What is waited for.
+    /// The kind of answer that it waits for.
     pub kind: Kind,
-    /// `open`; or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent exactly while it is open.
+    /// `open`, or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent while it is open.
     pub state: String,
-    /// What people are asked.
+    /// The question to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Whose words the prompt is. A plugin's may say anything.
+    /// The author of the prompt. Do not trust a plugin's prompt.
     pub prompt_by: PromptBy,
-    /// What the plugin calls the tool for people.
+    /// The plugin's name of the tool for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The operator's rule or policy that asks. Absent where the tool declares that it is to be asked.
+    /// The operator's rule or policy that asks. Absent if the tool's declaration asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
-    /// Why it asks.
+    /// The reason of the rule or policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How bad it would be if the call went wrong: as the operator says, or else the plugin.
+    /// The damage that a wrong call could do, according to the operator or, if the operator sets no risk, the plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
-    /// The arguments at the moment of asking: those that the caller submitted, with the edits of earlier approvals of this call.
-    /// An approver of this suspension may have changed them: then `closed.arguments` has the approved ones.
+    /// The arguments when the suspension was opened: the submitted ones with the edits of earlier approvals of this
+    /// call. If an approver of this suspension edited them, `closed.arguments` has the approved ones.
     pub arguments: Verbatim,
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
-    /// What the caller passed along, as far as the tool wants it to be shown.
+    /// The members of the caller's context that the tool selects for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
-    /// Who submitted the turn.
+    /// The principal that submitted the turn.
     pub caller: String,
-    /// The decisions to choose from.
+    /// The allowed decisions.
     pub allowed: Vec<String>,
     /// JSON Schema of the data that comes with the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_schema: Option<Verbatim>,
-    /// Which arguments the answer may change.
+    /// The arguments that the answer may edit.
     pub editable: Editable,
-    /// Who must approve, all of them; of a question, who may answer it. Empty: any one approver.
+    /// The needs of an approval, all of them; for a question, the people who may answer it. Empty means any one
+    /// approver.
     pub needs: Vec<Need>,
-    /// The approvals so far, where it takes more than one.
+    /// The votes so far, where several are needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// Who handed their say on.
+    /// The delegations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
-    /// The most that may be allowed beforehand with an approval. Absent: nothing.
+    /// The limits of a standing approval. Absent if none is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingBounds>,
-    /// What it is to whoever asks, where suspensions are listed or read.
+    /// The rights of the reading principal. Present where suspensions are listed or read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub you: Option<You>,
-    /// When the wait began.
+    /// When it was opened.
     pub created_at: String,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: String,
-    /// What becomes of it then.
+    /// The effect of its expiry.
     pub on_expiry: OnExpiry,
-    /// Digest over arguments, component and declaration: what an answer is an answer to.
+    /// Digest over arguments, component and declaration. An answer applies only to this digest.
     pub digest: String,
     /// The digest of the component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,33 +100,33 @@ pub struct Suspension {
     /// The digest of the tool's declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
-    /// The attempt that was running when a host was killed, where the question is whether to run it again.
+    /// The attempt that ran when a host was killed. Present if the question is whether to run the call again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_doubt_attempt: Option<u32>,
-    /// How it ended, if it did.
+    /// How it ended. Absent while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
-    /// What webhooks were told of it, or are still to be told, in order. Only where an approver or an admin reads it by itself.
+    /// Its deliveries to webhooks, in order. Present only where an approver or an admin reads this one suspension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
-    /// The same for people, where suspensions are listed or read. Absent from turns and events.
+    /// The escaped texts for people. Present where suspensions are listed or read; absent from turns and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Display>,
 }
 
-/// What strangers wrote into a suspension, complete and escaped: control characters, changes of direction, what cannot be
-/// seen and what passes for other letters are written out as `\u{…}`. It still is text, and no HTML.
+/// The untrusted texts of a suspension, complete and escaped. Control characters, changes of direction, invisible
+/// characters and letters that look like others are written as `\u{…}`. The result is text, not HTML.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Display {
     /// The prompt, of one or more lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The arguments at the moment of asking, as a JSON text on one line, equal to the exact ones.
+    /// The arguments when the suspension was opened, as a JSON text on one line with the same value.
     pub arguments: String,
-    /// The arguments in `closed.arguments`, in the same form: what was approved, where the approver edited them.
+    /// `closed.arguments` in the same form, if the approver edited the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_arguments: Option<String>,
-    /// The context likewise.
+    /// The context in the same form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The title, on one line.
@@ -153,32 +154,32 @@ impl Display {
 pub struct Closed {
     /// The decision, `expired` or `withdrawn`.
     pub state: String,
-    /// By whom; `system` for an expiry.
+    /// The principal that closed it. `system` for an expiry.
     pub by: String,
     /// When.
     pub at: String,
-    /// The decision, where somebody answered.
+    /// The decision, if a principal answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
-    /// What came with it.
+    /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
-    /// The arguments that were approved, where the approver edited them. Absent from an approval: the arguments of the
+    /// The approved arguments, if the approver edited them. If they are absent from an approval, the arguments of the
     /// suspension were approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
-    /// With an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
+    /// For an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// `link`, where whoever answered came by a link.
+    /// `link` if the principal answered through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
-/// Which arguments an answer may change: `"none"`, `"all"`, or the names of some.
+/// The arguments that an answer may edit: `"none"`, `"all"`, or the names of some.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Editable {
@@ -198,7 +199,7 @@ pub enum EditableWord {
     All,
 }
 
-/// What becomes of a wait that ran out: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`.
+/// The effect when a suspension expires: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpiry {
@@ -206,7 +207,7 @@ pub enum OnExpiry {
     Error,
     /// The call ends `denied`.
     Deny,
-    /// The approval is taken as given.
+    /// The call is approved (timeout approval).
     Approve,
     /// This value is the answer.
     Answer(Verbatim),
@@ -217,29 +218,30 @@ pub enum OnExpiry {
 pub struct PendingPage {
     /// The suspensions, oldest first.
     pub suspensions: Vec<Suspension>,
-    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next one.
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
+    /// one.
     pub next: Option<String>,
 }
 
-/// An answer. Who gives it is known from the transport and never from here.
+/// An answer. The host knows the principal from the token or session, never from the body.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// One of the allowed decisions.
     pub decision: String,
-    /// What comes with it.
+    /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
-    /// Arguments to take the place of the submitted ones.
+    /// Arguments that replace the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The digest of what was shown. With it, an answer to anything else is refused.
+    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
-    /// With an approval: what it shall allow beforehand.
+    /// With an approval: the terms of a standing approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
@@ -248,7 +250,7 @@ impl Resolve {
     /// The answer to a suspension.
     ///
     /// # Errors
-    /// Where a member is not of its form.
+    /// If a member has an invalid form.
     pub fn answer(self, suspension: domain::SuspensionId) -> Result<dispatch::Answer> {
         let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
         Ok(dispatch::Answer {
@@ -263,40 +265,40 @@ impl Resolve {
     }
 }
 
-/// That somebody's say was handed on.
+/// The response to a delegation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegated {
-    /// Always true; what was not handed on is a problem.
+    /// Always true. A refused delegation is a problem.
     pub ok: bool,
     /// The suspension.
     pub suspension: String,
-    /// To whom.
+    /// The principal who received the authority.
     pub to: String,
 }
 
-/// Handing one's say in an approval on.
+/// A delegation of one's authority to approve.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delegate {
-    /// The principal who shall decide instead: one who has no say in it yet.
+    /// The principal who decides instead. It must not have authority in this suspension yet.
     pub to: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
-/// That an answer stands.
+/// The response to an accepted answer.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Resolved {
-    /// Always true; an answer that does not stand is a problem.
+    /// Always true. A refused answer is a problem.
     pub ok: bool,
-    /// Whether the same principal had given the same answer before.
+    /// Whether the same principal gave the same answer before.
     pub replayed: bool,
     /// The suspension that was answered.
     pub suspension: String,
-    /// How it is now: `open` where others have to approve as well; or how it ended.
+    /// `open` if more approvals are needed, or how it ended.
     pub state: String,
-    /// How many approvals are missing at least.
+    /// The minimum number of approvals that are still needed.
     pub votes_missing: u32,
 }
 
@@ -352,7 +354,7 @@ impl Suspension {
         }
     }
 
-    /// The same with what people are shown.
+    /// Adds the texts for people.
     #[must_use]
     pub fn for_people(self) -> Self {
         let display = Display {
@@ -373,13 +375,13 @@ impl Suspension {
 }
 
 impl Suspension {
-    /// How many bytes of it are there for people alone.
+    /// The number of bytes that only the texts for people take.
     pub fn shown_bytes(&self) -> usize {
         let votes = self.votes.iter().filter_map(|vote| vote.display.as_ref());
         self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>()
     }
 
-    /// An item of a list for a principal, with what it is to them.
+    /// A suspension for a list, with the rights of the reading principal.
     #[must_use]
     pub fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
         let you = You::new(item, by, own_calls);
@@ -387,7 +389,7 @@ impl Suspension {
     }
 }
 
-/// The members of the context that the tool wants to be shown; all, if it names none.
+/// The members of the context that the tool selects for display. All, if it selects none.
 fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verbatim> {
     let Some(keys) = &suspension.asked.context_keys else { return Some(context.into()) };
     let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
@@ -396,7 +398,7 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
     serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
 }
 
-/// The arguments at the moment of asking: the submitted ones, or the last edit of an approval before this suspension.
+/// The arguments when the suspension was opened: the submitted ones, or the last edit by an approval before it.
 fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
     let before = call.suspensions.iter().take_while(|(earlier, _)| earlier.id != suspension.id);
     let edits = before.filter_map(|(_, closed)| match closed.as_ref().map(|closed| &closed.how) {
@@ -423,7 +425,7 @@ impl From<&PendingItem> for Suspension {
 }
 
 impl Closed {
-    /// How a suspension that asked about these arguments ended.
+    /// The end of a suspension that asked about these arguments.
     fn new(closed: &domain::Closed, asked_about: &domain::Json) -> Self {
         let answer = match &closed.how {
             ClosedAs::Resolved(answer) => Some(answer),

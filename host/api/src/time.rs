@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year, and "never" is a time after it.
 const LAST: i64 = 253_402_300_799_999;
 
-/// A time as RFC 3339 writes it, in UTC with milliseconds. Times beyond the year 9999 are written as its last moment.
+/// An RFC 3339 time in UTC with milliseconds. A time after the year 9999 becomes the last moment of that year.
 #[must_use]
 pub fn rfc3339(at: Timestamp) -> String {
     let millis = i64::try_from(at.millis()).unwrap_or(LAST).min(LAST);
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_milliseconds_and_never_is_still_a_date() {
+    fn times_have_milliseconds_and_never_is_a_date() {
         let text = |millis| rfc3339(Timestamp::from_millis(millis));
         assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(text(951_782_400_007), "2000-02-29T00:00:00.007Z");

@@ -1,4 +1,4 @@
-//! Tools in toolgate's own form.
+//! Tools in toolgate's own format.
 
 use dispatch::ports::LiveTool;
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,9 @@ pub struct Tool {
     pub result: Option<Verbatim>,
     /// Who produces the result.
     pub executor: Executor,
-    /// What gates a call, the operator's policy applied.
+    /// Whether a person must approve a call first, according to the declaration and the operator's policy.
     pub approval: Approval,
-    /// What the operator's policy says of it.
+    /// The decision of the operator's policy about the tool.
     pub rule: Rule,
     /// Whether it reports progress.
     pub streaming: bool,
@@ -42,14 +42,14 @@ pub struct Tool {
     /// JSON Schema of the data that comes with a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Verbatim>,
-    /// Which arguments an approver may change.
+    /// The arguments that an approver may edit.
     pub editable: Editable,
-    /// What becomes of a wait that ran out.
+    /// The effect when a suspension expires.
     pub on_expiry: OnExpiry,
     /// How long a result is worth keeping in a model's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
-    /// What it says of its effects.
+    /// The tool's statements about its effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hints>,
     /// The plugin that offers it.
@@ -60,7 +60,7 @@ pub struct Tool {
     pub declaration: String,
 }
 
-/// How long a result is worth keeping. For whoever keeps the context; the host does not act upon it.
+/// How long a result is worth keeping. A hint for the program that manages the context; the host ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
     /// Drop results that are older than this many turns.
@@ -73,19 +73,19 @@ pub struct Retention {
     pub never_evict: bool,
 }
 
-/// What a tool says of its effects. No decision of the host reads it.
+/// A tool's statements about its effects. The host decides nothing by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Hints {
     /// It changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// What it changes may be lost.
+    /// It can destroy data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// A second call with the same arguments changes nothing more.
+    /// A repeated call with the same arguments has no further effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// It deals with a world beyond the host.
+    /// It accesses systems outside the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Turns and calls, as they are submitted and as they are read.
+//! Turns and calls: the submitted form and the form that is read.
 
 use domain::TurnState as State;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::{
     Approval, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339,
 };
 
-/// A turn to submit, in toolgate's own form.
+/// A turn to submit, in toolgate's own format.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
@@ -17,10 +17,10 @@ pub struct Submit {
     /// A JSON object for tools and people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
-    /// What a denial does to the other calls; `continue_siblings` if absent.
+    /// The effect of a denial on the other calls. `continue_siblings` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
-    /// Not to be written down as long as nothing of it waits.
+    /// Whether the turn is stored only when something in it waits.
     #[serde(default)]
     pub ephemeral: bool,
 }
@@ -29,11 +29,11 @@ pub struct Submit {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitCall {
-    /// Unique in the conversation. The same id with the same content is the same call, however often it is submitted.
+    /// Unique in the conversation. A call that is submitted again with the same id and content is the same call.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// The arguments: an object. Anything else is that call's failure, not the turn's.
+    /// The arguments: an object. If they are not an object, the call fails and the turn continues.
     pub arguments: Verbatim,
     /// The result of a provider tool, from the provider's stream.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -48,17 +48,17 @@ pub struct SubmitCall {
 pub struct Turn {
     /// Its id.
     pub turn: String,
-    /// Where it belongs.
+    /// The conversation that it belongs to.
     pub conversation: String,
-    /// Who submitted it.
+    /// The principal that submitted it.
     pub caller: String,
-    /// Whether it goes on, or how it ended.
+    /// Whether it is open, or how it ended.
     pub state: TurnState,
-    /// Whether a guest of it runs at this moment.
+    /// Whether a guest runs for it now.
     pub running: bool,
-    /// What a denial does to the other calls.
+    /// The effect of a denial on the other calls.
     pub rejection: Rejection,
-    /// What the caller passed along.
+    /// The context that the caller submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// When it was submitted.
@@ -68,14 +68,14 @@ pub struct Turn {
     pub ended_at: Option<String>,
     /// Its calls, in the order in which the model asked for them.
     pub calls: Vec<Call>,
-    /// What of it waits for the outside.
+    /// The open suspensions of its calls.
     pub pending: Vec<Suspension>,
-    /// What the model is to see, in the order of the calls; there once the turn has ended.
+    /// The results for the model, in the order of the calls. Present when the turn has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CallResult>>,
-    /// Whether this submission had been made before, and the turn is the recorded one.
+    /// Whether this turn had been submitted before. Then this is the recorded turn.
     pub replayed: bool,
-    /// Whether it was carried out without being written down, so that it cannot be read again.
+    /// Whether the turn was not stored. Such a turn cannot be read again.
     pub ephemeral: bool,
 }
 
@@ -84,17 +84,17 @@ pub struct Turn {
 pub struct Call {
     /// The caller's id.
     pub id: String,
-    /// The tool as it was asked for.
+    /// The requested tool.
     pub tool: String,
-    /// The arguments as they run: an approver may have edited them.
+    /// The current arguments. An approver may have edited them.
     pub arguments: Verbatim,
-    /// The arguments as submitted, where they were edited.
+    /// The submitted arguments, if an approver edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<Verbatim>,
-    /// Who produces the result; absent where the call ended before that was known.
+    /// Who produces the result. Absent if the call ended before that was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
-    /// What gates it, the operator's policy applied.
+    /// Whether a person must approve it first, according to the declaration and the operator's policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// The plugin that offers the tool.
@@ -103,22 +103,22 @@ pub struct Call {
     /// The digest of the component that the call is pinned to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
-    /// How far it has come.
+    /// Its progress.
     pub status: Status,
-    /// How it ended; `null` until then.
+    /// How it ended. `null` until then.
     pub outcome: Option<Outcome>,
-    /// With a result: false where it was made by somebody whom the host does not control. False as well with the failure
-    /// that a client or a provider reported, whose words are in `content`.
+    /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for
+    /// a failure that a client or a provider reported, because `content` quotes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
-    /// What the model is to see; `null` until the call ended.
+    /// The result for the model. `null` until the call has ended.
     pub content: Option<Content>,
-    /// How often it was dispatched.
+    /// The number of attempts.
     pub attempt: u32,
-    /// What its guest spent; absent where none ran to its end.
+    /// The usage of its guest. Absent if no guest ran to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
-    /// Who approved it.
+    /// The principal that approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
     /// The suspension that it waits for now.
@@ -126,7 +126,7 @@ pub struct Call {
     pub suspension: Option<String>,
 }
 
-/// What the model is to see of one call.
+/// The result of one call for the model.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CallResult {
     /// The call's id.
@@ -135,7 +135,7 @@ pub struct CallResult {
     pub content: Content,
 }
 
-/// What a model reads: a result, or an error that it can act on.
+/// Content for the model: a result, or an error that it can act on.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Content {
     /// Whether there is a result.
@@ -143,7 +143,7 @@ pub struct Content {
     /// The result, where `ok` is true.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Verbatim>,
-    /// Why there is none, where `ok` is false.
+    /// The error, where `ok` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorContent>,
 }
@@ -192,7 +192,7 @@ impl From<&domain::Call> for Call {
     }
 }
 
-/// Whether the host vouches for who made a result or reported a failure; `None` where nobody outside had a word in it.
+/// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.
 pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) -> Option<bool> {
     let outside = || {
         call.pinned
@@ -232,7 +232,7 @@ impl From<&domain::Turn> for Turn {
 }
 
 impl CallResult {
-    /// What the model is to see of a call, once it ended.
+    /// The result of an ended call for the model.
     fn of(call: &domain::Call) -> Option<Self> {
         call.outcome().map(|outcome| Self { id: call.id.to_string(), content: outcome.into() })
     }

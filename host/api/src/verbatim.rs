@@ -1,4 +1,4 @@
-//! JSON that passes through as it came.
+//! JSON that passes through unchanged.
 
 use domain::Json;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Any JSON value, byte for byte as somebody else wrote it: number forms, the order of members and white space included.
+/// Any JSON value, byte for byte as its author wrote it, including number forms, the order of members and white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verbatim(pub Json);
 
@@ -17,7 +17,7 @@ impl From<&Json> for Verbatim {
     }
 }
 
-/// A text that is not JSON would break every value around it, so it fails alone.
+/// Checks the text first, because text that is not JSON would break the value around it.
 impl Serialize for Verbatim {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.0.as_str()).map_err(ser::Error::custom)?;
@@ -40,7 +40,7 @@ impl PartialSchema for Verbatim {
 
 impl ToSchema for Verbatim {}
 
-/// For optional members in which `null` is a value: an absent one is `None`, and a `null` is there.
+/// For optional members in which `null` is a value: `None` means absent.
 pub(crate) fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,

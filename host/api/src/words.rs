@@ -1,10 +1,10 @@
-//! The words of the public JSON that come from closed sets, and how each follows from the domain's own.
+//! The enums of the public JSON and their conversions from the domain's enums.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! words {
-    // A token and not a literal: utoipa cannot read one that a macro has parsed, and would describe other words.
+    // A token and not a literal: utoipa cannot read a literal that a macro has parsed, and would document other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
     }) => {
@@ -42,17 +42,17 @@ words! {
 words! {
     /// Whether a person must approve first.
     Approval "kebab-case" from domain::Approval {
-        /// Nobody has to.
+        /// No approval is needed.
         Auto = domain::Approval::Auto,
-        /// Somebody has to.
+        /// An approval is needed.
         RequiresApproval = domain::Approval::RequiresApproval,
     }
 }
 
 words! {
-    /// What the operator's policy says of a tool.
+    /// The decision of the operator's policy about a tool.
     Rule "kebab-case" from domain::Rule {
-        /// As the tool declares.
+        /// The tool's declaration applies.
         Allow = domain::Rule::Allow,
         /// A person must approve every call.
         Ask = domain::Rule::Ask,
@@ -62,9 +62,9 @@ words! {
 }
 
 words! {
-    /// What is waited for, and so what renders it.
+    /// The kind of answer that a suspension waits for.
     Kind "snake_case" from domain::Kind {
-        /// A yes or no before the call goes on.
+        /// A yes or no before the call continues.
         Approval = domain::Kind::Approval,
         /// A person's answer, which is the result.
         Elicitation = domain::Kind::Elicitation,
@@ -74,25 +74,25 @@ words! {
 }
 
 words! {
-    /// Whose words a prompt is.
+    /// The author of a prompt.
     PromptBy "snake_case" from domain::PromptBy {
-        /// The plugin's, over what the model wrote.
+        /// The plugin. The text can contain what the model wrote.
         Plugin = domain::PromptBy::Plugin,
-        /// The host's.
+        /// The host.
         Host = domain::PromptBy::Host,
     }
 }
 
 words! {
-    /// How bad it would be if a call went wrong.
+    /// The damage that a wrong call could do.
     Risk "snake_case" from domain::Risk {
-        /// Nothing to speak of.
+        /// Negligible.
         Low = domain::Risk::Low,
-        /// It can be put right.
+        /// Easy to repair.
         Medium = domain::Risk::Medium,
-        /// It can hardly be put right.
+        /// Hard to repair.
         High = domain::Risk::High,
-        /// It must not go wrong.
+        /// Unacceptable.
         Critical = domain::Risk::Critical,
     }
 }
@@ -108,11 +108,11 @@ impl From<Kind> for domain::Kind {
 }
 
 words! {
-    /// How far a call has come.
+    /// The progress of a call.
     Status "snake_case" from domain::Status {
         /// The guest runs.
         Running = domain::Status::Running,
-        /// It waits for the outside.
+        /// It waits for a person or a client.
         Awaiting = domain::Status::Awaiting,
         /// It ended with a result.
         Resolved = domain::Status::Resolved,
@@ -126,9 +126,9 @@ words! {
     Outcome "snake_case" from domain::Outcome {
         /// With a result.
         Ok = domain::Outcome::Ok { .. },
-        /// It was tried and failed, or the call itself was wrong.
+        /// It failed while it ran, or the call was invalid.
         Failed = domain::Outcome::Failed(_),
-        /// A person or a rule said no.
+        /// A person or a rule denied it.
         Denied = domain::Outcome::Denied(_),
         /// Nobody answered in time.
         Expired = domain::Outcome::Expired,
@@ -138,21 +138,21 @@ words! {
         CancelledBySibling = domain::Outcome::CancelledBySibling,
         /// No client was attached.
         Unavailable = domain::Outcome::Unavailable,
-        /// What was approved no longer exists.
+        /// The approved component or declaration no longer exists.
         Invalidated = domain::Outcome::Invalidated,
-        /// The host was killed while it ran, and nobody can say whether it happened.
+        /// The host was killed while it ran. Its effects are unknown.
         InDoubt = domain::Outcome::InDoubt,
     }
 }
 
 words! {
-    /// Whether a turn goes on, or how it ended.
+    /// Whether a turn is open, or how it ended.
     TurnState "snake_case" from domain::TurnState {
-        /// Calls of it have no outcome yet.
+        /// At least one call has no outcome yet.
         Open = domain::TurnState::Open,
         /// Every call has its outcome.
         Settled = domain::TurnState::Ended(domain::TurnEnd::Settled, _),
-        /// A denial ended it, as the turn asked; the model is not to be called.
+        /// A denial ended it, because it was submitted with `abort_turn`. The model must not be called.
         Aborted = domain::TurnState::Ended(domain::TurnEnd::Aborted, _),
         /// Somebody cancelled it.
         Cancelled = domain::TurnState::Ended(domain::TurnEnd::Cancelled, _),
@@ -173,13 +173,13 @@ impl TurnState {
 }
 
 words! {
-    /// What a denial does to the other calls of its turn.
+    /// The effect of a denial on the other calls of its turn.
     Rejection "snake_case" from domain::Rejection {
         /// Nothing.
         ContinueSiblings = domain::Rejection::ContinueSiblings,
         /// They end `cancelled_by_sibling`.
         CancelSiblings = domain::Rejection::CancelSiblings,
-        /// They end so too, and the turn ends `aborted`.
+        /// They end `cancelled_by_sibling`, and the turn ends `aborted`.
         AbortTurn = domain::Rejection::AbortTurn,
     }
 }

@@ -1,6 +1,7 @@
-//! What an operator can grant a plugin, beyond the inert WASI that every guest has.
+//! The accesses that an operator can grant to a plugin, beyond the inert WASI that every guest has.
 //!
-//! [`Capabilities`] decides which interfaces a component is linked against; [`Grants`] decides what a call may do with them.
+//! [`Capabilities`] decides which interfaces a component is linked against; [`Grants`] decides what a call may do with
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +57,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// A set of capabilities. The default is none.
+/// A set of capabilities. The default set is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Capabilities(u8);
 
@@ -79,7 +80,7 @@ impl Capabilities {
     }
 }
 
-/// What a plugin may use. The default is nothing.
+/// The grants of a plugin. The default is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// [`Capability::KeyValue`]: how much the plugin may keep.

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_and_nothing_around_it() {
+    fn only_one_value_is_accepted() {
         for good in ["1", " {\"a\":[\"\\\"[\"]} ", "null", "\"\""] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_that_of_the_value_and_not_of_its_strings() {
+    fn brackets_in_strings_do_not_count_as_depth() {
         assert_eq!(depth(r#"{"a":"[[[[","b\"[":[1]}"#), 2);
         assert!(check(&format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).is_ok());
         assert!(check(&format!("{}{}", "[".repeat(200_000), "]".repeat(200_000))).is_err());

@@ -1,7 +1,7 @@
 //! `wasi:keyvalue` (0.2.0-draft2: `store`, `atomics`, `batch`) over buckets that the host keeps for each plugin.
 //!
-//! The host adds the plugin's name to every access, and no guest can choose it: whatever a guest calls its buckets and keys,
-//! it reaches its own. A call without a grant is denied every access.
+//! The host adds the plugin's name to every access, and no guest can choose it. So all names of buckets and keys lead
+//! to the plugin's own data. A call without a grant is denied every access.
 
 mod bindings;
 mod buckets;
@@ -27,7 +27,7 @@ const MAX_VALUE: usize = 64 << 10;
 /// Keys of one page of a list, and of one batch.
 const MAX_KEYS: usize = 256;
 
-/// How much a plugin may keep.
+/// The quota of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyValueQuota {
     /// Bytes of all entries: bucket names, keys and values.
@@ -51,7 +51,7 @@ pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> 
     batch::add_to_linker::<_, Has<State>>(linker, T::view)
 }
 
-/// What one call has of the buckets. The default is nothing.
+/// A call's access to the buckets. The default is no access.
 #[derive(Default)]
 pub struct State {
     access: Option<Access>,

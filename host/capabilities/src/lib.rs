@@ -1,8 +1,9 @@
-//! What an operator can grant a plugin: key-value data, HTTP requests, configuration values, folders, secrets.
+//! The accesses that an operator can grant to a plugin: key-value data, HTTP requests, configuration values, folders,
+//! secrets.
 //!
 //! Each capability is one folder. Its host functions work with a [`View`] of the call: the capability's own state, the
-//! resource table and the usage. They do not know the call itself. `call.rs` lists the capabilities; `view.rs`, `usage.rs`,
-//! `blocking.rs` and `stop.rs` are what they share.
+//! resource table and the usage. They do not know the call itself. `call.rs` lists the capabilities; `view.rs`,
+//! `usage.rs`, `blocking.rs` and `stop.rs` are what they share.
 
 pub mod blocking;
 mod call;

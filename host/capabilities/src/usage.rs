@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::blocking::Blocking;
 use crate::stop::{Stop, size};
 
-/// What one call uses.
+/// The usage of one call.
 #[derive(Clone)]
 pub struct Usage {
     pub memory: HostMemory,
@@ -15,9 +15,9 @@ pub struct Usage {
     pub blocking: Blocking,
 }
 
-/// The host's own memory that it holds for one call: handles and what is behind them, buffers, bodies. A host function that
-/// keeps something for longer than one host call, or builds an answer whose size the guest chooses, charges it here before
-/// it allocates.
+/// The host's own memory that it holds for one call: handles and what is behind them, buffers, bodies. A host function
+/// that keeps something for longer than one host call, or builds an answer whose size the guest chooses, charges it
+/// here before it allocates.
 #[derive(Clone)]
 pub struct HostMemory(Arc<Bytes>);
 

@@ -1,4 +1,4 @@
-//! How a capability sees a call: its own state, the resource table and the usage, and nothing else.
+//! The view of a call for a capability: only its own state, the resource table and the usage.
 
 use std::marker::PhantomData;
 
@@ -15,8 +15,8 @@ pub struct View<'a, S> {
 
 /// A call that has the state of a capability.
 pub trait CallView<S>: Send + 'static {
-    /// The view of one host call. It may end the guest with [`Stop::unwind`](crate::Stop::unwind), for example because the
-    /// call has made too many host calls.
+    /// The view of one host call. It may end the guest with [`Stop::unwind`](crate::Stop::unwind), for example because
+    /// the call has made too many host calls.
     fn view(&mut self) -> View<'_, S>;
 }
 

@@ -1,5 +1,5 @@
-//! The parts of a host's answers that the commands read. Arguments and results stay JSON text, so that an approver sees every
-//! digit of a number.
+//! The parts of a host's answers that the commands read. Arguments and results stay JSON text, so that an approver sees
+//! every digit of a number.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -39,7 +39,7 @@ pub(crate) struct Call {
     pub(crate) receipt: Option<Receipt>,
 }
 
-/// What a call spent.
+/// The usage of a call.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Receipt {
     pub(crate) time_us: u64,

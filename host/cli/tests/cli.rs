@@ -1,6 +1,6 @@
 //! The binary without a plugin and without a host: what it refuses, how it says so, and with which exit code.
 
-#![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use expect_test::{Expect, expect, expect_file};
 
 fn toolgate(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-    // What the one who runs the tests has set for a host of theirs.
+    // Variables that a developer has set for another host.
     for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG", "CACHE"] {
         command.env_remove(format!("TOOLGATE_{name}"));
     }
@@ -27,7 +27,7 @@ fn check(arguments: &[&str], code: i32, expect: &Expect) {
     assert_eq!(output.status.code(), Some(code));
 }
 
-/// What a command says of itself, and what those below it do.
+/// The help of a command and of its subcommands.
 fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
     let output = toolgate(folder, &[command, &["--help"]].concat());
     assert!(output.status.success(), "{command:?}");
@@ -43,9 +43,10 @@ fn help(folder: &Path, command: &[&str], said: &mut Vec<(String, String)>) {
     }
 }
 
-/// So that a changed option is seen in review. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test cli` writes them anew.
+/// The help is committed, so that a review shows changed options. `UPDATE_EXPECT=1 cargo test -p toolgate-cli --test
+/// cli` writes the files again.
 #[test]
-fn every_command_explains_itself_as_it_is_written_down() {
+fn help_of_every_command_matches_the_page() {
     let (folder, mut said) = (folder(), Vec::new());
     help(folder.path(), &[], &mut said);
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
@@ -55,12 +56,12 @@ fn every_command_explains_itself_as_it_is_written_down() {
     let names: BTreeSet<_> = said.iter().map(|(name, _)| format!("{name}.txt")).collect();
     let files = std::fs::read_dir(&written).expect("a folder");
     let files: BTreeSet<_> = files.map(|file| file.expect("a file").file_name().into_string().expect("text")).collect();
-    assert_eq!(files, names, "one file for each command, and none for one that is gone");
+    assert_eq!(files, names, "there is one file for each command and no other file");
     assert!(names.len() > 20 && names.contains("toolgate-token-create.txt"), "{names:?}");
 }
 
 #[test]
-fn a_host_that_is_not_there_is_said_to_be_not_there() {
+fn unreachable_host_is_reported() {
     check(
         &["pending", "--url", "http://127.0.0.1:1"],
         3,
@@ -81,7 +82,7 @@ fn a_host_that_is_not_there_is_said_to_be_not_there() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_would_be_right() {
+fn usage_errors_name_the_remedy() {
     check(
         &["show", "call_1"],
         2,
@@ -146,7 +147,7 @@ fn mistakes_are_told_with_what_would_be_right() {
 }
 
 #[test]
-fn a_configuration_that_means_nothing_is_a_mistake_with_a_place() {
+fn wrong_configuration_is_reported_with_its_place() {
     let folder = folder();
     std::fs::write(folder.path().join("toolgate.toml"), "polcy = []\n").expect("a file");
     let output = toolgate(folder.path(), &["serve"]);

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaves_are_changed_together_and_each_alone() {
+    fn leaves_are_changed_together_and_one_by_one() {
         let sample = json!({"a": "x", "b": [{"c": "y"}, 1]});
         let made = changed(&sample, &|value| text(value, "!"));
         let expected = [

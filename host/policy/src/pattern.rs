@@ -222,7 +222,7 @@ mod tests {
     proptest::proptest! {
         /// Compares with the plain recursive definition.
         #[test]
-        fn matching_is_what_the_definition_says(pattern in "[ab?*]{1,8}", text in "[ab]{0,10}") {
+        fn matching_follows_the_definition(pattern in "[ab?*]{1,8}", text in "[ab]{0,10}") {
             fn defined(pattern: &[u8], text: &[u8]) -> bool {
                 match (pattern, text) {
                     ([], []) => true,

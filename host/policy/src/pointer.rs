@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_lead_to_one_place_or_to_none() {
+    fn pointers_find_at_most_one_place() {
         let arguments = r#"{"a":{"b/c":[10,{"~":"x"}],"01":1},"":0,"\u0061b":2,"n":null}"#;
         let arguments = Exact::parse(arguments).expect("JSON");
         for (pointer, expected) in [

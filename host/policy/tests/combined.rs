@@ -219,7 +219,7 @@ impl Dynamic for Meets {
 }
 
 #[test]
-fn policies_are_asked_at_once_and_not_one_after_the_other() {
+fn policies_are_asked_concurrently() {
     let begun = Arc::default();
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
     let combined = Combined::new(Rules::default(), vec![meets(), meets(), meets()]);

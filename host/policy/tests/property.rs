@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn the_order_of_rules_means_nothing(rules in rules(), arguments in arguments(), seed in any::<u64>()) {
+    fn order_of_rules_does_not_matter(rules in rules(), arguments in arguments(), seed in any::<u64>()) {
         let mut shuffled = rules.clone();
         shuffled.sort_by_key(|rule| {
             rule.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte))

@@ -52,7 +52,7 @@ pub(crate) struct Cache {
     /// The host's part of the key: the first part of each file's name.
     engine: String,
     /// Bytes of all files together.
-    most: u64,
+    max: u64,
 }
 
 /// Part of the files' names. Increase it when the format of the files changes.
@@ -66,7 +66,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 impl Cache {
     /// Opens the folder, and makes it and its key if they are missing.
-    pub(crate) fn open(folder: &Path, owner: CacheOwner, engine: &Engine, most: u64) -> anyhow::Result<Self> {
+    pub(crate) fn open(folder: &Path, owner: CacheOwner, engine: &Engine, max: u64) -> anyhow::Result<Self> {
         let in_folder = || format!("could not set up the folder of compiled code at {}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(in_folder)?;
         if owner == CacheOwner::User {
@@ -79,7 +79,7 @@ impl Cache {
         (FORMAT, CONFIGURATION).hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
-        Ok(Self { owner, folder: folder.to_owned(), key, engine, most })
+        Ok(Self { owner, folder: folder.to_owned(), key, engine, max })
     }
 
     /// The compiled code of a component, if this host wrote a file for it.
@@ -166,7 +166,7 @@ impl Cache {
             }
         }
         for (_, size, path) in files.into_iter().filter(|(_, _, path)| *path != newest) {
-            if total <= self.most {
+            if total <= self.max {
                 break;
             }
             remove(&path)?;

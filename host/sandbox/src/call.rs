@@ -23,7 +23,7 @@ use crate::shared::Shared;
 pub(crate) struct Loaded {
     pub(crate) digest: Digest,
     pub(crate) has_server: bool,
-    /// Whether the plugin can ask if a call should stop. If not, waiting for it to stop by itself is in vain.
+    /// Whether the plugin can check if a call should stop. If not, it gets no grace.
     pub(crate) can_stop: bool,
     pub(crate) exports: Exports,
     pub(crate) pre: InstancePre<Guest>,
@@ -102,11 +102,13 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
     store
 }
 
-/// Drives a guest within its time. The deadline also covers instantiation, the lifting of the result and post-return, which run
-/// the guest's code as well. The timer is for a guest that waits in a host function, where no tick reaches it.
+/// Drives a guest within its time. The deadline also covers instantiation, the lifting of the result and post-return,
+/// which run the guest's code as well. The timer is for a guest that waits in a host function, where no tick reaches
+/// it.
 ///
-/// A [`Stop`] that unwinds comes from [`Stop::unwind`]. Any other panic of a host function becomes an error: wasmtime carries it
-/// through the guest's frames to here, the function could reach nothing but the store, and the store is dropped.
+/// A [`Stop`] that unwinds comes from [`Stop::unwind`]. Any other panic of a host function becomes an error: wasmtime
+/// carries it through the guest's frames to here, the function could reach nothing but the store, and the store is
+/// dropped.
 pub(crate) async fn bounded<T>(
     guest: impl Future<Output = wasmtime::Result<T>>,
     watch: Stopwatch,
@@ -122,8 +124,8 @@ pub(crate) async fn bounded<T>(
     }
 }
 
-/// The failure behind an error of the engine, with the last lines that the guest printed: most languages explain a crash
-/// there.
+/// The failure behind an error of the engine, with the last lines that the guest printed: most languages explain a
+/// crash there.
 pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits) -> Failure {
     let mut failure = ending::failure(error, &guest.meter, limits);
     if failure.code == FailureCode::Trapped

@@ -1,4 +1,5 @@
-//! Compiles a component to machine code, under bounds: a compiler is a large program, and its input comes from strangers.
+//! Compiles a component to machine code, under bounds: a compiler is a large program, and its input comes from
+//! strangers.
 //!
 //! ```text
 //! host                                        child (`compile/child.rs`)
@@ -26,11 +27,11 @@ use crate::load::LoadError;
 pub use child::compile_child;
 pub(crate) use parent::Children;
 
-/// Where components are compiled.
+/// The process that compiles components.
 #[derive(Debug, Clone, Default)]
 pub enum Compiler {
-    /// In this process. Nothing bounds the time and the memory of the compiler, and a component that crashes the compiler
-    /// crashes the program: only for trusted components.
+    /// In this process. Nothing bounds the time and the memory of the compiler, and a component that crashes the
+    /// compiler crashes the program: only for trusted components.
     #[default]
     InProcess,
     /// In a separate process for each component.
@@ -38,8 +39,8 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// Whether this compiler accepts exactly the components that [`CompileBounds::default`] accepts, if it takes no longer
-    /// than [`CompileBounds::surely_usual`].
+    /// Whether this compiler accepts exactly the components that [`CompileBounds::default`] accepts, if it takes no
+    /// longer than [`CompileBounds::surely_usual`].
     pub(crate) fn is_bounded_as_usual(&self) -> bool {
         let usual = CompileBounds::default();
         match self {
@@ -77,16 +78,16 @@ pub struct CompileBounds {
 }
 
 impl Default for CompileBounds {
-    /// Many times the cost of a Python component of 18 MB: 120 seconds, 2 GiB, 512 MiB; and 20 minutes, which is enough on
-    /// a tenth of a core.
+    /// Many times the cost of a Python component of 18 MB: 120 seconds, 2 GiB, 512 MiB; and 20 minutes, which is enough
+    /// on a tenth of a core.
     fn default() -> Self {
         Self { time: Duration::from_secs(120), wall: Duration::from_secs(1200), memory: 2 << 30, output: 512 << 20 }
     }
 }
 
 impl CompileBounds {
-    /// A child that ran for less than this has not exceeded the default processor time, even if each of its threads had its
-    /// own core.
+    /// A child that ran for less than this has not exceeded the default processor time, even if each of its threads had
+    /// its own core.
     pub(crate) fn surely_usual() -> Duration {
         Self::default().time / child::THREADS
     }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_compiler_makes_fits_the_engine_that_runs_it() {
+    fn engine_accepts_the_compilers_code() {
         let (compiles, runs) = (compiler().expect("an engine"), engine(1).expect("an engine"));
         assert_eq!(fingerprint(&compiles), fingerprint(&runs));
     }

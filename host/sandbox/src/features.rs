@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_says_of_each_what_is_decided() {
+    fn documentation_matches_every_decision() {
         let page = include_str!("../../../docs/engine-features.md");
         let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
         for (name, _, on) in DECIDED {

@@ -48,7 +48,8 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// The data of a call that has not started. Without a job, as when a plugin is asked for its tools, it has no grants.
+    /// The data of a call that has not started. Without a job, as when a plugin is asked for its tools, it has no
+    /// grants.
     pub(crate) fn new(
         services: &HostServices,
         job: Option<&Job>,
@@ -92,7 +93,7 @@ impl Guest {
         }
     }
 
-    /// What the call has used so far.
+    /// The usage of the call so far.
     pub(crate) fn spent(&self, time: Duration) -> Spent {
         let ([bytes_in, bytes_out], (sent, received)) =
             (self.usage.bytes.total(), self.capabilities.http.transferred());
@@ -137,8 +138,8 @@ impl Guest {
 
 impl Inert for Guest {
     /// Every interface is linked through this. It unwinds because the selector of an interface can return no error;
-    /// `call::bounded` catches it. The engine's own hook is not used: it also counts each `memory.copy` and each tick of the
-    /// epoch, so its count would differ between two equal calls.
+    /// `call::bounded` catches it. The engine's own hook is not used: it also counts each `memory.copy` and each tick
+    /// of the epoch, so its count would differ between two equal calls.
     fn counted(&mut self) -> &mut Self {
         if self.host_calls >= self.max_host_calls {
             let max = self.max_host_calls;

@@ -12,8 +12,9 @@
 use capabilities::{Charge, HostMemory, Stop};
 use wasmtime::component::ResourceTable;
 
-/// The cost of a handle: twice its slot in the table (48 bytes, and the table doubles), the box of its resource (at most 256
-/// bytes, which a test checks), its entry among the children of another resource, and its slot in the engine's own table.
+/// The cost of a handle: twice its slot in the table (48 bytes, and the table doubles), the box of its resource (at
+/// most 256 bytes, which a test checks), its entry among the children of another resource, and its slot in the engine's
+/// own table.
 pub(crate) const HANDLE: usize = 512;
 
 /// The charge of one call's table.
@@ -27,8 +28,8 @@ impl Handles {
 
     /// Charges the slots of a table.
     pub(crate) fn count(&mut self, table: &mut ResourceTable) -> Result<(), Stop> {
-        // A table does not tell its size. It tells the slot of a new entry: the last one, or a free one before it, and then the
-        // table has not grown.
+        // A table does not tell its size. It tells the slot of a new entry: the last one, or a free one before it, and
+        // then the table has not grown.
         let slots = match table.push(()) {
             Ok(next) => {
                 let slot = next.rep() as usize;
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_charged_for_the_most_slots_that_it_ever_had() {
+    fn table_is_charged_for_its_peak_number_of_slots() {
         let memory = HostMemory::new(10 * HANDLE);
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         let mut count = |table: &mut ResourceTable| handles.count(table).map(|()| memory.now());
@@ -64,13 +65,13 @@ mod tests {
         table.delete(entries.remove(3)).expect("is there");
         assert_eq!(count(&mut table).ok(), Some(10 * HANDLE), "the place is still there");
         table.push(3).expect("room");
-        assert!(count(&mut table).is_ok(), "in the place of another one");
+        assert!(count(&mut table).is_ok(), "it reuses the slot of another one");
         table.push(11).expect("room");
         assert!(count(&mut table).is_err());
     }
 
     #[test]
-    fn a_table_that_is_full_is_charged_whole() {
+    fn full_table_is_charged_completely() {
         let memory = HostMemory::new(1 << 20);
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         table.set_max_capacity(3);

@@ -11,7 +11,7 @@ use domain::{Json, Outcome, PluginName};
 pub struct Job {
     /// The plugin. Its key-value data is kept under this name.
     pub plugin: PluginName,
-    /// What the call may use.
+    /// The grants of the call.
     pub grants: Arc<Grants>,
     /// The caller's id of the call.
     pub call_id: Arc<str>,
@@ -40,7 +40,7 @@ pub struct End {
     pub wrote_keyvalue: bool,
 }
 
-/// What a run used.
+/// The usage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     /// From the permit for an instance to the end.

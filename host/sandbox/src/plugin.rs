@@ -17,14 +17,14 @@ use crate::report::Sink;
 #[derive(Clone)]
 pub struct Plugin(Arc<Loaded>);
 
-/// How long the question for the tools waits for a permit.
+/// How long the call of the catalog waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tools that one plugin may declare.
 const MAX_TOOLS: usize = 1_000;
 
-/// The limits of the question for the tools. The answer is a constant, but a Go or Python guest starts its whole runtime for
-/// it.
+/// The limits of the question for the tools. The answer is a constant, but a Go or Python guest starts its whole
+/// runtime for it.
 pub(crate) const CATALOG: Limits = Limits {
     time: Span::from_secs(2),
     stop_grace: Span::from_millis(0),
@@ -92,8 +92,8 @@ impl Plugin {
 
     /// Carries out one job in a new instance. Dropping the future cancels the run.
     ///
-    /// Await it on a runtime of [`guest_runtime`](crate::guest_runtime): a guest keeps its thread for up to a millisecond at a
-    /// time.
+    /// Await it on a runtime of [`guest_runtime`](crate::guest_runtime): a guest keeps its thread for up to a
+    /// millisecond at a time.
     pub async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
         call::run(&self.0, job, limits, sink).await
     }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_its_interface_is_refused() {
+    fn policy_answer_that_breaks_its_interface_is_refused() {
         let answer =
             |reason: Option<&str>| PolicyAnswer::RequireApproval { reason: reason.map(Into::into), risk: None };
         assert_eq!(asked("why", "{}"), Ok(answer(Some("why"))));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_counts_without_its_reason() {
+    fn denial_without_a_reason_is_accepted() {
         let denied = |reason: &str| checked(RawAnswer::Deny(reason.into()));
         assert_eq!(denied("no"), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
         assert_eq!(denied(&"x".repeat(MAX_REASON + 1)), Ok(PolicyAnswer::Deny { reason: None }));

@@ -36,7 +36,7 @@ pub struct SandboxSettings {
     pub cache_owner: CacheOwner,
     /// Bytes of compiled code. When they are exceeded, the oldest code is removed.
     pub cache_bytes: u64,
-    /// Where components are compiled.
+    /// The process that compiles components.
     pub compiler: Compiler,
     /// Instances at once; further calls wait. Each reserves about 9 GiB of address space and no memory.
     pub pool: u32,
@@ -110,7 +110,7 @@ impl Sandbox {
         })))
     }
 
-    /// What a component imports and exports, without compiling it.
+    /// The imports and exports of a component, without compiling it.
     ///
     /// # Errors
     /// If the bytes are not a component, not a plugin, or a plugin of a version that this host does not speak.
@@ -141,11 +141,11 @@ impl Sandbox {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(component);
     }
 
-    /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten seconds (Python) and blocks the
-    /// thread; from the cache it takes less than a millisecond.
+    /// Makes a plugin of a component. Compiling takes from a tenth of a second (Rust) to ten seconds (Python) and
+    /// blocks the thread; from the cache it takes less than a millisecond.
     ///
-    /// `digest` is the digest of `bytes`, under which the compiled code is kept. `capabilities` decides which interfaces are
-    /// linked; the grants of a job decide what a call may do with them.
+    /// `digest` is the digest of `bytes`, under which the compiled code is kept. `capabilities` decides which
+    /// interfaces are linked; the grants of a job decide what a call may do with them.
     ///
     /// # Errors
     /// [`LoadError`], which names all imports outside of the capabilities.
@@ -165,8 +165,8 @@ impl Sandbox {
         Ok(Plugin::new(Loaded { digest, has_server, can_stop, exports, pre, shared }))
     }
 
-    /// Removes the compiled code of every component that is neither in the set nor a loaded policy, and of other versions of
-    /// the engine. Returns the number of files.
+    /// Removes the compiled code of every component that is neither in the set nor a loaded policy, and of other
+    /// versions of the engine. Returns the number of files.
     ///
     /// # Errors
     /// If the folder cannot be read or changed.
@@ -219,7 +219,8 @@ impl Sandbox {
             None => compile::here(&shared.engine, bytes)?,
         };
         let component = code::load(&shared.engine, &compiled)
-            // The code fits this engine, so the component needs more memories, tables or instances than the pool has for one.
+            // The code fits this engine, so the component needs more memories, tables or instances than the pool has
+            // for one.
             .map_err(|why| LoadError::Compile(excerpt(&why)))?;
         Ok((component, compiled))
     }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_written_over() {
+    fn section_is_read_back_and_replaced() {
         assert_eq!(content(EMPTY), None);
         for size in [0, 1, 100, 200, 70_000, MAX_SECTION] {
             let first = with(EMPTY, &vec![b'x'; size]).expect("a component");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sections_or_a_large_one_are_errors_modules_are_skipped() {
+    fn two_sections_or_a_large_one_are_errors() {
         let one = with(EMPTY, b"1").expect("a component");
         let two = [&one[..], &one[EMPTY.len()..]].concat();
         assert_eq!(find(&two).expect("a component"), Err(SectionError::Several(2)));

@@ -1,4 +1,4 @@
-//! What all calls share: the engine and the host services. A guest can change none of it.
+//! The shared state of all calls: the engine and the host services. Guests cannot change it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

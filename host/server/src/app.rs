@@ -1,4 +1,4 @@
-//! The state that all doors share.
+//! The state that all routes share.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Counts one more request or stream of a principal, unless it has as many as it may.
+    /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
         let begun = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind))
     }
 
-    /// A suspension as this principal sees it.
+    /// A suspension for this principal.
     pub(crate) fn shown(&self, item: &PendingItem, by: &Principal) -> api::Suspension {
         api::Suspension::for_principal(item, by, self.doors.handle.own_calls())
     }

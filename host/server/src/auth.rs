@@ -1,15 +1,15 @@
-//! Authentication. A principal comes from one of two headers and from nowhere else: not from a body, and not from the query,
-//! where it would end up in logs.
+//! Authentication. A principal comes from one of two headers only. It never comes from a body, or from the query, which
+//! logs would contain.
 //!
-//! Programs send `authorization: Bearer <token>`. Browsers must not keep a token where a script could read it, so they log in
-//! with one once and then send the cookie of a session ([`crate::signed`] makes it). A browser sends its cookies with requests
-//! of any page, so a cookie alone changes nothing: a request other than GET and HEAD also carries the header
-//! `x-toolgate-csrf`, whose value only a page of this host can read, and is refused if the browser says that it comes from
-//! another site or port. With an `authorization` header, the cookie is ignored.
+//! Programs send `authorization: Bearer <token>`. Browsers must not keep a token where a script could read it, so they
+//! log in with one once and then send the cookie of a session ([`crate::signed`] makes it). A browser sends its cookies
+//! with requests of any page, so a cookie alone changes nothing: a request other than GET and HEAD also carries the
+//! header `x-toolgate-csrf`, whose value only a page of this host can read, and is refused if the browser says that it
+//! comes from another site or port. With an `authorization` header, the cookie is ignored.
 //!
-//! A session stands for the token that it was opened with. Each request looks up the roles of the token's holder, and
-//! revoking the token ends the session. A session that a link opened is for one suspension; only the doors that take
-//! [`Asking`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
+//! A session represents the token that opened it. Each request looks up the roles of the token's holder, and revoking
+//! the token ends the session. A session that a link opened covers one suspension, and only routes with [`Asking`]
+//! accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
 use std::convert::Infallible;
 
@@ -28,14 +28,14 @@ use crate::signed::{Pass, Purpose};
 /// The header with the CSRF token of a session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";
 
-/// An authenticated principal, and its request in flight. A door that takes one answers 401 to everybody else, and 403 to a
-/// session that a link opened, before it reads a body.
+/// An authenticated principal and its request in flight. A route with this extractor answers 401 without a valid
+/// credential, and 403 to a session that a link opened, before it reads a body.
 pub(crate) struct By(pub(crate) Principal, pub(crate) InFlightRequest);
 
 /// An authenticated principal with the role `admin`.
 pub(crate) struct Admin(pub(crate) Principal, pub(crate) InFlightRequest);
 
-/// An authenticated principal with its credential, for the doors that also accept a session that a link opened. They check
+/// An authenticated principal with its credential, for routes that also accept a session that a link opened. They check
 /// [`Asking::only`].
 pub(crate) struct Asking {
     pub(crate) by: Principal,
@@ -48,7 +48,7 @@ pub(crate) struct Asking {
 pub(crate) enum Credential {
     /// A token.
     Bearer(String),
-    /// A session, which stands for a token.
+    /// A session, which represents a token.
     Session(Pass),
 }
 
@@ -64,7 +64,7 @@ impl Credential {
         Passes::of(uri, headers, app).meant(uri, headers, app).map(Self::Session)
     }
 
-    /// The principal that it stands for, while it is valid.
+    /// The principal of this credential, while it is valid.
     pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
         match self {
             Self::Bearer(token) => app.doors.auth.principal(token),
@@ -75,13 +75,13 @@ impl Credential {
         }
     }
 
-    /// Whether it still stands for this principal, with the same roles.
+    /// Whether it is still valid for this principal with the same roles.
     pub(crate) fn stands_for(&self, by: &Principal, app: &State) -> bool {
         self.principal(app).is_some_and(|principal| principal == *by)
     }
 
-    /// Refuses a request that a page of another site could have caused, and a request of a page whose session has ended: it
-    /// must not read under another session of the browser.
+    /// Refuses a request that a page of another site could have caused, and a request of a page whose session has
+    /// ended: it must not read under another session of the browser.
     fn is_meant(&self, method: &Method, headers: &HeaderMap, app: &State) -> Result<()> {
         let Self::Session(pass) = self else { return Ok(()) };
         is_same_origin(headers)?;
@@ -96,24 +96,24 @@ impl Credential {
     }
 }
 
-/// The principal that a session stands for, while it is valid.
+/// The principal of a session, while it is valid.
 fn holder(pass: &Pass, app: &State) -> Option<Principal> {
-    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.ended.has(&pass.mark());
+    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.revoked.has(&pass.mark());
     counts.then(|| app.doors.auth.holder(pass.token)).flatten()
 }
 
 /// The sessions of a browser: one of a log-in, and one that a link opened.
 pub(crate) struct Passes {
-    /// The valid ones.
+    /// The valid sessions.
     pub(crate) living: Vec<Pass>,
-    /// Those that this host opened and that are no longer valid.
+    /// Sessions that this host opened and that are no longer valid.
     dead: Vec<Pass>,
     had_any: bool,
 }
 
 impl Passes {
-    /// The sessions in the cookies of a request. Cookies that this host did not sign are ignored: a page of another port can
-    /// set them, and must not log anybody out.
+    /// The sessions in the cookies of a request. Cookies that this host did not sign are ignored: a page of another
+    /// port can set them, and must not log anybody out.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Self {
         let mut passes = Self { living: Vec::new(), dead: Vec::new(), had_any: false };
         for (name, by_link) in [(cookies::SESSION, false), (cookies::LINK, true)] {
@@ -138,9 +138,9 @@ impl Passes {
         one(self.living.iter().filter(|pass| pass.only.is_some())).ok().flatten()
     }
 
-    /// The session that a request belongs to: the one whose CSRF token it carries. Without a CSRF token, a request about the
-    /// suspension of a link belongs to that link's session, and any other request to the log-in's, or to the link's if it is
-    /// the only one. [`Credential::is_meant`] refuses a CSRF token that belongs to none of them.
+    /// The session that a request belongs to: the one whose CSRF token it carries. Without a CSRF token, a request
+    /// about the suspension of a link belongs to that link's session, and any other request to the log-in's, or to the
+    /// link's if it is the only one. [`Credential::is_meant`] refuses a CSRF token that belongs to none of them.
     fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
         let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
         if let Some(pass) = self.living.iter().find(knows) {
@@ -163,8 +163,8 @@ impl Passes {
     }
 }
 
-/// The only session. Several sessions are ambiguous: somebody else, who can log in as well, may have set one of them. Several
-/// of one token are the same session, as after a log-in with and without TLS.
+/// The only session. Several sessions are ambiguous: somebody else, who can log in as well, may have set one of them.
+/// Several of one token are the same session, as after a log-in with and without TLS.
 fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
     match passes.next() {
         None => Ok(None),
@@ -178,7 +178,7 @@ fn one<'a>(mut passes: impl Iterator<Item = &'a Pass>) -> Result<Option<Pass>> {
 }
 
 fn another() -> Error {
-    let detail = "the session of this page has ended, and another one goes on in this browser: load the page again";
+    let detail = "the session of this page has ended, and this browser has another session: reload the page";
     Error::new(Code::Unauthorized, detail)
 }
 
@@ -216,7 +216,7 @@ impl Asking {
 }
 
 fn beyond_the_link() -> Error {
-    Error::new(Code::NotAllowed, "this session came by a link, which opens one suspension and nothing else")
+    Error::new(Code::NotAllowed, "a link opened this session, and it gives access to one suspension only")
 }
 
 /// Refuses a request that, as the browser says, a page of another site or another port made.

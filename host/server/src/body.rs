@@ -1,4 +1,4 @@
-//! Reading the body of a request: bounded in size and in time.
+//! Reads the body of a request, with limits for size and time.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use http_body_util::BodyExt as _;
 
 use crate::error::{Code, Error, Result};
 
-/// The bytes of a body that give it one more millisecond: 16 KiB a second.
+/// Each time that so many bytes arrive, the deadline moves by a millisecond. So the slowest allowed rate is 16 KiB a
+/// second.
 const SLOWEST: usize = 16;
 
 /// Reads a body of at most so many bytes. A body that arrives too slowly is refused.
@@ -24,9 +25,9 @@ pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Resul
         let earned = (received.len() / SLOWEST) as u64;
         let until = begun + Duration::from_millis(patience.millis().saturating_add(earned));
         let frame = tokio::time::timeout_at(until, body.frame()).await;
-        let too_slow = |_| Error::new(Code::TooSlow, "the body did not arrive in time; send it at once, and faster");
+        let too_slow = |_| Error::new(Code::TooSlow, "the body did not arrive in time; send it at once and faster");
         let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
-        let broken = |_| Error::new(Code::BadRequest, "the body did not arrive whole");
+        let broken = |_| Error::new(Code::BadRequest, "the body did not arrive completely");
         let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
         if received.len() + more.len() > limit {
             return Err(too_large());

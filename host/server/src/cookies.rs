@@ -1,8 +1,8 @@
-//! The cookies of sessions: one for a log-in, and one for a link. They have different names, so that neither replaces the other
-//! in a browser.
+//! The cookies of sessions: one for a log-in, and one for a link. They have different names, so that neither replaces
+//! the other in a browser.
 //!
-//! Over TLS their names begin with `__Host-`: then the browser accepts them only from this host and over TLS, and no other
-//! name of the same domain can replace them.
+//! Over TLS their names begin with `__Host-`: then the browser accepts them only from this host and over TLS, and no
+//! other name of the same domain can replace them.
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
@@ -20,12 +20,12 @@ pub(crate) const LINK: &str = "toolgate_link";
 /// The prefix of cookies that browsers accept only over TLS.
 const HOST: &str = "__Host-";
 
-/// The values that a browser sends under a name. There may be several: any other program on this machine can set one, on any
-/// path of any port. Their signatures show which of them are this host's.
+/// The values that a browser sends under a name. There may be several: any other program on this machine can set one,
+/// on any path of any port. Their signatures show which of them are this host's.
 ///
-/// Under a name that other machines reach, only cookies with the prefix for TLS are read. Under this machine's own names the
-/// others are read as well, because a proxy with TLS in front may use them. Neither takes precedence: another port can have
-/// set both.
+/// Under a name that other machines reach, only cookies with the prefix for TLS are read. Under this machine's own
+/// names the others are read as well, because a proxy with TLS in front may use them. Neither takes precedence: another
+/// port can have set both.
 pub(crate) fn read<'a>(name: &str, uri: &Uri, headers: &'a HeaderMap) -> Vec<&'a str> {
     let takes_plain = is_local(uri, headers);
     let is_read = |found: &str| found.strip_prefix(HOST) == Some(name) || takes_plain && found == name;
@@ -58,8 +58,8 @@ pub(crate) fn clear(response: &mut Response, headers: &HeaderMap) -> Result<()> 
     Ok(())
 }
 
-/// Whether a cookie is for TLS only. This server does not serve TLS. A proxy in front of it does, under its own name, or passes
-/// on the origin of the page.
+/// Whether a cookie is for TLS only. This server does not serve TLS. A proxy in front of it does, under its own name,
+/// or passes on the origin of the page.
 pub(crate) fn is_secure(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     !is_local(uri, headers) || origins.any(|origin| origin.as_bytes().starts_with(b"https://"))
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_than_here_the_cookie_that_came_over_tls_alone_counts() {
+    fn on_other_host_names_only_the_tls_cookie_is_read() {
         let (plain, tls) = ("toolgate_session=plain", "a=b; __Host-toolgate_session=tls");
         type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
         let rows: [Row<'_>; 10] = [
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_for_tls_wherever_the_name_or_the_page_says_so() {
+    fn cookie_is_secure_for_other_names_or_https_pages() {
         let rows = [
             ("localhost", None, false),
             ("localhost", Some("http://localhost:7420"), false),

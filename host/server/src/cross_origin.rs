@@ -1,17 +1,17 @@
-//! Which other origins' pages may use the API (CORS): those that the operator names, exactly, and with a token of their own.
+//! CORS: pages of the origins that the operator names may use the API with a token of their own.
 //!
-//! Credentials are never allowed: a browser neither sends the cookie of a session for such a page nor hands it an answer that
-//! came by one, and the header that changes by a session need is not among those that such a page may send.
+//! Credentials are never allowed. So a browser sends no session cookie for such a page, and the page cannot read a
+//! response to a request with one. It may not send the CSRF header either, which every change through a session needs.
 
 use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// How long a browser may keep what it was told of an origin.
+/// How long a browser may cache the permission of an origin.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// The layer for these origins. `None` where there are none: then nothing is said to other origins at all.
+/// The layer for these origins. `None` if there are no origins: then no response has a CORS header.
 pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
     let allowed: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::try_from(origin).ok()).collect();
     if allowed.is_empty() {

@@ -1,4 +1,4 @@
-//! What the server needs of the host: the handle of the loop, and the traits that it owns and the host's face implements.
+//! The server's ports to the host: the handle of the loop, and traits that `toolgate` implements.
 
 use std::sync::Arc;
 
@@ -10,52 +10,52 @@ use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
 use crate::signed::{SessionMark, SigningKey};
 
-/// Everything that the server reaches.
+/// Everything that the server uses.
 pub struct Doors {
     /// The loop.
     pub handle: dispatch::Handle,
     /// The plugins.
     pub plugins: Arc<dyn Plugins>,
-    /// What the operator's rules and policies say.
+    /// Explains the operator's rules and policies.
     pub policy: Arc<dyn ExplainPolicy>,
-    /// Who is who.
+    /// Finds the principal of a token.
     pub auth: Arc<dyn Authenticate>,
-    /// What sessions and links are made with.
+    /// Signs and revokes sessions and links.
     pub sessions: Sessions,
-    /// The operator's choices.
+    /// The operator's settings.
     pub settings: Settings,
 }
 
-/// The plugins, for their operator.
+/// The plugins, for operators.
 #[async_trait]
 pub trait Plugins: Send + Sync {
-    /// Every plugin that is live or was refused, sorted by name.
+    /// All live and rejected plugins, sorted by name.
     fn list(&self) -> Vec<PluginView>;
 
-    /// Puts a component in the place of whatever is live under the name.
+    /// Replaces the live component of this name.
     ///
     /// # Errors
-    /// [`PutError`]; what was live still is.
+    /// [`PutError`]. The live component stays live.
     async fn put(&self, name: PluginName, component: Bytes, by: PrincipalId) -> Result<PluginView, PutError>;
 
-    /// Takes a plugin's tools away; calls that wait for them keep waiting. Returns whether there was such a plugin.
+    /// Removes a plugin's tools. Calls that wait for them keep waiting. Returns whether the plugin existed.
     ///
     /// # Errors
-    /// [`PluginFault`]; what was live still is.
+    /// [`PluginFault`]. The plugin stays live.
     async fn remove(&self, name: PluginName, by: PrincipalId) -> Result<bool, PluginFault>;
 }
 
-/// The operator's rules and policies, for whoever wants to know what they would say of a call.
+/// Explains how the operator's rules and policies would decide a call.
 #[async_trait]
 pub trait ExplainPolicy: Send + Sync {
-    /// What would become of a call. Its `invalid` is empty: schemas are looked at elsewhere.
+    /// The decision about a call. Its `invalid` is empty, because the caller of this trait checks the schema.
     async fn explain(&self, question: Question) -> Explanation;
 }
 
 /// Why a plugin was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum PutError {
-    /// It breaks rules: all of them are listed.
+    /// It breaks these rules.
     #[error("the plugin was refused")]
     Refused(Vec<FindingView>),
     /// The host failed.
@@ -63,82 +63,82 @@ pub enum PutError {
     Fault(#[from] PluginFault),
 }
 
-/// The host failed to change a plugin. The text is for the log and never leaves the host.
+/// The host failed to change a plugin. The text is for the log only and never leaves the host.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PluginFault(pub String);
 
-/// Who presents a token.
+/// Finds the principal of a token.
 ///
-/// Implementations compare in constant time, or look up a digest of the token: how long an answer takes must not tell
-/// how much of a guess was right. The server itself never compares tokens.
+/// Implementations compare in constant time or look up a digest of the token. Otherwise the response time would show
+/// how much of a guess is right. The server itself never compares tokens.
 pub trait Authenticate: Send + Sync {
-    /// The principal that the token stands for, if it stands for one.
+    /// The principal of this token. `None` for an unknown token.
     fn principal(&self, token: &str) -> Option<Principal>;
 
-    /// The principal that a token with this SHA-256 stands for. A session names its token so, and counts as long as there is
-    /// an answer.
+    /// The principal of the token with this SHA-256. A session holds the SHA-256 of its token and is valid while this
+    /// returns a principal.
     fn holder(&self, token: Digest) -> Option<Principal>;
 
-    /// Who holds a token under this name, with the SHA-256 of the token.
+    /// The principal of this name and the SHA-256 of its token.
     fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)>;
 }
 
-/// What sessions and links are made with. They are signed and kept nowhere, so they outlive a restart as long as the key does;
-/// what is kept is which sessions have ended. That a link was used is in the log of its turn.
+/// Signs and revokes sessions and links. They are signed and not stored, so they survive a restart if the key does.
+/// Only revoked sessions are stored. The use of a link is an event of its turn.
 #[derive(Clone)]
 pub struct Sessions {
     /// The key that signs them.
     pub key: SigningKey,
-    /// Sessions that somebody logged out of.
-    pub ended: Arc<dyn EndedSessions>,
+    /// The revoked sessions.
+    pub revoked: Arc<dyn RevokedSessions>,
 }
 
-/// Sessions that count no more, kept in mind until they would have expired.
+/// Sessions that were revoked by a log-out. They are stored until they would have expired.
 #[async_trait]
-pub trait EndedSessions: Send + Sync {
-    /// Whether a session has ended. Never waits for a disk.
+pub trait RevokedSessions: Send + Sync {
+    /// Whether a session was revoked. Never waits for a disk.
     fn has(&self, session: &SessionMark) -> bool;
 
-    /// Ends a session. It is on disk when this returns, however the host ends afterwards. An implementation that has too many
-    /// of one token to keep may end that token's older sessions of the same kind with it; it never refuses.
+    /// Revokes a session. When this returns, the revocation is on disk and survives a crash. An implementation with a
+    /// limit per token may revoke that token's older sessions of the same kind too. It never refuses.
     ///
     /// # Errors
-    /// [`NotEnded`]; it still counts.
-    async fn end(&self, session: SessionMark, now: Timestamp) -> Result<(), NotEnded>;
+    /// [`NotRevoked`]. The session is still valid.
+    async fn revoke(&self, session: SessionMark, now: Timestamp) -> Result<(), NotRevoked>;
 
-    /// Where sessions of a token were ended together: all of them have that were opened in this way and expire at this time or
-    /// before. One that is opened now has to expire later, whatever the clock says.
-    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
+    /// The time until which all sessions of a token are revoked, if they were opened in this way: sessions that expire
+    /// then or earlier. A new session must expire later, even if the clock was set back.
+    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
 }
 
-/// The disk failed. The text is for the log and never leaves the host.
+/// The disk failed. The text is for the log only and never leaves the host.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct NotEnded(pub String);
+pub struct NotRevoked(pub String);
 
-/// The operator's choices.
+/// The operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The most bytes of a submitted turn.
+    /// The maximum size of a submitted turn, in bytes.
     pub turn_bytes: usize,
-    /// The most bytes of an answer.
+    /// The maximum size of an answer, in bytes.
     pub answer_bytes: usize,
-    /// The most bytes of a component.
+    /// The maximum size of a component, in bytes.
     pub component_bytes: usize,
-    /// The longest that a request waits for a turn; what asks for longer waits so long.
+    /// The maximum time that a request waits for a turn, even if it asks for more.
     pub max_wait: Span,
-    /// How long the body of a request may take to arrive. One second more for each 16 KiB of it that has.
+    /// How long the body of a request may take to arrive. Each 16 KiB that arrive add one second.
     pub body: Span,
-    /// How long the body of a request may take to arrive that opens a session, and so carries no token yet.
+    /// The same for a request that opens a session. It carries no token yet.
     pub log_in_body: Span,
-    /// The most event streams of all principals together.
+    /// The maximum number of event streams of all principals together.
     pub event_streams: usize,
-    /// How often a silent event stream says that it is alive.
+    /// How often an idle event stream sends a keep-alive comment.
     pub keep_alive: Span,
-    /// How often an open event stream looks whether its token still counts.
+    /// How often an open event stream checks that its credential is still valid.
     pub recheck: Span,
-    /// Under which names the server answers.
+    /// The host names that the server accepts.
     pub hosts: Hosts,
     /// Origins whose pages may use the API with tokens of their own, as browsers write them: `https://app.example.com`.
     pub origins: Vec<String>,
@@ -162,15 +162,15 @@ impl Default for Settings {
     }
 }
 
-/// Under which names the server answers.
+/// The host names that the server accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
-    /// Under `localhost`, `127.0.0.1`, `[::1]` and these, without a port. For a server that is bound to loopback: a web
-    /// page that points its own name at it (DNS rebinding) is refused.
+    /// `localhost`, `127.0.0.1`, `[::1]` and these, without a port. For a server that is bound to loopback: it refuses
+    /// a web page that resolves its own name to it (DNS rebinding).
     Local {
-        /// Further names, of a proxy in front for instance.
+        /// Further names, for example of a proxy in front.
         also: Vec<String>,
     },
-    /// Under any. For a server that is meant to be reached from elsewhere.
+    /// Any name. For a server that other machines use.
     Any,
 }

@@ -1,5 +1,5 @@
-//! Errors of requests: a status, a stable code and a sentence for the caller. Faults of the host are logged in full; the caller
-//! gets a generic sentence and an id.
+//! Errors of requests: a status, a stable code and a sentence for the caller. Faults of the host are logged in full;
+//! the caller gets a generic sentence and an id.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::doors::{PluginFault, PutError};
 #[derive(Debug)]
 pub(crate) struct Error(Box<Problem>);
 
-/// What a door answers.
+/// The result of a route.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -30,7 +30,7 @@ impl Error {
         self
     }
 
-    /// These places of the body are wrong.
+    /// Errors at these places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let told: Vec<String> = errors.iter().map(Pointed::to_string).collect();
         let mut error = Self::new(Code::Invalid, told.join("; "));
@@ -38,7 +38,7 @@ impl Error {
         error
     }
 
-    /// One place of the body is wrong.
+    /// An error at one place of the body.
     pub(crate) fn invalid_at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::invalid(vec![Pointed::new(pointer, message)])
     }
@@ -54,12 +54,12 @@ impl Error {
     pub(crate) fn fault(detail: &dyn fmt::Display) -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "the id only joins an answer to a line of the log; nothing is decided by it"
+            reason = "the id only links a response to a line of the log; no decision reads it"
         )]
         let id = uuid::Uuid::new_v4();
         let id = format!("fault_{}", id.simple());
         tracing::error!(fault = %id, %detail, "a request failed");
-        let mut error = Self::new(Code::Fault, "The host failed to do this. Its log has the details under the id.");
+        let mut error = Self::new(Code::Fault, "The host failed. Its log has the details under this id.");
         error.0.fault = Some(id);
         error
     }
@@ -75,7 +75,7 @@ fn patience(bound: dispatch::Bound) -> u64 {
 
 #[cfg(feature = "fuzzing")]
 impl Error {
-    /// The status, and the sentence as it leaves.
+    /// The status and the escaped sentence.
     pub(crate) fn leaving(mut self) -> (u16, String) {
         self.0.for_people();
         (self.0.status, self.0.detail)
@@ -83,7 +83,7 @@ impl Error {
 }
 
 impl Error {
-    /// The problem as it leaves.
+    /// The problem for the response, with escaped sentences.
     pub(crate) fn into_problem(self) -> Problem {
         let Self(mut problem) = self;
         problem.for_people();
@@ -157,7 +157,7 @@ impl From<Refusal> for Error {
                 error.0.digest = Some(actual.to_string());
                 error
             }
-            // `Handle::resolve` answers this one itself, so it never gets here.
+            // `Handle::resolve` handles this one, so it never gets here.
             Refusal::Replayed => Self::fault(&detail),
         }
     }
@@ -176,7 +176,7 @@ impl From<PutError> for Error {
             PutError::Refused(findings) => {
                 let count = findings.len();
                 let detail =
-                    format!("{count} finding(s) keep it from being loaded; what was live under the name still is");
+                    format!("{count} finding(s) keep it from being loaded; the live component of this name stays live");
                 let mut error = Self::new(Code::PluginRefused, detail);
                 error.0.findings = findings;
                 error

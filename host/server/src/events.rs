@@ -1,7 +1,8 @@
-//! Event streams: committed events, resumable without gap or duplicate, and live-only events between them.
+//! Event streams. A stream resumes committed events without gap or duplicate. Between them it has live events, which
+//! are not stored.
 //!
-//! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can end a turn
-//! with many events at once, and a stream may break between any two of them.
+//! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can hold many
+//! events, and a connection can break between any two of them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -25,10 +26,11 @@ use crate::error::Result;
 use crate::in_flight::{InFlightRequest, Kind};
 use crate::serve::Closing;
 
-/// The most ephemeral turns that one stream tracks. There can be more than run at once, because a slow stream misses ends.
+/// The maximum number of ephemeral turns that one stream tracks. A slow stream can miss the end of a turn, so it can
+/// track more turns than run.
 const EPHEMERAL: usize = 256;
 
-/// A place in a feed: after the first `seen` public events of the commit at a position.
+/// A position in a feed: after the first `seen` public events of the commit at `position`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     position: Position,
@@ -36,10 +38,10 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Before everything.
+    /// Before the first event.
     pub(crate) const START: Self = Self { position: Position(0), seen: usize::MAX };
 
-    /// The position after which the feed is to be read.
+    /// The position after which to read the feed.
     pub(crate) fn after(self) -> Position {
         Position(if self.seen == usize::MAX { self.position.0 } else { self.position.0.saturating_sub(1) })
     }
@@ -78,7 +80,7 @@ pub(crate) struct Stream {
     cursor: Cursor,
     ready: VecDeque<sse::Event>,
     told: HashSet<SuspensionId>,
-    /// Suspensions that are still to be sent to a client go first.
+    /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
     closing: Closing,
@@ -88,10 +90,10 @@ pub(crate) struct Stream {
     _open: Open,
 }
 
-/// The suspensions in one page: each may hold megabytes, and a client may stop reading.
+/// The number of suspensions in one page. It is small because each may hold megabytes, and a client may stop reading.
 const PAGE: usize = 8;
 
-/// The suspensions for a client of these tools that were not sent yet.
+/// The open suspensions that a client of these tools did not get yet.
 pub(crate) struct Waiting {
     conversation: ConversationId,
     tools: Vec<ToolName>,
@@ -103,7 +105,7 @@ impl Waiting {
         Self { conversation, tools, after: None }
     }
 
-    /// The next page of it, and where the one after that begins.
+    /// The next page, and the start of the page after it.
     async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
         let (open, conversation) = (Some(true), Some(self.conversation.clone()));
         let filter = Filter { open, conversation, kind: Some(Waits::ClientExec), ..Filter::default() };
@@ -112,7 +114,7 @@ impl Waiting {
         Ok((items, next))
     }
 
-    /// The next page, if there is to be one. Safe to cancel: the same page is read again.
+    /// The next page, or an empty one. Cancel-safe, because the same page would be read again.
     async fn next(this: Option<&Self>, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
         match this {
             Some(waiting) => waiting.page(app, by).await,
@@ -126,7 +128,7 @@ pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] InFl
 
 impl Open {
     /// # Errors
-    /// `busy` when the principal or the host has as many as it may.
+    /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
         let in_flight = app.begin(by, Kind::Stream)?;
         app.meters.stream_opened();
@@ -170,14 +172,14 @@ impl Stream {
         }
     }
 
-    /// Skips what was committed before now.
+    /// Skips all commits up to now.
     pub(crate) async fn skip_past(&mut self) -> Result<()> {
         while self.follower.next_committed().await.map_err(dispatch::Error::from)?.is_some() {}
         Ok(())
     }
 
-    /// Tells a client that has just attached what waits for it already. What was told so is not told again when its
-    /// commit comes by.
+    /// Sends a new client the suspensions that already wait for it. They are not sent again when the stream reaches
+    /// their commits.
     pub(crate) async fn tell_open(&mut self, attached: Attachment, waiting: Waiting) -> Result<()> {
         self._attached = Some(attached);
         let page = waiting.page(&self.app, &self.by).await?;
@@ -185,8 +187,8 @@ impl Stream {
         self.take_waiting(page)
     }
 
-    /// Makes events of a page of what waits. What begins to wait meanwhile is on a later page, and then in `told`, or it is
-    /// not: the stream follows since before the first page, and comes to the commit in either case.
+    /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream follows since
+    /// before the first page, so it reaches that commit. If a later page has it too, `told` prevents a duplicate.
     fn take_waiting(&mut self, (items, next): (Vec<PendingItem>, Option<SuspensionId>)) -> Result<()> {
         for item in &items {
             self.told.insert(item.suspension.id);
@@ -196,8 +198,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store cannot be
-    /// read. The client reconnects with the last id that it has.
+    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store
+    /// cannot be read. The client reconnects with the last id that it has.
     pub(crate) fn into_events(
         self,
     ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
@@ -206,7 +208,7 @@ impl Stream {
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         futures::stream::unfold((self, recheck), |(mut stream, mut recheck)| async move {
             loop {
-                // What is due goes before what there is to tell: a stream that always has something to tell ends, too.
+                // Closing and the recheck come first, so that a stream with a constant flow of events ends too.
                 tokio::select! {
                     biased;
                     () = stream.closing.wait() => return None,
@@ -220,7 +222,7 @@ impl Stream {
                     page = Waiting::next(stream.waiting.as_ref(), &stream.app, &stream.by),
                         if stream.ready.is_empty() && stream.waiting.is_some() =>
                     {
-                        // The error was logged where it was made.
+                        // The error is already logged.
                         page.and_then(|page| stream.take_waiting(page)).ok()?;
                     }
                     item = stream.follower.next(), if stream.ready.is_empty() && stream.waiting.is_none() => {
@@ -234,7 +236,7 @@ impl Stream {
         })
     }
 
-    /// Makes events of an item. `None` ends the stream; the error was logged where it was made.
+    /// Makes events of an item. `None` ends the stream, and the error is already logged.
     async fn take(&mut self, item: std::result::Result<Item, StoreFault>) -> Option<()> {
         let taken = match item {
             Ok(Item::Committed(committed)) => self.committed(&committed).await,
@@ -255,7 +257,7 @@ impl Stream {
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
             Facts::Turn { turn, events } => self.turn(*turn).await?.map(|turn| (turn, events)),
         };
-        // A turn that can no longer be read has no more events.
+        // The turn can no longer be read, so it has no events.
         let Some((turn, facts)) = facts else { return Ok(()) };
         let public = facts.iter().filter(|fact| fact.name().is_some());
         for (seen, fact) in (1..).zip(public).skip(seen) {
@@ -300,14 +302,14 @@ impl Stream {
         Ok(())
     }
 
-    /// Events of an ephemeral turn. It cannot be read again, so the stream keeps what it has seen of it.
+    /// Events of an ephemeral turn. It cannot be read from the store, so the stream keeps its state.
     fn ephemeral(&mut self, id: TurnId, facts: &[Fact]) -> Result<()> {
         let turn = match self.ephemeral.remove(&id) {
             Some(mut turn) => {
                 facts.iter().for_each(|fact| turn.apply(fact));
                 turn
             }
-            // Its beginning was missed, and without it its calls have no names.
+            // The stream missed the beginning, and without it the calls have no names.
             None => match Turn::replay(facts) {
                 Some(turn) => turn,
                 None => return Ok(()),
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_the_id_of_an_event_and_reads_from_within_its_commit() {
+    fn cursor_resumes_inside_a_commit() {
         let cursor: Cursor = "12-3".parse().unwrap();
         assert_eq!((cursor.after(), cursor.seen, cursor.to_string()), (Position(11), 3, "12-3".to_owned()));
         assert_eq!("12".parse::<Cursor>().unwrap().after(), Position(12));

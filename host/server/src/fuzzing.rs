@@ -1,14 +1,14 @@
-//! What the fuzz targets reach. It is there only with the feature `fuzzing`, and no part of what the crate offers.
+//! Entry points for the fuzz targets, with the feature `fuzzing`. They are not part of the crate's interface.
 
 use api::{formats, json};
 use dispatch::CallRequest;
 
 use crate::error::Error;
 
-/// The calls of a submitted body, or the status and the sentence of the refusal.
+/// Reads the calls of a submitted body.
 ///
 /// # Errors
-/// See above.
+/// The status and the sentence of the refusal.
 pub fn submitted(body: &[u8]) -> Result<Vec<CallRequest>, (u16, String)> {
     let is_provider = |name: &str| name.starts_with("web_");
     formats::submitted(body, &is_provider)
@@ -19,7 +19,7 @@ pub fn submitted(body: &[u8]) -> Result<Vec<CallRequest>, (u16, String)> {
 /// Reads an answer to a suspension.
 ///
 /// # Errors
-/// Likewise.
+/// The status and the sentence of the refusal.
 pub fn resolve(body: &[u8]) -> Result<api::Resolve, (u16, String)> {
     json::object(body).map_err(|error| Error::from(error).leaving())
 }

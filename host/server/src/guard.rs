@@ -1,5 +1,5 @@
-//! Checks and headers for every request: the host names that the server answers to, and headers that keep an answer from
-//! being stored or used as a page.
+//! Checks and headers for every request: the host names that the server answers to, and headers that keep an answer
+//! from being stored or used as a page.
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -14,8 +14,8 @@ use crate::error::{Code, Error};
 /// Names that resolve to this machine on every machine.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Refuses requests for host names that are not this server's. This stops DNS rebinding: a page whose own name was pointed at
-/// this machine sends that name.
+/// Refuses requests for host names that are not this server's. This stops DNS rebinding: a page whose own name was
+/// pointed at this machine sends that name.
 pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -> Response {
     let Hosts::Local { also } = &app.doors.settings.hosts else { return next.run(request).await };
     let known = asked_for(request.uri(), request.headers()).is_some_and(|asked| {
@@ -45,8 +45,8 @@ pub(crate) fn asked_for(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     Authority::try_from(value.as_bytes()).ok()
 }
 
-/// Keeps an answer from being cached, sniffed, framed or loaded by another page. Pages set their own policies for caching and
-/// loading.
+/// Keeps an answer from being cached, sniffed, framed or loaded by another page. Pages set their own policies for
+/// caching and loading.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

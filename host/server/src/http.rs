@@ -1,4 +1,4 @@
-//! The doors, one file per resource, and what they share: how they read a path and a query, and how they answer.
+//! The routes, one file per resource, and their shared parts: reading of paths and queries, and writing of responses.
 
 mod audit;
 mod conversations;
@@ -43,7 +43,7 @@ use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::{cross_origin, guard, openapi};
 
-/// Every door. The paths and the OpenAPI document come from the same declarations.
+/// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn doors() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(turns::submit))
@@ -81,13 +81,14 @@ pub fn document() -> utoipa::openapi::OpenApi {
     openapi::finished(doors().into_openapi())
 }
 
-/// The router over a host. Principals come from `Authorization: Bearer …` and from sessions; see [`crate::Authenticate`].
+/// The router over a host. Principals come from `Authorization: Bearer …` and from sessions; see
+/// [`crate::Authenticate`].
 pub fn router(doors: Doors) -> Router {
     router_with_pages(doors, Router::new())
 }
 
-/// The same, with pages for people wherever there is no door. A page has headers of its own for how long it is kept and what
-/// it may load; where it answers 404, the answer is the problem that it would be without pages.
+/// The same router with pages for people on all other paths. A page sets its own headers for caching and loading. If
+/// the pages answer 404, the response is the same problem as without pages.
 pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default();
@@ -101,9 +102,9 @@ pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
         document,
     });
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
-        async || Error::new(Code::MethodNotAllowed, "see /openapi.json for what there is"),
+        async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );
-    // Only doors are for other origins, and only under the names that the host has.
+    // Other origins may use the routes, not the pages, and only under the host names of the server.
     let router = match others {
         Some(others) => router.layer(others),
         None => router,
@@ -125,14 +126,14 @@ async fn page(pages: Router, request: Request) -> Response {
     answered
 }
 
-/// A panic is our fault and costs one request.
+/// A panic is a fault of the host and ends only its request.
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind");
     Error::fault(&format_args!("panic: {text}")).into_response()
 }
 
-/// The parts of a path. A part that is not what its place calls for is a 400 that says what is.
+/// The parts of a path. A part of the wrong form is a 400 that names the expected form.
 pub(crate) struct Segments<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
@@ -149,10 +150,10 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
     }
 }
 
-/// The query. A parameter that the door does not know is a 400: a misspelt one must not be taken for an absent one.
+/// The query. An unknown parameter is a 400, so that a misspelt one is not ignored.
 pub(crate) struct Params<T>(pub(crate) T);
 
-/// The query of a door that knows no parameters.
+/// The query of a route without parameters.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
@@ -182,13 +183,12 @@ pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Result<Resp
     Ok(verbatim(status, json::write(value)?))
 }
 
-/// Answers with a text that is JSON already.
+/// Answers with a JSON text.
 pub(crate) fn verbatim(status: StatusCode, text: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response()
 }
 
-/// Carries something through to its end although the one who asked for it may hang up: what has begun to be written is
-/// also performed.
+/// Runs work to its end, even if the client disconnects. So a stored commit is always performed too.
 pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
     tokio::spawn(work).await.map_err(|error| Error::fault(&error))
 }

@@ -1,5 +1,5 @@
-//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event streams
-//! of all principals together. So a caller that holds many connections open keeps nobody else out.
+//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event
+//! streams of all principals together. So a caller that holds many connections open keeps nobody else out.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -29,7 +29,7 @@ pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
     streams: AtomicUsize,
-    most_streams: usize,
+    max_streams: usize,
 }
 
 #[derive(Default)]
@@ -55,44 +55,44 @@ pub(crate) struct InFlightRequest {
 }
 
 impl InFlight {
-    pub(crate) fn new(most_streams: usize) -> Arc<Self> {
+    pub(crate) fn new(max_streams: usize) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             streams: AtomicUsize::new(0),
-            most_streams,
+            max_streams,
         })
     }
 
-    /// Opens one more, unless the principal or the host has as many as it may.
+    /// Opens one more, unless the principal or the host has reached its limit.
     pub(crate) fn open(
         self: &Arc<Self>,
         principal: &PrincipalId,
         quota: &Quota,
         kind: Kind,
     ) -> Result<InFlightRequest> {
-        let (most, what) = match kind {
-            Kind::Request => {
-                (quota.requests, "requests in flight, the most that one principal may have (quota.requests)")
+        let (max, what) = match kind {
+            Kind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
+            Kind::Stream => {
+                (quota.event_streams, "event streams open, which is its limit (quota.event_streams); close one")
             }
-            Kind::Stream => (
-                quota.event_streams,
-                "event streams open, the most that one principal may have (quota.event_streams); close one",
-            ),
         };
         self.change(principal, |open| {
             let open = open.of(kind);
-            let fits = *open < most;
+            let fits = *open < max;
             *open += usize::from(fits);
             fits
         })
         .then_some(())
-        .ok_or_else(|| Error::busy(format!("{principal} has {most} {what}"), RETRY_AFTER))?;
-        // From here on, dropping it undoes the count.
+        .ok_or_else(|| Error::busy(format!("{principal} has {max} {what}"), RETRY_AFTER))?;
+        // If this is dropped, the count is undone.
         let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
-        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.most_streams {
-            let most = self.most_streams;
-            return Err(Error::busy(format!("{most} event streams are open, and the host keeps no more"), RETRY_AFTER));
+        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.max_streams {
+            let max = self.max_streams;
+            return Err(Error::busy(
+                format!("{max} event streams are open, which is the limit of this host"),
+                RETRY_AFTER,
+            ));
         }
         Ok(in_flight)
     }

@@ -37,7 +37,8 @@ impl Inbox {
         Self { app: Arc::clone(open.app()), by, credential, follower, closing, is_ready: false, _open: open }
     }
 
-    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store cannot be read.
+    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store
+    /// cannot be read.
     pub(crate) fn into_events(
         self,
     ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
@@ -58,13 +59,13 @@ impl Inbox {
                     event = Self::next(stream.is_ready, &mut stream.follower, &stream.app, &stream.by) => event,
                 };
                 stream.is_ready = true;
-                // The error was logged where it was made.
+                // The error is already logged.
                 return Some((Ok(event.ok()?), (stream, recheck)));
             }
         })
     }
 
-    /// The next event. Safe to cancel, as what it awaits is.
+    /// The next event. Cancel-safe, because the future that it awaits is.
     async fn next(is_ready: bool, follower: &mut InboxFollower, app: &App, by: &Principal) -> Result<sse::Event> {
         if !is_ready {
             return named("pending.ready", &api::Nothing {});

@@ -1,13 +1,14 @@
-//! The HTTP door. The only crate that knows HTTP.
+//! The HTTP server. No other crate knows HTTP.
 //!
-//! A request passes, from the outside in: headers that every answer carries (`guard`), counting (`metrics`), a net for
-//! panics, the names under which the server answers (`guard`), the origins of others' pages (`cross_origin`), and then its
-//! door in [`http`](self), one file per resource. A door knows its principal from the transport alone (`auth`): from a token,
-//! or from the cookie of a session that was opened with one (`signed`). It reads the body once (`body`, [`api`]), asks
-//! [`dispatch::Handle`], and writes what it answers as [`api`] says. What goes wrong becomes a problem in `error`.
+//! A request passes these layers, from the outside in: the headers of every response (`guard`), metrics (`metrics`),
+//! the handler of panics, the check of the host name (`guard`), CORS (`cross_origin`), and then its route in
+//! [`http`](self), which has one file per resource. A route knows its principal from the transport only (`auth`): from
+//! a token, or from the cookie of a session that was opened with one (`signed`). It reads the body once (`body`,
+//! [`api`]), calls [`dispatch::Handle`], and writes the response in the types of [`api`]. `error` turns every error
+//! into a problem.
 //!
-//! Deliberately absent: compression, TLS, and any text that is not JSON, save that pages which are made elsewhere may be
-//! served beside the API ([`router_with_pages`]).
+//! The server has no compression and no TLS, and it writes only JSON. Pages from elsewhere can be served beside the API
+//! ([`router_with_pages`]).
 
 mod app;
 mod auth;
@@ -32,7 +33,7 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, EndedSessions, ExplainPolicy, Hosts, NotEnded, PluginFault, Plugins, PutError, Sessions,
+    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions, Sessions,
     Settings,
 };
 pub use http::{document, router, router_with_pages};

@@ -1,5 +1,5 @@
-//! One-time links, each to one suspension for one principal. Making one needs the signing key and is recorded before the link is
-//! handed out. `http/session.rs` accepts them.
+//! One-time links, each to one suspension for one principal. Making one needs the signing key and is recorded before
+//! the link is handed out. `http/session.rs` accepts them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::doors::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
 
 /// The longest validity of a link.
-pub(crate) const LONGEST: Span = Span::from_secs(7 * 24 * 60 * 60);
+pub(crate) const MAX_VALIDITY: Span = Span::from_secs(7 * 24 * 60 * 60);
 
 /// Makes links.
 #[derive(Clone)]
@@ -33,13 +33,13 @@ pub struct Link {
 #[derive(Debug, thiserror::Error)]
 pub enum NoLink {
     /// No principal has this name.
-    #[error("nobody holds a token with the name {0}; make one: toolgate token create {0} --role approver")]
+    #[error("there is no token with the name {0}; make one: toolgate token create {0} --role approver")]
     Unknown(PrincipalId),
     /// The principal may not answer anything.
-    #[error("{0} has neither the role approver nor admin and answers nothing")]
+    #[error("{0} cannot answer, because it has neither the role approver nor admin")]
     NoApprover(PrincipalId),
     /// The time is too short or too long.
-    #[error("a link counts from one millisecond to {} milliseconds, seven days", LONGEST.millis())]
+    #[error("a link is valid for one millisecond to {} milliseconds, which is seven days", MAX_VALIDITY.millis())]
     Time,
     /// It could not be recorded, or the suspension has ended.
     #[error(transparent)]
@@ -53,8 +53,8 @@ impl Links {
         Self { handle, key, auth }
     }
 
-    /// Makes a link, on behalf of this admin, that lets `to` read and answer `suspension` within `ttl`. The roles of `to` are
-    /// checked when the link is used. Revoking the token of `to` revokes the link.
+    /// Makes a link, on behalf of this admin, that lets `to` read and answer `suspension` within `ttl`. The roles of
+    /// `to` are checked when the link is used. Revoking the token of `to` revokes the link.
     ///
     /// # Errors
     /// [`NoLink`].
@@ -67,12 +67,12 @@ impl Links {
     ) -> Result<Link, NoLink> {
         let id = LinkId::from_bits(self.handle.mint());
         let made = self.made(by, (id, None), suspension, to, ttl).await?;
-        // A new link was not used yet.
+        // A new link is never used already.
         made.ok_or(NoLink::Time)
     }
 
-    /// The link in a webhook's messages about a suspension: one for each principal, otherwise as [`Links::make`]. Later calls
-    /// return the same link and extend it when less than half of its time is left. `None` if it was used.
+    /// The link in a webhook's messages about a suspension: one for each principal, otherwise as [`Links::make`]. Later
+    /// calls return the same link and extend it when less than half of its time is left. `None` if it was used.
     ///
     /// # Errors
     /// [`NoLink`].
@@ -96,7 +96,7 @@ impl Links {
         to: &PrincipalId,
         ttl: Span,
     ) -> Result<Option<Link>, NoLink> {
-        if ttl.millis() == 0 || ttl > LONGEST {
+        if ttl.millis() == 0 || ttl > MAX_VALIDITY {
             return Err(NoLink::Time);
         }
         let (holder, token) = self.auth.named(to).ok_or_else(|| NoLink::Unknown(to.clone()))?;

@@ -1,5 +1,5 @@
-//! Limits how often one network may present a wrong token or link. Both are too long to be guessed; the limit bounds the cost
-//! of those who try.
+//! Limits how often one network may present a wrong token or link. Both are too long to guess. The limit bounds the
+//! cost of attempts.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use domain::{Span, Timestamp};
 use crate::error::{Error, Result};
 
 /// The wrong attempts that one network may make in a window.
-const MOST: u32 = 10;
+const MAX_ATTEMPTS: u32 = 10;
 
 /// The length of a window, from its first wrong attempt.
 const WINDOW: Span = Span::from_secs(60);
@@ -50,7 +50,7 @@ impl LoginThrottle {
         if now >= window.since + WINDOW {
             *window = Window { wrong: 0, since: now };
         }
-        if window.wrong >= MOST {
+        if window.wrong >= MAX_ATTEMPTS {
             let left = (window.since + WINDOW) - now;
             let detail = "too many wrong attempts to log in from this address; wait, then try the right token or link";
             return Err(Error::busy(detail, left.millis().div_ceil(1_000).max(1)));
@@ -59,7 +59,7 @@ impl LoginThrottle {
         Ok(())
     }
 
-    /// The attempt was right. It is not counted; earlier wrong ones still are.
+    /// Takes back the count of an attempt that was right. Earlier wrong attempts still count.
     pub(crate) fn right(&self, peer: Option<Peer>) {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&network(peer)) {
@@ -68,7 +68,8 @@ impl LoginThrottle {
     }
 }
 
-/// The network of a peer: an IPv4 address, or the first 64 bits of an IPv6 address, which one customer has to themselves.
+/// The network of a peer: an IPv4 address, or the first 64 bits of an IPv6 address, because providers give each
+/// customer at least a /64.
 pub(crate) fn network(peer: Option<Peer>) -> IpAddr {
     match peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address.to_canonical()) {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_wrong_ten_times_waits_for_the_end_of_a_minute_and_nobody_else_does() {
+    fn ten_wrong_attempts_block_only_that_network_for_a_minute() {
         let login_throttle = LoginThrottle::default();
         let one = peer("192.0.2.1");
         for second in 0..10 {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_right_is_not_counted_and_wipes_nothing_out() {
+    fn right_attempt_is_not_counted_and_resets_nothing() {
         let login_throttle = LoginThrottle::default();
         for _ in 0..9 {
             login_throttle.attempt(None, at(0)).unwrap();
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_is_one_network_and_networks_in_mind_are_bounded() {
+    fn ipv6_prefix_is_one_network_and_their_number_is_limited() {
         let login_throttle = LoginThrottle::default();
         for low in 0..10 {
             login_throttle.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();

@@ -1,5 +1,5 @@
-//! Counting what passes through the doors, in the text form of Prometheus. The counts belong to one router: nothing is
-//! registered globally, so that a program can embed several hosts.
+//! Metrics in the text format of Prometheus. They belong to one router and not to the process, so that a program can
+//! embed several hosts.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::in_flight::Kind;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
-/// What is counted, with what it means.
+/// The counters and their meanings.
 const COUNTERS: [(&str, &str); 5] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
-    ("toolgate_turns_submitted_total", "Turns submitted, by what became of them: new, replayed or ephemeral."),
-    ("toolgate_answers_total", "Answers to suspensions that stand: new or replayed."),
+    ("toolgate_turns_submitted_total", "Turns submitted, by kind: new, replayed or ephemeral."),
+    ("toolgate_answers_total", "Accepted answers to suspensions: new or replayed."),
     ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
-    ("toolgate_refused_busy_total", "Requests refused because their principal has as much as it may, by the bound."),
+    ("toolgate_refused_busy_total", "Requests refused because their principal has used up a quota, by the quota."),
 ];
 const GAUGES: [(&str, &str); 8] = [
-    ("toolgate_event_streams", "Event streams that are open."),
-    ("toolgate_turns_in_memory", "Turns that run or are waited for."),
-    ("toolgate_live_tools", "Tools that can be called."),
+    ("toolgate_event_streams", "Open event streams."),
+    ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
+    ("toolgate_live_tools", "Live tools."),
     ("toolgate_open_turns", "Turns that have not ended."),
-    ("toolgate_open_turn_bytes", "What those turns were submitted with."),
-    ("toolgate_pending_suspensions", "What waits for people and clients."),
-    ("toolgate_running_calls", "Calls that run, or wait for a place of their plugin."),
-    ("toolgate_waiting_calls", "Calls that wait for other calls of their caller to end."),
+    ("toolgate_open_turn_bytes", "Submitted bytes of the turns that have not ended."),
+    ("toolgate_pending_suspensions", "Open suspensions."),
+    ("toolgate_running_calls", "Calls that run or wait for a permit of their plugin."),
+    ("toolgate_waiting_calls", "Calls that wait for their caller's other calls to end."),
 ];
 
 /// The counts of one router.
@@ -71,7 +71,7 @@ impl Meters {
         self.gauge("toolgate_event_streams").decrement(1.0);
     }
 
-    /// Everything, as Prometheus reads it.
+    /// All metrics in the text format of Prometheus.
     pub(crate) fn render(&self, handle: &dispatch::Handle) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a count that needs more than 52 bits does not fit in memory")]
         let set = |name, count: usize| self.gauge(name).set(count as f64);
@@ -108,8 +108,7 @@ impl Meters {
     }
 }
 
-/// Counts a request by the route that it matched, never by the path that it asked for: paths are strangers' words, and
-/// there is no end to them.
+/// Counts a request by the route that it matched. Never by its path, because clients can send any number of paths.
 pub(crate) async fn requests(State(meters): State<Arc<Meters>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("none".into(), |path| path.as_str().to_owned());
     let method = if route == "none" { "any".to_owned() } else { known(&request).to_owned() };
@@ -123,7 +122,7 @@ pub(crate) async fn requests(State(meters): State<Arc<Meters>>, request: Request
     response
 }
 
-/// The method, where it is one that a door has: a method is a stranger's word, too.
+/// The method, if a route has it. Clients can send any method.
 fn known(request: &Request) -> &str {
     match request.method().as_str() {
         method @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE") => method,

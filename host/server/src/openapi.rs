@@ -1,4 +1,4 @@
-//! The OpenAPI document. It comes from the declarations at the doors; what holds for all of them is added here once.
+//! The OpenAPI document. It comes from the declarations at the routes. This file adds the parts that all routes share.
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{
@@ -9,14 +9,14 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::cookies;
 
-/// What the paragraphs at the doors do not say.
-const ABOUT: &str = "The API of a toolgate host. Every request but `/healthz`, `/openapi.json` and those that \
-    open a session carries a bearer token, and who asks is known from it alone. A browser carries the cookie of a session \
-    instead, and then the header `x-toolgate-csrf` with everything but GET and HEAD. Problems are `application/problem+json` (RFC 9457); their `code` is stable. \
-    Unknown members and parameters of a request are refused; answers may grow. Times are RFC 3339 in UTC. Nothing may be \
-    cached.";
+/// The description of the whole API.
+const ABOUT: &str = "The API of a toolgate host. Every request carries a bearer token, which alone identifies the \
+principal. Only `/healthz`, `/openapi.json` and requests that open a session need no token. A browser sends the cookie \
+of a session instead, and the header `x-toolgate-csrf` with every request except GET and HEAD. Problems are \
+`application/problem+json` (RFC 9457); their `code` is stable. A request with an unknown member or parameter is \
+refused. Responses may get new members. Times are RFC 3339 in UTC. Responses must not be cached.";
 
-/// Adds what holds for every door.
+/// Adds the parts that all routes share.
 pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     document.info = InfoBuilder::new()
         .title("toolgate")
@@ -42,21 +42,21 @@ pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// Gives a door's problems their form, and adds those that every door has.
+/// Sets the schema of a route's problems, and adds the problems that every route has.
 fn problems(operation: &mut Operation) {
     let open = operation.security.is_some();
     let mut everywhere = vec![
-        ("421", "`unknown-host`: the server does not answer under this name"),
-        ("500", "`fault`: the host failed, with an id to look for in its log"),
+        ("421", "`unknown-host`: the server does not accept this host name"),
+        ("500", "`fault`: the host failed. Search its log for the id in `fault`"),
     ];
     if !open {
         everywhere.push(("401", "`unauthorized`"));
-        let busy = "`busy`: the principal has as much at the host as it may; nothing happened. With `retry-after`";
+        let busy = "`busy`: the principal has used up its quota; the request had no effect. With `retry-after`";
         everywhere.push(("429", busy));
     }
     let responses = &mut operation.responses.responses;
     if !open {
-        let link = "`not-allowed`: a session that a link opened, or one with which a page of another site asks";
+        let link = "`not-allowed`: a link opened the session, or a page of another site sent the request";
         let response = || RefOr::T(ResponseBuilder::new().description(link).build());
         responses.entry("403".to_owned()).or_insert_with(response);
     }

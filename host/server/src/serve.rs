@@ -1,5 +1,5 @@
-//! Serves a listener until shutdown. The number of connections is bounded, and so is the time that a client may keep one
-//! waiting. When the host is full, connections that wait for their clients are closed first.
+//! Serves a listener until shutdown. The number of connections is bounded, and so is the time that a client may keep
+//! one waiting. When the host is full, connections that wait for their clients are closed first.
 
 mod slots;
 mod socket;
@@ -27,38 +27,38 @@ use tower::ServiceExt as _;
 
 use crate::login_throttle::Peer;
 
-/// How long in-flight requests may still take after shutdown.
+/// How long requests in flight may take after shutdown.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The pause in accepting when the system gives no more sockets.
+/// The pause after the system refused another socket.
 const REST: Duration = Duration::from_millis(500);
 
 /// The smallest possible bound on a request's head.
-const LEAST_HEAD: usize = 8 << 10;
+const MIN_HEAD: usize = 8 << 10;
 
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// How many there are at once. When one more comes, the one that has waited longest for its client is closed.
-    pub most: usize,
-    /// How many one peer has at once. When one more comes, the one of this peer that has waited longest for its client is
-    /// closed; if none waits, the new one is. A peer is an IPv4 address or the first 64 bits of an IPv6 address. Loopback
-    /// is not bounded, because a local proxy and all local users share it.
-    pub most_per_peer: usize,
-    /// How long a client may take until the head of its request has arrived, from the opening of its connection or from the
-    /// end of the previous answer. So it is also how long an unused connection is kept.
+    /// The maximum number. When one more arrives, the one that has waited longest for its client is closed.
+    pub max: usize,
+    /// The maximum number of one peer. When one more arrives, the one of this peer that has waited longest for its
+    /// client is closed. If no connection waits, the new one is closed. A peer is an IPv4 address or the first 64 bits
+    /// of an IPv6 address. Loopback has no limit, because a local proxy and all local users share it.
+    pub max_per_peer: usize,
+    /// How long a client may take to send the head of its request, from the opening of its connection or from the end
+    /// of the previous response. So it is also how long an idle connection is kept.
     pub head: Span,
-    /// The most bytes of a request's head.
+    /// The maximum size of a request's head, in bytes.
     pub head_bytes: usize,
-    /// How long a client may take to read some of its answer.
+    /// How long a client may go without reading any of its response.
     pub stall: Span,
 }
 
 impl Default for Connections {
     fn default() -> Self {
         Self {
-            most: 1_024,
-            most_per_peer: 512,
+            max: 1_024,
+            max_per_peer: 512,
             head: Span::from_secs(10),
             head_bytes: 32 << 10,
             stall: Span::from_secs(30),
@@ -85,11 +85,11 @@ impl Closing {
     }
 }
 
-/// Serves a router until `shutdown` returns. Then no connection is accepted any more, event streams end, waits return
-/// with what there is, and requests that are being answered have five seconds left.
+/// Serves a router until `shutdown` returns. Then the server accepts no more connections, event streams end, waiting
+/// requests return the current state, and requests in flight get five seconds.
 ///
 /// # Errors
-/// What the listener says.
+/// Errors of the listener.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -99,7 +99,7 @@ pub async fn serve(
     let (close, closing) = watch::channel(false);
     let closing = Closing(closing);
     let router = router.layer(Extension(closing.clone()));
-    let slots = Slots::new(bounds.most, bounds.most_per_peer);
+    let slots = Slots::new(bounds.max, bounds.max_per_peer);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -110,7 +110,7 @@ pub async fn serve(
         };
         let (stream, peer) = match accepted {
             Ok((stream, address)) => (stream, Peer(address.ip())),
-            // The client gave up before it was its turn.
+            // The client left before the connection was accepted.
             Err(error) if is_the_clients(&error) => continue,
             Err(error) => {
                 tracing::error!(%error, "a connection could not be accepted");
@@ -164,8 +164,8 @@ async fn connection(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(millis(bounds.head)).max_header_size(bounds.head_bytes);
-    // Also how much of an answer is kept for a client that does not read it.
-    http.max_buf_size(bounds.head_bytes.max(LEAST_HEAD));
+    // This also bounds the buffer of a response that the client does not read.
+    http.max_buf_size(bounds.head_bytes.max(MIN_HEAD));
     let mut serving = pin!(http.serve_connection(socket, service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,

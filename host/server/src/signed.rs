@@ -1,8 +1,8 @@
-//! Signed texts for cookies and links: only this host can write them. Their content is readable by who holds them, and any
-//! change is detected. No clock, no state, no I/O.
+//! Signed texts for cookies and links: only this host can write them. Their content is readable by who holds them, and
+//! any change is detected. No clock, no state, no I/O.
 //!
-//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has its own key, derived from the
-//! host's, so that a text for one purpose is never accepted for another.
+//! The text is base64url, without padding, of the payload and its HMAC-SHA256. Each purpose has its own key, derived
+//! from the host's, so that a text for one purpose is never accepted for another.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,8 +10,8 @@ use domain::{Digest, SuspensionId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-/// The most characters that are read. The texts of this host are shorter.
-const LONGEST: usize = 512;
+/// The maximum number of characters that are read. The texts of this host are shorter.
+const MAX_TEXT: usize = 512;
 
 /// The bytes of a signature.
 const MAC: usize = 32;
@@ -86,12 +86,12 @@ impl Purpose {
 pub struct SessionMark {
     /// Unique to this session.
     pub id: u128,
-    /// The digest of the token that it stands for.
+    /// The digest of the token that it represents.
     pub token: Digest,
     /// Whether a link opened it.
     pub by_link: bool,
-    /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later, unless the
-    /// clock was set back.
+    /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later,
+    /// unless the clock was set back.
     pub expires: Timestamp,
 }
 
@@ -100,7 +100,7 @@ pub struct SessionMark {
 pub(crate) struct Pass {
     /// Unique to this pass. A session that a link opens has the id of the link.
     pub(crate) id: u128,
-    /// The digest of the token that it stands for. When the token is revoked, the pass is invalid.
+    /// The digest of the token that it represents. When the token is revoked, the pass is invalid.
     pub(crate) token: Digest,
     /// When it expires.
     pub(crate) expires: Timestamp,
@@ -130,10 +130,10 @@ impl Pass {
 
     /// Reads a text that this host signed for this purpose, even if it has expired.
     pub(crate) fn written(text: &str, key: &SigningKey, purpose: Purpose) -> Option<Self> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT {
             return None;
         }
-        // The decoder takes one spelling of each byte string and no other.
+        // The decoder accepts only the canonical encoding.
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (payload, mac) = bytes.split_last_chunk::<MAC>()?;
         let mut expected = key.mac(purpose);
@@ -158,12 +158,12 @@ impl Pass {
         })
     }
 
-    /// What tells its session apart.
+    /// The identity of its session.
     pub(crate) fn mark(&self) -> SessionMark {
         SessionMark { id: self.id, token: self.token, by_link: self.only.is_some(), expires: self.expires }
     }
 
-    /// What a page of this session sends with each change.
+    /// The CSRF token that a page of this session sends with each change.
     pub(crate) fn csrf(&self, key: &SigningKey) -> String {
         URL_SAFE_NO_PAD.encode(finished(key.mac(Purpose::Csrf), &self.id.to_be_bytes()))
     }
@@ -172,7 +172,7 @@ impl Pass {
     pub(crate) fn is_csrf(&self, text: &str, key: &SigningKey) -> bool {
         let mut expected = key.mac(Purpose::Csrf);
         expected.update(&self.id.to_be_bytes());
-        let given = if text.len() > LONGEST { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
+        let given = if text.len() > MAX_TEXT { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
         given.is_some_and(|given| expected.verify_slice(&given).is_ok())
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_opened_until_it_expires() {
+    fn signed_text_is_valid_until_it_expires() {
         for pass in [pass(None), pass(Some(0)), pass(Some(u128::MAX))] {
             let text = pass.sign(&KEY, Purpose::Link);
             assert_eq!(open(&text), Some(pass));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bit_can_be_changed_and_no_byte_left_out_or_added() {
+    fn changed_or_truncated_text_is_refused() {
         let text = pass(Some(9)).sign(&KEY, Purpose::Link);
         let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
         for at in 0..bytes.len() {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_has_one_spelling() {
+    fn only_the_canonical_encoding_is_accepted() {
         let text = pass(None).sign(&KEY, Purpose::Link);
         assert!(open(&text).is_some());
         for (at, _) in text.char_indices() {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_and_another_purpose_open_nothing() {
+    fn text_of_another_key_or_purpose_is_refused() {
         let at = Timestamp::from_millis(0);
         let text = pass(None).sign(&KEY, Purpose::Session);
         assert!(Pass::open(&text, &KEY, Purpose::Session, at).is_some());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_one_word_for_its_changes_and_no_other_session_has_it() {
+    fn csrf_token_is_valid_for_one_session_only() {
         let (one, two) = (pass(None), Pass { id: 0x1235, ..pass(None) });
         assert!(one.is_csrf(&one.csrf(&KEY), &KEY));
         for wrong in [two.csrf(&KEY), one.csrf(&SigningKey::new([8; 32])), one.sign(&KEY, Purpose::Csrf), String::new()]
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_key_makes_of_texts_is_theirs_alone() {
+    fn different_inputs_have_different_digests() {
         let of = |texts: &[&str], number| {
             let texts: Vec<_> = texts.iter().map(|text| text.as_bytes()).collect();
             KEY.digest(Purpose::LinkId, &texts, number)
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_printed() {
+    fn key_is_not_printed() {
         assert_eq!(format!("{KEY:?}"), "SigningKey(…)");
     }
 }

@@ -42,7 +42,7 @@ fn written() -> String {
 }
 
 #[test]
-fn pages_go_by_the_same_letters() {
+fn pages_use_the_same_list_of_letters() {
     let written = written();
     assert!(written == KEPT, "write this to sdk/web/src/generated/alike.ts:\n{written}");
 }

@@ -36,7 +36,7 @@ pub fn open(
     let (folder, now) = (host.data(), host.handle.now());
     let sessions = Sessions {
         key: keys::signing_key(folder)?,
-        ended: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
+        revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
@@ -55,10 +55,10 @@ impl DoorTable {
     #[must_use]
     pub fn connections(&self) -> Connections {
         let default = Connections::default();
-        let most = self.connections.map_or(default.most, NonZeroUsize::get);
+        let max = self.connections.map_or(default.max, NonZeroUsize::get);
         Connections {
-            most,
-            most_per_peer: self.connections_per_peer.map_or(most.div_ceil(2), NonZeroUsize::get),
+            max,
+            max_per_peer: self.connections_per_peer.map_or(max.div_ceil(2), NonZeroUsize::get),
             head: span(self.head_ms, default.head),
             head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
             stall: span(self.stall_ms, default.stall),

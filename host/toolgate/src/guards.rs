@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_not_put_before_a_policy() {
+    fn ambiguous_arguments_are_not_sent_to_a_policy() {
         let judged = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
         assert_eq!(judged(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
         let why = "the arguments have a duplicate key, or are nested too deeply";

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_made_once_and_only_its_owner_can_read_it() {
+    fn key_is_made_once_and_only_its_owner_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
         signing_key(folder.path()).unwrap();
         let path = folder.path().join(FILE);

@@ -29,7 +29,7 @@ impl Addresses for Lookups {
     }
 }
 
-/// The addresses that a webhook can connect to, or an error if there is none.
+/// The addresses that a webhook can connect to, or an error if no address is allowed.
 fn allowed(found: &[IpAddr], port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
     let reach = if private { Reach::Private } else { Reach::Public };
     let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use domain::{Digest, Timestamp};
-use server::{NotEnded, SessionMark};
+use server::{NotRevoked, SessionMark};
 use tokio::sync::{mpsc, oneshot};
 
 use self::file::RevokedLog;
@@ -34,7 +34,7 @@ pub(crate) struct RevokedFile {
 struct Revocation {
     session: SessionMark,
     now: Timestamp,
-    done: oneshot::Sender<Result<(), NotEnded>>,
+    done: oneshot::Sender<Result<(), NotRevoked>>,
 }
 
 impl RevokedFile {
@@ -51,20 +51,21 @@ impl RevokedFile {
 }
 
 #[async_trait]
-impl server::EndedSessions for RevokedFile {
+impl server::RevokedSessions for RevokedFile {
     fn has(&self, session: &SessionMark) -> bool {
         self.known.read().unwrap_or_else(PoisonError::into_inner).has(session)
     }
 
-    async fn end(&self, session: SessionMark, now: Timestamp) -> Result<(), NotEnded> {
+    async fn revoke(&self, session: SessionMark, now: Timestamp) -> Result<(), NotRevoked> {
         let (done, answer) = oneshot::channel();
-        let stopped = || NotEnded("the thread that records revoked sessions has stopped; restart the host".to_owned());
+        let stopped =
+            || NotRevoked("the thread that records revoked sessions has stopped; restart the host".to_owned());
         self.queue.send(Revocation { session, now, done }).await.map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).all_until((token, by_link))
+    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).revoked_until((token, by_link))
     }
 }
 
@@ -84,7 +85,7 @@ fn write(mut log: RevokedLog, mut revocations: mpsc::Receiver<Revocation>, known
             *known.write().unwrap_or_else(PoisonError::into_inner) = next;
         }
         for revocation in batch.drain(..) {
-            let failed = |error: &io::Error| NotEnded(format!("cannot record a revoked session: {error}"));
+            let failed = |error: &io::Error| NotRevoked(format!("cannot record a revoked session: {error}"));
             // The caller may have gone away.
             let _ = revocation.done.send(written.as_ref().map(|_| ()).map_err(failed));
         }
@@ -93,7 +94,7 @@ fn write(mut log: RevokedLog, mut revocations: mpsc::Receiver<Revocation>, known
 
 #[cfg(test)]
 mod tests {
-    use server::EndedSessions as _;
+    use server::RevokedSessions as _;
 
     use super::*;
 
@@ -105,11 +106,11 @@ mod tests {
         SessionMark { id, token: Digest::of(token), by_link: false, expires: at(expires) }
     }
 
-    async fn at_once(revoked: &RevokedFile, sessions: &[SessionMark]) -> Vec<Result<(), NotEnded>> {
+    async fn at_once(revoked: &RevokedFile, sessions: &[SessionMark]) -> Vec<Result<(), NotRevoked>> {
         let mut tasks = tokio::task::JoinSet::new();
         for session in sessions.iter().copied() {
             let revoked = revoked.clone();
-            tasks.spawn(async move { revoked.end(session, at(0)).await });
+            tasks.spawn(async move { revoked.revoke(session, at(0)).await });
         }
         tasks.join_all().await
     }
@@ -121,7 +122,7 @@ mod tests {
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
         let (early, late) = (session("a", 1, 10), session("a", 2, 20));
         for session in [early, late, late] {
-            revoked.end(session, at(0)).await.unwrap();
+            revoked.revoke(session, at(0)).await.unwrap();
         }
         assert!(revoked.has(&early) && revoked.has(&late) && !revoked.has(&session("a", 3, 20)));
         drop(revoked);
@@ -136,14 +137,14 @@ mod tests {
         let path = folder.path().join("ended-sessions");
         let (whole, cut) = (session("a", 1, 10), session("a", 2, 20));
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
-        revoked.end(whole, at(0)).await.unwrap();
-        revoked.end(cut, at(0)).await.unwrap();
+        revoked.revoke(whole, at(0)).await.unwrap();
+        revoked.revoke(cut, at(0)).await.unwrap();
         drop(revoked);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 4]).unwrap();
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
         assert!(revoked.has(&whole) && !revoked.has(&cut));
-        revoked.end(cut, at(0)).await.unwrap();
+        revoked.revoke(cut, at(0)).await.unwrap();
         drop(revoked);
         assert!(RevokedFile::open(&path, at(0)).unwrap().has(&cut));
         std::fs::write(&path, "anything else\n").unwrap();
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_of_an_older_host_still_count() {
+    async fn lines_of_an_older_host_are_still_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ended-sessions");
         std::fs::write(&path, format!("{:032x} 10\n{:032x} 20\n", 1, 2)).unwrap();
@@ -169,7 +170,7 @@ mod tests {
         let path = inside.join("ended-sessions");
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
         let (before, failed) = (session("a", 1, 10), session("a", 2, 10));
-        revoked.end(before, at(0)).await.unwrap();
+        revoked.revoke(before, at(0)).await.unwrap();
         // A long file is rewritten, which needs the folder.
         std::fs::rename(&inside, folder.path().join("away")).unwrap();
         let many: Vec<_> = (10..20_000).map(|id| session("b", id, 10 + id as u64)).collect();
@@ -179,11 +180,11 @@ mod tests {
         }
         assert!(refused > 0, "without its folder the file cannot be rewritten");
         assert!(
-            revoked.end(failed, at(0)).await.is_err() && !revoked.has(&failed),
+            revoked.revoke(failed, at(0)).await.is_err() && !revoked.has(&failed),
             "a revocation that is not on disk has not happened"
         );
         std::fs::rename(folder.path().join("away"), &inside).unwrap();
-        revoked.end(failed, at(0)).await.unwrap();
+        revoked.revoke(failed, at(0)).await.unwrap();
         drop(revoked);
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
         assert!(revoked.has(&before) && revoked.has(&failed));
@@ -195,22 +196,22 @@ mod tests {
         let path = folder.path().join("ended-sessions");
         let revoked = RevokedFile::open(&path, at(0)).unwrap();
         let other = session("other", 1, 5);
-        revoked.end(other, at(0)).await.unwrap();
+        revoked.revoke(other, at(0)).await.unwrap();
         let loops: Vec<_> = (10..20_000).map(|id| session("looping", id, id as u64)).collect();
         for some in loops.chunks(QUEUE) {
             at_once(&revoked, some).await.into_iter().for_each(Result::unwrap);
         }
         let another = session("another", 2, 5);
-        revoked.end(another, at(0)).await.unwrap();
+        revoked.revoke(another, at(0)).await.unwrap();
         for _ in 0..2 {
             let revoked = RevokedFile::open(&path, at(0)).unwrap();
             assert!(loops.iter().chain([&other, &another]).all(|session| revoked.has(session)));
             assert!(!revoked.has(&session("another", 3, 5)) && !revoked.has(&session("looping", 3, 20_000)));
             // A new session of the token must expire later than all its revoked ones.
-            let until = revoked.all_until(Digest::of("looping"), false).unwrap().millis();
+            let until = revoked.revoked_until(Digest::of("looping"), false).unwrap().millis();
             assert!(revoked.has(&session("looping", 3, until)) && !revoked.has(&session("looping", 3, until + 1)));
             assert_eq!(
-                (revoked.all_until(Digest::of("looping"), true), revoked.all_until(other.token, false)),
+                (revoked.revoked_until(Digest::of("looping"), true), revoked.revoked_until(other.token, false)),
                 (None, None)
             );
             assert!(std::fs::metadata(&path).unwrap().len() < 200_000, "20,000 lines would be over two million");

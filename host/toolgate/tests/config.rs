@@ -1,4 +1,4 @@
-//! What the configuration may say, and what is said of what it may not.
+//! The configuration: its keys and the messages about errors.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn check(text: &str, expect: &Expect) {
 }
 
 #[test]
-fn nothing_is_a_configuration() {
+fn empty_configuration_is_valid() {
     check("", &expect!["fine"]);
     let config = Config::parse("", Path::new("")).expect("fine");
     assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).limits, Limits::default());
@@ -25,7 +25,7 @@ fn nothing_is_a_configuration() {
 }
 
 #[test]
-fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
+fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
@@ -41,7 +41,7 @@ fn an_unknown_key_is_found_with_its_place_and_what_was_meant() {
 }
 
 #[test]
-fn a_value_of_another_form_is_found_with_its_place() {
+fn wrong_value_is_reported_with_its_place() {
     check("listen = 7420", &expect!["toolgate.toml:1:10: invalid type: integer `7420`, expected socket address"]);
     check("listen = \"localhost\"", &expect!["toolgate.toml:1:10: invalid socket address syntax"]);
     check("[limits]\ntime_ms = 0", &expect!["toolgate.toml:2:11: invalid value: integer `0`, expected a nonzero u64"]);
@@ -151,10 +151,10 @@ fn every_key_reaches_the_host() {
     #[cfg(feature = "server")]
     {
         let (bounds, door) = (config.door.connections(), config.door.settings());
-        assert_eq!((bounds.most, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
+        assert_eq!((bounds.max, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
-        assert_eq!((bounds.most_per_peer, door.log_in_body), (24, Span::from_millis(25)));
+        assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
     }
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
@@ -162,7 +162,7 @@ fn every_key_reaches_the_host() {
 }
 
 #[test]
-fn folders_are_beside_the_file_and_a_named_file_must_exist() {
+fn folders_are_relative_and_a_named_file_must_exist() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("toolgate.toml");
     std::fs::write(&file, "plugins = \"p\"\ndata = \"/elsewhere\"").expect("a file");
@@ -188,7 +188,7 @@ fn the_schema_knows_every_key_and_no_other() {
 }
 
 #[test]
-fn what_compiling_may_cost_is_bounded_as_it_is_written() {
+fn compile_limits_are_read_from_the_configuration() {
     let bounds = |text: &str| Config::parse(text, Path::new("")).expect("fine").compile;
     let default = bounds("");
     assert_eq!(default.bounds(), sandbox::CompileBounds::default());

@@ -1,4 +1,4 @@
-//! What the configuration may say of grants, and what is said of what it may not. And that no value of a secret gets out.
+//! Grants in the configuration, and the messages about errors. No value of a secret is shown.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn said(text: &str) -> String {
     }
 }
 
-/// Grants of a plugin, below the line that says to which component.
+/// Checks the message about these grants of a plugin, after the line with its component.
 fn check(grants: &str, expect: &Expect) {
     expect.assert_eq(&said(&format!("[plugin.a]\ncomponent = \"any\"\n{grants}")));
 }
@@ -22,7 +22,7 @@ fn check(grants: &str, expect: &Expect) {
 const SECRET: &str = "env = \"T\", hosts = [\"a.example\"], places = [\"header:authorization\"]";
 
 #[test]
-fn everything_that_can_be_granted_has_a_form() {
+fn every_grant_has_a_configuration_form() {
     check(
         &format!(
             "grants.keyvalue = {{ bytes = 1, keys = 2 }}\ngrants.http = [{{ url = \"https://*.a.example/v1/\", methods = \
@@ -34,7 +34,7 @@ fn everything_that_can_be_granted_has_a_form() {
 }
 
 #[test]
-fn what_cannot_be_granted_is_told_with_its_place() {
+fn impossible_grant_is_reported_with_its_place() {
     check(
         "grants.http = [{ url = \"gopher://a\" }]",
         &expect![[r#"toolgate.toml:3:24: "gopher://a" is not a rule for requests: the scheme is http or https"#]],
@@ -126,7 +126,7 @@ fn a_secret_has_one_source_hosts_and_places() {
 }
 
 #[test]
-fn grants_say_which_component_they_are_for() {
+fn grants_name_their_component() {
     expect![[r#"
         toolgate.toml:3:9: the plugin a has grants, and nothing says which component of that name they are for
         write `component = "sha256:…"` under `[plugin.a]`, with what `sha256sum` prints of its file; or `component = "any"` to grant it to any component of that name"#]].assert_eq(&said("listen = \"127.0.0.1:1\"\n\n[plugin.a]\ngrants.keyvalue = true"));
@@ -146,7 +146,7 @@ fn grants_say_which_component_they_are_for() {
 }
 
 #[test]
-fn one_digest_several_or_any() {
+fn grants_take_one_digest_several_or_any() {
     let (one, other) = (Digest::of("one"), Digest::of("other"));
     let name = PluginName::new("a").expect("a name");
     for (text, holder) in [
@@ -157,7 +157,7 @@ fn one_digest_several_or_any() {
         let text = format!("[plugin.a]\ncomponent = {text}\ngrants.keyvalue = true");
         let config = Config::parse(&text, Path::new("t")).expect("fine");
         assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).holder(&name), holder);
-        // What is written from a table reads back as it.
+        // A table that is written reads back as the same table.
         let table = config.plugin.values().next().expect("a table");
         let again = Config::parse(&table.to_toml(&name), Path::new("t")).expect("fine");
         assert_eq!(again.plugin.values().next(), Some(table));
@@ -165,7 +165,7 @@ fn one_digest_several_or_any() {
 }
 
 #[test]
-fn a_secret_is_looked_up_at_the_start_and_shown_nowhere() {
+fn secret_is_read_at_start_and_never_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("toolgate.toml");
     let config = |source: &str| {
@@ -234,7 +234,7 @@ fn overlapping_folders_are_refused() {
         (&[("work/in", read), ("work", write)], "of the plugin p0, and p1 may write"),
         (&[("work", write), ("work", write)], "of the plugin p0, and p0 may write"),
         (&[("work", write), ("alias/in", read)], "of the plugin p0, and p0 may write"),
-        // Its target lies elsewhere, but the plugin can change the link before the next start.
+        // Its target is elsewhere, but the plugin can change the link before the next start.
         (&[("work", write), ("work/out", read)], "of the plugin p0, and p0 may write"),
         (&[("data", read)], "overlaps the data folder"),
         (&[("data/components", read)], "overlaps the data folder"),
@@ -252,7 +252,7 @@ fn overlapping_folders_are_refused() {
 }
 
 #[test]
-fn a_manifest_is_read_with_the_place_of_what_is_wrong() {
+fn wrong_manifest_is_reported_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = |text: &str| {
         let file = folder.path().join("toolgate-plugin.toml");
@@ -272,7 +272,7 @@ fn a_manifest_is_read_with_the_place_of_what_is_wrong() {
 }
 
 #[test]
-fn the_published_schema_is_that_of_this_configuration() {
+fn published_schema_matches_the_configuration() {
     let schema = serde_json::to_string_pretty(&Config::schema()).expect("JSON");
     expect_file!["../../../docs/toolgate.schema.json"].assert_eq(&format!("{schema}\n"));
 }

@@ -1,11 +1,11 @@
-//! What the configuration may say of dynamic policies, and what is said of what it may not.
+//! Dynamic policies in the configuration, and the messages about errors.
 
 use std::path::Path;
 
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
 
-/// A component of the configuration with these lines, after a name, a file and a digest that are fine.
+/// Checks the message about a policy with these lines, after a valid name, file and digest.
 fn check(lines: &str, expect: &Expect) {
     check_all(&format!("{FINE}{lines}"), expect);
 }
@@ -21,7 +21,7 @@ fn check_all(text: &str, expect: &Expect) {
 }
 
 #[test]
-fn what_may_be_said_of_a_policy() {
+fn every_policy_option_is_read() {
     check("", &expect!["fine"]);
     check(
         "tools = \"pay*\"\nplugin = \"bank\"\ncaller = \"agent-*\"\ntimeout_ms = 10000\nsettings = { limit = 1.5, of = [true, { a = \"b\" }] }\nneeds = [{ who = [\"group:finance\"], quorum = 2 }]",
@@ -30,7 +30,7 @@ fn what_may_be_said_of_a_policy() {
 }
 
 #[test]
-fn what_means_nothing_is_found_with_its_place() {
+fn meaningless_policy_is_reported_with_its_place() {
     check_all(
         "[[policies.component]]\nname = \"a\"\nfile = \"a.wasm\"",
         &expect!["toolgate.toml:1:1: missing field `component`"],
@@ -95,7 +95,7 @@ fn what_means_nothing_is_found_with_its_place() {
 }
 
 #[test]
-fn a_component_that_is_not_there_is_found_with_its_place() {
+fn missing_component_is_reported_with_its_place() {
     let config = Config::parse(FINE, Path::new("nowhere/toolgate.toml")).expect("fine");
     let error = config.policy_components().map(|_| ()).expect_err("there is no such file");
     expect![[r#"

@@ -1,13 +1,13 @@
-//! Rules that mean nothing, and what is said of each.
+//! Invalid rules, and the message about each.
 
 use std::path::Path;
 
 use toolgate::config::Config;
 
-/// What is said of rules that mean nothing.
+/// The messages about invalid rules.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one row for each thing that means nothing")]
-fn what_a_rule_may_not_say() {
+#[expect(clippy::too_many_lines, reason = "one row for each invalid rule")]
+fn invalid_rules_are_refused() {
     let rows = [
         "rule = 'ask', ungate = true",
         "rule = 'allow', ungate = true, tools = 'pay*', plugin = 'bank'",

@@ -1,4 +1,4 @@
-//! The rules engine as tables: what is written in the configuration, what is called, and what the rules say of it.
+//! The rules engine as tables: the configuration, the call, and the decision.
 
 #![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
 
@@ -29,14 +29,14 @@ fn subject<'a>(call: &'a str, arguments: &str) -> Subject<'a> {
 enum Holds {
     Yes,
     No,
-    /// It cannot be judged: rules that ask or deny fit, rules that allow do not.
+    /// Unknown: rules that ask or deny match, and rules that allow do not.
     Strict,
 }
 use Holds::{No, Strict, Yes};
 
 /// A condition on `/x`, the arguments, and whether it holds.
 const CONDITIONS: &[(&str, &str, Holds)] = &[
-    // Numbers between bounds, both included, compared by value.
+    // Numbers between inclusive bounds, compared by value.
     ("min = 1000", r#"{"x":1000}"#, Yes),
     ("min = 1000", r#"{"x":999}"#, No),
     ("min = 1000", r#"{"x":999.999999999999999999999}"#, No),
@@ -64,7 +64,7 @@ const CONDITIONS: &[(&str, &str, Holds)] = &[
     ("min = \"9007199254740993\"", r#"{"x":9007199254740993}"#, Yes),
     ("min = \"12345678901234567890.124\"", r#"{"x":12345678901234567890.123}"#, No),
     ("min = \"12345678901234567890.124\"", r#"{"x":12345678901234567890.124}"#, Yes),
-    // A number that is written as a text may well be taken as a number by the tool.
+    // A tool may read a text as a number.
     ("min = 1000", r#"{"x":"5000"}"#, Strict),
     ("min = 1000", r#"{"x":"1"}"#, Strict),
     ("min = 1000", r#"{"x":null}"#, Strict),
@@ -72,7 +72,7 @@ const CONDITIONS: &[(&str, &str, Holds)] = &[
     ("min = 1000", r#"{"x":[5000]}"#, Strict),
     ("min = 1000", r#"{"x":{"value":5000}}"#, Strict),
     ("min = 1000", r#"{"x":1e99999999999999999999}"#, Strict),
-    // What is absent does not hold.
+    // A condition on an absent value does not hold.
     ("min = 1000", "{}", No),
     ("min = 1000", r#"{"X":5000}"#, No),
     ("min = 1000", r#"{"y":5000}"#, No),
@@ -104,7 +104,7 @@ const CONDITIONS: &[(&str, &str, Holds)] = &[
     ("equals = { a = 1, b = 2 }", r#"{"x":{"b":2,"a":1}}"#, Yes),
     ("equals = { a = 1, b = 2 }", r#"{"x":{"a":1}}"#, No),
     ("equals = { a = 1, b = 2 }", r#"{"x":{"a":"1","b":3}}"#, No),
-    // Texts by their beginning and by their form.
+    // Texts by prefix and by pattern.
     ("prefix = \"/etc/\"", r#"{"x":"/etc/passwd"}"#, Yes),
     ("prefix = \"/etc/\"", r#"{"x":"/etc"}"#, No),
     ("prefix = \"/etc/\"", r#"{"x":"/ETC/passwd"}"#, No),
@@ -118,13 +118,13 @@ const CONDITIONS: &[(&str, &str, Holds)] = &[
     ("glob = \"a?c\"", r#"{"x":"abc"}"#, Yes),
     ("glob = \"a?c\"", r#"{"x":"ac"}"#, No),
     ("glob = \"DE*\"", r#"{"x":"DE89370400440532013000"}"#, Yes),
-    // What is absent, and what is there.
+    // Absent and present values.
     ("absent = true", "{}", Yes),
     ("absent = true", r#"{"x":null}"#, No),
     ("absent = true", r#"{"x":0}"#, No),
     ("absent = true, not = true", r#"{"x":0}"#, Yes),
     ("absent = true, not = true", "{}", No),
-    // The opposite. Leaving a value out is no way around "anything but this".
+    // The opposite. Leaving out a value does not satisfy "anything but this".
     ("equals = \"staging\", not = true", r#"{"x":"production"}"#, Yes),
     ("equals = \"staging\", not = true", r#"{"x":"staging"}"#, No),
     ("equals = \"staging\", not = true", "{}", Strict),
@@ -134,7 +134,7 @@ const CONDITIONS: &[(&str, &str, Holds)] = &[
     ("min = 10, max = 20, not = true", r#"{"x":9}"#, Yes),
     ("min = 10, max = 20, not = true", r#"{"x":15}"#, No),
     ("min = 10, max = 20, not = true", r#"{"x":"15"}"#, Strict),
-    // What cannot be read at all.
+    // Unreadable arguments.
     ("min = 1000", r#"{"x":1,"x":5000}"#, Strict),
     ("absent = true", r#"{"y":1,"y":2}"#, Strict),
 ];
@@ -158,7 +158,7 @@ const POINTERS: &[(&str, &str, Holds)] = &[
     ("", r#"{"a":1}"#, Strict),
 ];
 
-/// What a rule is about, a call, and whether it is about it.
+/// The scope of a rule, a call, and whether the rule covers it.
 const SCOPES: &[(&str, &str, bool)] = &[
     ("", "bank.pay by agent", true),
     ("tools = \"*\"", "bank.pay by agent", true),
@@ -184,7 +184,7 @@ const SCOPES: &[(&str, &str, bool)] = &[
     ("tools = \"pay\", plugin = \"bank\", caller = \"ci\"", "bank.pay by cd", false),
 ];
 
-/// Rules, a call, its arguments, and what all of them together say.
+/// Rules, a call, its arguments, and the decision.
 const VERDICTS: &[(&str, &str, &str, &str)] = &[
     ("", "b.pay by a", "{}", "allow"),
     ("{ rule = 'allow', name = 'a' }", "b.pay by a", "{}", "allow"),
@@ -301,7 +301,7 @@ fn holds(pointer: &str, condition: &str, arguments: &str) -> Holds {
         let rules = rules(&text);
         let rule: &OperatorRule = rules.iter().next().expect("a rule");
         let (fits, fit) = (rule.fits(&subject("b.t by c", arguments)), rule.fit(&subject("b.t by c", arguments)));
-        assert_eq!(fits, fit.fits, "what is said of a rule is what it does: {text} {arguments} {}", fit.why);
+        assert_eq!(fits, fit.fits, "the explanation of a rule matches its effect: {text} {arguments} {}", fit.why);
         assert!(!fit.why.is_empty() && !fit.why.contains('\n'), "{}", fit.why);
         fits
     };
@@ -311,7 +311,7 @@ fn holds(pointer: &str, condition: &str, arguments: &str) -> Holds {
         (true, true) => Yes,
         (false, false) => No,
         (false, true) => Strict,
-        (true, false) => panic!("{condition} {arguments}: a rule that allows fits where one that asks does not"),
+        (true, false) => panic!("{condition} {arguments}: a rule that allows matches, but one that asks does not"),
     }
 }
 
@@ -360,12 +360,12 @@ fn need(need: &domain::Need) -> String {
 }
 
 #[test]
-fn there_are_more_than_a_hundred_rows() {
+fn table_has_more_than_a_hundred_rows() {
     assert!(CONDITIONS.len() + POINTERS.len() + SCOPES.len() + VERDICTS.len() > 140);
 }
 
 #[test]
-fn an_explanation_names_each_rule_and_quotes_harmlessly() {
+fn explanation_names_each_rule_and_escapes_quotes() {
     let written = "policy = [
         { rule = 'ask', name = 'big', tools = 'pay', arguments = [{ pointer = '/x', min = 5 }, { pointer = '/to', glob = '*@a', not = true }] },
         { rule = 'deny', name = 'other', plugin = 'c' },

@@ -1,6 +1,6 @@
-//! Tokens: made once, kept as digests, and read anew whenever the file changes.
+//! Tokens. They are stored as digests, and the file is read again when it changes.
 
-#![expect(clippy::expect_used, reason = "a test says what must hold by unwrapping it")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_token_is_known_by_its_holder_alone() {
+fn token_is_known_only_to_its_holder() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     let groups = vec!["finance".parse().expect("a group"), "night-shift".parse().expect("a group")];
@@ -34,7 +34,7 @@ fn a_token_is_known_by_its_holder_alone() {
     let token = tokens.create(bound.clone()).expect("a token");
     assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
     let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");
-    assert!(!file.contains(&token[3..]), "the token itself is written down");
+    assert!(!file.contains(&token[3..]), "the token itself is stored");
 
     let principal = tokens.principal(&token).expect("a principal");
     assert_eq!(
@@ -43,7 +43,7 @@ fn a_token_is_known_by_its_holder_alone() {
     );
     assert_eq!(principal.groups, bound.groups);
     let digest = domain::Digest::of(&token);
-    assert_eq!(tokens.holder(digest), Some(principal.clone()), "as a session names it");
+    assert_eq!(tokens.holder(digest), Some(principal.clone()), "a session finds it by its digest");
     assert_eq!(tokens.named(&bound.name), Some((principal.clone(), digest)));
     assert_eq!(tokens.named(&PrincipalId::new("pag").expect("a name")), None);
     assert!(principal.roles.has(Role::Client) && !principal.roles.has(Role::Caller));
@@ -64,11 +64,11 @@ fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     program.revoke(&PrincipalId::new("one").expect("a name")).expect("revoked");
     assert!(running.principal(&one).is_none() && running.principal(&two).is_some());
     std::fs::write(folder.path().join("tokens.json"), "{}").expect("a file");
-    assert!(running.principal(&two).is_none(), "a file that means nothing lets nobody in");
+    assert!(running.principal(&two).is_none(), "an invalid file allows nobody");
 }
 
 #[test]
-fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
+fn token_names_are_unique_and_unknown_ones_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     tokens.create(holder("one", &[Role::Caller])).expect("a token");
@@ -78,7 +78,7 @@ fn a_name_is_used_once_and_an_unknown_one_is_not_revoked() {
 }
 
 #[test]
-fn two_programs_that_make_tokens_at_once_both_make_theirs() {
+fn two_programs_can_make_tokens_concurrently() {
     let folder = tempfile::tempdir().expect("a folder");
     std::thread::scope(|scope| {
         for program in 0..4 {
@@ -95,7 +95,7 @@ fn two_programs_that_make_tokens_at_once_both_make_theirs() {
 }
 
 #[test]
-fn a_first_start_makes_an_admin_once_and_nobody_else_reads_the_files() {
+fn first_start_makes_one_admin_token_in_private_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));

@@ -1,4 +1,4 @@
-//! What `[[webhook]]` may say, and what is said of what it may not. No value of a secret is in any of it.
+//! `[[webhook]]` in the configuration, and the messages about errors. No message contains a secret.
 
 #![expect(clippy::expect_used, reason = "what a test is made of fails by panicking")]
 
@@ -19,7 +19,7 @@ fn check(table: &str, expect: &Expect) {
 }
 
 #[test]
-fn what_is_wrong_with_a_webhook_is_told_with_its_place() {
+fn wrong_webhook_is_reported_with_its_place() {
     let secret = "\nsecret_env = \"S\"";
     check(
         "name = \"pager\"\nurl = \"https://hooks.test/\"",
@@ -80,7 +80,7 @@ fn what_is_wrong_with_a_webhook_is_told_with_its_place() {
 }
 
 #[test]
-fn a_secret_is_looked_up_when_the_host_starts_and_is_not_shown() {
+fn webhook_secret_is_read_at_start_and_never_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("toolgate.toml");
     fs::write(&file, "[[webhook]]\nname = \"pager\"\nurl = \"https://hooks.test/\"\nsecret_file = \"pager.secret\"\n")
@@ -99,7 +99,7 @@ fn a_secret_is_looked_up_when_the_host_starts_and_is_not_shown() {
 }
 
 #[test]
-fn what_a_webhook_wants_is_what_its_table_says() {
+fn webhook_events_come_from_its_table() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("s"), "a raw secret of 27 bytes...").expect("written");
     let made = |more: &str| {

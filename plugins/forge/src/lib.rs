@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn issues_are_listed_with_the_token_where_it_belongs() {
+    fn issues_are_listed_with_the_token_in_its_header() {
         let found = json!([{"number": 7, "title": "t", "state": "open", "html_url": "u", "more": 1}]);
         let run = attempt("issue_list", json!({"repository": repository()})).answers(move |request| {
             assert_eq!(request.url, "https://forge.example/api/v1/repos/acme/rockets/issues?state=open&per_page=50");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issue_is_opened_and_what_the_forge_says_no_to_is_told() {
+    fn issue_is_opened_and_a_refusal_is_reported() {
         let arguments = json!({"repository": repository(), "title": "leak"});
         let run = attempt("issue_create", arguments.clone()).answers(|request| {
             assert_eq!(request.method, "POST");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_dots_leads_nowhere_else() {
+    fn name_of_dots_does_not_change_the_path() {
         let run = attempt("issue_list", json!({"repository": {"owner": "..", "name": "x"}}));
         let result = run.answers(|_| panic!("nothing is sent")).run(&tools()).result;
         assert!(matches!(result, Err(Failure::InvalidArguments(_))), "{result:?}");

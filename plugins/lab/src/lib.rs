@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_behave_do() {
+    fn well_behaved_tools_succeed() {
         assert_eq!(run(tools(), "echo", json!({"value": [1, null]})).result, Ok(json!([1, null])));
         assert_eq!(run(tools(), "flood", json!({"bytes": 5})).result, Ok(json!("xxx")));
         assert_eq!(run(tools(), "recurse", json!({"depth": 1000})).result, Ok(json!(1000)));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_knows_itself() {
+    fn call_can_read_its_own_metadata() {
         let scope =
             json!({"conversation": "c1", "turn": "t1", "caller": "ann", "approver": "bob", "context": {"a": 1}});
         let run = Attempt::at("identity", json!({})).key("k").number(3).scope(&scope).run(&tools());

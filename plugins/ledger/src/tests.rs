@@ -94,7 +94,7 @@ fn the_next_attempt_completes_a_killed_transfer() {
 }
 
 #[test]
-fn a_second_kill_at_any_write_is_made_good_too() {
+fn next_attempt_repairs_a_second_kill_at_any_write() {
     for first in 0..6 {
         for second in 0..6 {
             let memory = opened(&[("alice", 100), ("bob", 5)]);

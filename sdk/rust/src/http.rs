@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_whether_trying_again_may_help() {
+    fn status_shows_whether_a_retry_may_help() {
         let answer = |status| Response { status, headers: Vec::new(), body: b"[1]".to_vec() };
         assert_eq!(answer(204).successful().map(|answer| answer.status), Ok(204));
         for (status, helps) in [(301, false), (404, false), (429, true), (503, true)] {

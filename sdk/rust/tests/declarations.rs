@@ -75,7 +75,7 @@ fn every_option_has_the_form_that_the_interface_defines() {
 }
 
 #[test]
-fn a_declaration_says_who_and_whether_a_person_is_asked() {
+fn declaration_has_executor_and_approval() {
     let tools = Tools::new()
         .with(server().streaming())
         .with(client().requires_approval())

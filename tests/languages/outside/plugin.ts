@@ -1,5 +1,5 @@
-// What a plugin has of the outside: a tool that works in steps until it is asked to stop, one that counts the calls that were, one
-// that reaches for everything and draws random numbers, and the tool of the skeleton, whose result is greater by one.
+// Host capabilities in one plugin. Its tools: one that works in steps until it is asked to stop, one that counts such calls, one
+// that uses every capability and random numbers, and the tool of the template with a result that is greater by one.
 
 import { plugin, tool } from "@toolgate/sdk";
 import { all, get, required } from "@toolgate/sdk/config";

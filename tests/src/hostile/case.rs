@@ -1,5 +1,5 @@
-//! One case: a file that is an attack, with what must become of it. In a `.toml` the whole file says that, in a `.wat` the
-//! comments (`;;`) on top of it.
+//! One case: a file with an attack and its expected outcome. A `.toml` file holds both as keys. A `.wat` file has the
+//! keys in the comments (`;;`) at its top.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::Class;
 use super::generate::Generate;
 use super::steps::{Step, repeated};
 
-/// What a file says. Nothing unknown is passed over: a key that is misspelt would otherwise be a check that never runs.
+/// The keys of a file. Unknown keys are refused, because a misspelt one would be a check that never runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -48,31 +48,31 @@ pub struct Case {
     pub class: &'static Class,
     /// The name of the file without its ending; unique in its class.
     pub name: String,
-    /// What it does, as a sentence.
+    /// A sentence about the attack.
     pub says: String,
-    /// What it is made of.
+    /// The attack.
     pub attack: Attack,
-    /// What must become of it.
+    /// The expected outcome.
     pub expected: Expected,
-    /// What the answer must hold.
+    /// A text that the response must contain.
     pub holds: Option<String>,
-    /// What the answer must not hold.
+    /// Texts that the response must not contain.
     pub never: Vec<String>,
-    /// By how many MiB the host may grow meanwhile.
+    /// By how many MiB the host may grow.
     pub memory_mib: u64,
-    /// How many such calls come at once.
+    /// The number of concurrent calls.
     pub at_once: usize,
     /// The arguments of each call.
     pub arguments: serde_json::Value,
     /// The plugin's table in the host's configuration.
     pub plugin: toml::Table,
-    /// Settings of the whole host, which only cases with the same ones share.
+    /// Settings of the host. Only cases with equal settings share a host.
     pub settings: String,
     /// Tables of the host's configuration besides the plugin's.
     pub tables: String,
 }
 
-/// What an attack is made of.
+/// The material of an attack.
 #[derive(Debug)]
 pub enum Attack {
     /// A module or a component as text, and the world it needs besides ours.
@@ -84,24 +84,24 @@ pub enum Attack {
     },
     /// Declarations that the fixture makes.
     Catalog(serde_json::Value),
-    /// A component of `tests/illegal` or `plugins` that does what its arguments say, and its tool.
+    /// A component of `tests/illegal` or `plugins`, which its arguments control, and its tool.
     Guest(String, String),
-    /// Bytes too many to be kept in a file.
+    /// Bytes that are too many for a file.
     Generate(Generate),
-    /// Requests at the host's doors, and the declarations of the plugin that they are about, if there is one.
+    /// Requests to the host, and the declarations of the plugin that they are about, if there is one.
     Steps(Vec<Step>, Option<serde_json::Value>),
-    /// Tests elsewhere that prove the same; files and functions.
+    /// Other tests that prove the same, as files and functions.
     Proven(Vec<(String, String)>),
 }
 
-/// What must become of an attack.
+/// The expected outcome of an attack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// The component is refused with this rule among the findings, or with this problem.
+    /// The component is refused. This rule is among the findings, or this is the problem.
     Refused(String),
-    /// Every call ends like this, told as [`crate::http::told`] does.
+    /// Every call ends like this, in the words of [`crate::http::outcomes`].
     Ends(String),
-    /// Each step as it says; the words are for the table.
+    /// Each step has its own expectation. The words are for the table.
     AsItsStepsSay(String),
 }
 
@@ -115,13 +115,13 @@ impl Case {
         let (header, body) = match kind {
             "toml" => (text.to_owned(), None),
             "wat" => (above(text), Some(text.to_owned())),
-            other => bail!("a file that ends in {other:?} is of no kind that the suite knows"),
+            other => bail!("unknown file type {other:?}; a case is a .toml or .wat file"),
         };
         let written: Written = toml::from_str(&header).context("its keys are not those of a case")?;
         written.into_case(class, name, body)
     }
 
-    /// The name under which its plugin is loaded, and that of its tool.
+    /// The name of its plugin.
     #[must_use]
     pub fn plugin_name(&self) -> String {
         format!("{}-{}", self.class.name, self.name)
@@ -168,7 +168,7 @@ impl Written {
             plugin.insert("limits".into(), self.limits.into());
         }
         if plugin.contains_key("grants") {
-            // A grant is for a component; which bytes a case comes to is not known where its file is written.
+            // A grant names a component, but the author of a case does not know its digest.
             plugin.entry("component").or_insert_with(|| "any".into());
         }
         Ok(Case {
@@ -201,7 +201,7 @@ impl Expected {
         Ok(Self::Ends(text))
     }
 
-    /// As the table says it.
+    /// The words for the table.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -211,7 +211,7 @@ impl Expected {
     }
 }
 
-/// The comments on top of a module, without what makes them comments.
+/// The text of the comments at the top of a module.
 fn above(text: &str) -> String {
     let comments = text.lines().map_while(|line| line.strip_prefix(";;"));
     comments.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_would_be_passed_over_is_refused() {
+    fn ignored_file_is_refused() {
         let good = ";; attack = 'It spins.'\n;; expect = 'failed(out_of_time)'\n(func $run)";
         assert!(parse("a-b.wat", good).is_ok());
         for (file, text, wanted) in [

@@ -1,4 +1,4 @@
-//! The guests as plain components with a list of what each is and must come to, for the maintainers of other hosts.
+//! Exports the guests as components with a list of their expected outcomes, for the maintainers of other hosts.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::{CLASSES, cases, run};
 /// Writes every guest of the suite as `CLASS-NAME.wasm`, and `cases.json` with a row for each.
 ///
 /// # Errors
-/// When a file cannot be written, or a case is not one.
+/// When a file cannot be written, or a case is invalid.
 pub fn export(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut rows = Vec::new();
     for class in &CLASSES {
         for case in cases(class)? {
-            // Attacks at the doors of this host are no guests.
+            // Requests to this host are not guests.
             let Some(component) = run::component(&case)? else { continue };
             let file = format!("{}.wasm", case.plugin_name());
             fs::write(folder.join(&file), component).with_context(|| file.clone())?;

@@ -1,49 +1,50 @@
-//! Components too large to be kept in a file. The case says the kind and its numbers; the same numbers give the same bytes.
+//! Generates components that are too large for a file. The case gives the kind and its numbers. The same numbers give
+//! the same bytes.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use super::guest;
 
-/// What is made.
+/// A kind of component.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Generate {
-    /// Bytes that are nothing.
+    /// Zero bytes.
     Zeroes {
         /// How many.
         bytes: usize,
     },
-    /// A plugin with a custom section of so many bytes.
+    /// A plugin with a custom section of this size.
     Padding {
         /// How many.
         bytes: usize,
     },
-    /// A plugin whose module has so many more functions, each of so many instructions.
+    /// A plugin with more functions of this number and length.
     Functions {
         /// How many.
         count: usize,
         /// Additions in each.
         length: usize,
     },
-    /// A plugin with so many more modules, each instantiated once.
+    /// A plugin with more modules, each instantiated once.
     Instances {
         /// How many.
         count: usize,
         /// The text of each.
         module: String,
     },
-    /// A component with so many imports.
+    /// A component with many imports.
     Imports {
         /// How many.
         count: usize,
     },
-    /// A component with one import whose name is so long.
+    /// A component with one import that has a long name.
     LongName {
         /// Bytes of the name.
         bytes: usize,
     },
-    /// A plugin with components within each other.
+    /// A plugin with nested components.
     Nested {
         /// How deep.
         depth: usize,
@@ -58,7 +59,7 @@ pub enum Generate {
         /// How often.
         steps: usize,
     },
-    /// A plugin with so many data segments of so many bytes.
+    /// A plugin with many data segments.
     Data {
         /// How many.
         count: usize,
@@ -67,7 +68,7 @@ pub enum Generate {
     },
     /// A plugin cut off in the middle.
     Truncated,
-    /// A plugin with one byte of a hundred turned over.
+    /// A plugin with every hundredth byte inverted.
     Rotten,
 }
 
@@ -122,16 +123,16 @@ fn parsed(text: &str) -> Result<Vec<u8>> {
     wat::parse_str(text).context("the text of the component")
 }
 
-/// A plugin with another component in it, which it does not use.
+/// A plugin with an unused component inside.
 fn within(mut plugin: Vec<u8>, inner: &[u8]) -> Vec<u8> {
     section(&mut plugin, 4, inner);
     plugin
 }
 
-/// What every component begins with.
+/// The header of every component.
 const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
-/// Imports of instances that hold nothing. Written byte by byte, since the parser of texts takes minutes for as many.
+/// Imports of empty instances. Written byte by byte, because the text parser would take minutes.
 fn imports(count: usize) -> Vec<u8> {
     let mut component = EMPTY.to_vec();
     // One type, of an instance (0x42) without declarations.
@@ -150,7 +151,7 @@ fn imports(count: usize) -> Vec<u8> {
     component
 }
 
-/// A component with so many types, each made of the number of the one before.
+/// A component with many types. Each is made from the index of the previous one.
 fn types(count: usize, first: &[u8], next: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let mut body = Vec::new();
     leb(&mut body, count);
@@ -165,7 +166,7 @@ fn types(count: usize, first: &[u8], next: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8>
     component
 }
 
-/// A number as types name each other: in the signed form, whose last byte must not look negative.
+/// The index of a type in signed LEB128.
 fn signed(out: &mut Vec<u8>, mut value: usize) {
     while value >= 0x40 {
         out.push(value.to_le_bytes()[0] | 0x80);
@@ -174,7 +175,7 @@ fn signed(out: &mut Vec<u8>, mut value: usize) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// A component in a component in a component.
+/// Components nested to this depth.
 fn nested(depth: usize) -> Vec<u8> {
     (0..depth).fold(EMPTY.to_vec(), |inner, _| {
         let mut outer = EMPTY.to_vec();
@@ -183,7 +184,8 @@ fn nested(depth: usize) -> Vec<u8> {
     })
 }
 
-/// Adds core modules to a component, each instantiated once: what no single module can have, such as several memories.
+/// Adds core modules to a component, each instantiated once. So it gets parts that one module cannot have, such as
+/// several memories.
 fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Result<Vec<u8>> {
     let before = count_modules(&component);
     for text in modules {

@@ -1,5 +1,5 @@
-//! From the text of a case to a component. A case that is a whole module or component is taken as it is; to any other the
-//! parts of a plugin are added that it does not bring itself.
+//! Makes a component from the text of a case. A complete module or component is used unchanged. Any other text gets the
+//! missing parts of a plugin.
 
 use anyhow::{Context as _, Result, anyhow};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
@@ -8,13 +8,13 @@ use wit_parser::Resolve;
 /// The interface of a plugin.
 const INTERFACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/v0.1");
 
-/// What of WASI the cases import.
+/// The WASI interfaces that the cases import.
 const WASI: &str = include_str!("../../hostile/wasi.wit");
 
-/// Where the texts of the declaration lie. A case has the memory from 4096 on.
+/// The address of the declaration's texts. A case may use the memory from 4096 on.
 const TEXTS: usize = 256;
 
-/// The component of a case whose tool has this name.
+/// The component of a case with this tool.
 pub(super) fn component(text: &str, world: &str, tool: &str) -> Result<Vec<u8>> {
     let code = without_comments(text);
     let code = code.trim_start();
@@ -29,7 +29,7 @@ pub(super) fn component(text: &str, world: &str, tool: &str) -> Result<Vec<u8>> 
     encoder.encode().context("the module does not fit its world")
 }
 
-/// The world: ours, what the module imports of WASI, and what the case adds.
+/// The world: ours, the WASI imports of the module, and the additions of the case.
 fn resolved(code: &str, more: &str) -> Result<(Resolve, wit_parser::WorldId)> {
     let mut resolve = Resolve::default();
     resolve.push_dir(INTERFACE).map_err(|error| anyhow!("{error:#}"))?;
@@ -48,7 +48,7 @@ fn resolved(code: &str, more: &str) -> Result<(Resolve, wit_parser::WorldId)> {
     Ok((resolve, world))
 }
 
-/// The whole module. Imports come first, as they must; the rest is added where the case has nothing of the name.
+/// The complete module. Imports must come first. Other parts are added if the case does not define their names.
 fn completed(text: &str, code: &str, tool: &str) -> String {
     let lacks = |part: &str| !code.contains(part);
     let mut parts = String::new();
@@ -67,12 +67,12 @@ fn completed(text: &str, code: &str, tool: &str) -> String {
     format!("(module\n{HOST}\n{text}\n{parts}\n{EXPORTS})")
 }
 
-/// What every module can call.
+/// The imports of every module.
 const HOST: &str = r#"
   (import "toolgate:plugin/host@0.1.1" "log" (func $log (param i32 i32 i32)))
   (import "toolgate:plugin/host@0.1.1" "progress" (func $progress (param i32 i32 i32 f64 i32 i32 i32)))"#;
 
-/// Takes memory from 64 KiB on and never gives any back.
+/// Allocates memory from 64 KiB on and never frees any.
 const REALLOC: &str = r#"
   (global $free (mut i32) (i32.const 65536))
   (func $realloc (export "cabi_realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)

@@ -1,6 +1,5 @@
-//! The neighbour: another principal with another plugin on the same host, whose calls go on while a case attacks. Its
-//! latency is reported and never asserted, since it says as much about the machine as about the host; that its calls succeed
-//! is asserted.
+//! The neighbour: another principal with another plugin on the same host. It calls its tool during an attack, and all
+//! its calls must succeed. Its latency is reported but not asserted, because it also depends on the machine.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -8,28 +7,28 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use serde_json::json;
 
-use crate::http::{Client, told};
+use crate::http::{Client, outcomes};
 
 /// The tool that the neighbour calls.
 pub(super) const TOOL: &str = "calm";
 
-/// How long some calls took.
+/// The durations of some calls.
 #[derive(Debug, Clone, Default)]
 pub struct Latency(Vec<Duration>);
 
 impl Latency {
-    /// Adds what was measured elsewhere.
+    /// Adds other measurements.
     pub fn extend(&mut self, other: &Self) {
         self.0.extend(&other.0);
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.0.len()
     }
 
-    /// The time within which so many of a hundred calls came back.
+    /// The time within which this percentage of calls returned.
     #[must_use]
     pub fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
@@ -38,7 +37,7 @@ impl Latency {
         sorted.get((sorted.len() * percent / 100).min(last)).copied().unwrap_or_default()
     }
 
-    /// How many times as long as those others these took, at this percentile.
+    /// The ratio to other calls at this percentile.
     #[must_use]
     pub fn ratio(&self, others: &Self, percent: usize) -> f64 {
         let base = others.percentile(percent).as_secs_f64();
@@ -46,7 +45,7 @@ impl Latency {
     }
 }
 
-/// The neighbour that shares the host with the attacker.
+/// The neighbour.
 pub(super) struct Neighbour(Client);
 
 impl Neighbour {
@@ -54,12 +53,12 @@ impl Neighbour {
         Self(client)
     }
 
-    /// Calls this often.
+    /// Calls so many times.
     pub(super) fn call(&self, times: usize) -> Result<Latency> {
         (0..times).map(|_| self.once()).collect::<Result<Vec<_>>>().map(Latency)
     }
 
-    /// Calls without a pause while the attack goes on, and repeats the attack until there were at least so many calls.
+    /// Calls without a pause during the attack. Repeats the attack until there were so many calls.
     pub(super) fn during<T>(&self, calls: usize, mut attack: impl FnMut() -> Result<T>) -> Result<(T, Latency)> {
         let (over, done) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
@@ -74,7 +73,7 @@ impl Neighbour {
             let stop = Stop(&over);
             let end = loop {
                 let end = attack();
-                // A neighbour that has given up has an error to tell.
+                // The neighbour has stopped, so its result is an error.
                 if end.is_err() || neighbour.is_finished() || done.load(Ordering::Relaxed) >= calls {
                     break end;
                 }
@@ -82,7 +81,7 @@ impl Neighbour {
             drop(stop);
             match neighbour.join() {
                 Ok(samples) => Ok((end?, samples?)),
-                Err(_) => bail!("the neighbour was not answered"),
+                Err(_) => bail!("the neighbour got no response"),
             }
         })
     }
@@ -92,13 +91,13 @@ impl Neighbour {
         let begun = Instant::now();
         let turn = self.0.call("neighbour", TOOL, json!({"a": 1}));
         let took = begun.elapsed();
-        let ends = told(&turn);
+        let ends = outcomes(&turn);
         ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
         Ok(took)
     }
 }
 
-/// Lets the neighbour go, also when the attack panics: otherwise it would be waited for without end.
+/// Stops the neighbour, even when the attack panics. Otherwise the test would wait for it forever.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_those_of_what_was_measured() {
+    fn percentiles_come_from_the_measurements() {
         let latency = Latency((1..=100).rev().map(Duration::from_millis).collect());
         assert_eq!(latency.percentile(50), Duration::from_millis(51));
         assert_eq!(latency.percentile(99), Duration::from_millis(100));

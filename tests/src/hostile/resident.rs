@@ -1,4 +1,4 @@
-//! How much memory a process has at its most, as Linux counts it: `VmHWM` of `/proc/PID/status` (proc(5)).
+//! The peak memory of a process on Linux: `VmHWM` of `/proc/PID/status` (proc(5)).
 
 use std::fs;
 
@@ -13,21 +13,24 @@ pub(super) struct Resident {
 impl Resident {
     /// Resets the process's peak to its current value.
     pub(super) fn watch(process: u32) -> Result<Self> {
-        // 5 resets the peak to the present size.
+        // 5 resets the peak to the current size.
         fs::write(format!("/proc/{process}/clear_refs"), "5")
             .context("the peak of the host's memory cannot be reset")?;
         Ok(Self { process, before: read(process, "VmRSS:")? })
     }
 
-    /// By how many bytes it was larger at its most than when the watch began.
+    /// The bytes between the size at the start of the watch and the peak.
     pub(super) fn growth(&self) -> Result<u64> {
         Ok(read(self.process, "VmHWM:")?.saturating_sub(self.before))
     }
 }
 
 fn read(process: u32, field: &str) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).context("the host is gone")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).context("Linux tells no memory of the host")?;
+    let status = fs::read_to_string(format!("/proc/{process}/status")).context("the host has ended")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .context("the memory of the host is missing from /proc")?;
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().context(line.to_owned())?;
     Ok(kibibytes << 10)
 }
@@ -37,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_was_given_back_is_still_seen() {
+    fn freed_memory_still_counts_in_the_peak() {
         let watch = Resident::watch(std::process::id()).expect("Linux");
         let block = vec![1_u8; 64 << 20];
         drop(std::hint::black_box(block));

@@ -1,5 +1,5 @@
-//! One case against a running host: the attack, the neighbour's calls during and after it, and the host's memory. An error
-//! says which of the three checks did not hold.
+//! Runs one case against a host: the attack, the neighbour's calls during and after it, and the host's memory. An error
+//! names the failed check.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use super::resident::Resident;
 use super::{guest, steps};
 use crate::guests::{fixture, illegal};
 use crate::host::{Host, Setup};
-use crate::http::{Answer, Client, told};
+use crate::http::{Answer, Client, outcomes};
 
-/// How long a case goes on.
+/// The length of a case.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// How many calls of the neighbour there must be during each attack; it is repeated until then.
+    /// The neighbour's calls during each attack. The attack is repeated until then.
     pub calls: usize,
 }
 
 impl Effort {
-    /// Enough to know that the neighbour is served, for a test.
+    /// Enough for a test to know that the neighbour is served.
     pub const TEST: Self = Self { calls: 5 };
-    /// Enough for a percentile that is worth publishing.
+    /// Enough for a percentile to publish.
     pub const PUBLISH: Self = Self { calls: 100 };
 }
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Debug)]
 pub struct Measured {
     /// The case.
     pub case: Case,
     /// The neighbour's calls during the attack.
     pub during: Latency,
-    /// By how many bytes the host's memory grew at most.
+    /// The growth of the host's memory in bytes.
     pub grew: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Starts a host on which these cases can be run; they have the same settings.
+    /// Starts a host for these cases, which have the same settings.
     ///
     /// # Errors
     /// When the neighbour is not served even without an attack.
@@ -78,7 +78,7 @@ impl Field {
         Ok(Self { host, neighbour, attacker, quiet: Latency::default() })
     }
 
-    /// The neighbour's calls while nothing attacked.
+    /// The neighbour's calls without an attack.
     #[must_use]
     pub fn quiet(&self) -> &Latency {
         &self.quiet
@@ -106,7 +106,7 @@ impl Field {
         self.neighbour.call(3).context("after the attack")?;
         let grew = resident.growth()?;
         if attack.is_loaded() {
-            // A plugin that was refused is not there.
+            // A refused plugin is not loaded.
             let _ = self.host.admin.delete(&format!("/v1/plugins/{}", case.plugin_name()));
         }
         let ((), during) = attacked?;
@@ -121,7 +121,7 @@ impl Field {
     }
 }
 
-/// The component of a case that is one.
+/// The component of a case, if it has one.
 pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
     Ok(Some(match &case.attack {
         Attack::Text { text, world } => guest::component(text, world, &case.tool_name())?,
@@ -132,7 +132,7 @@ pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
     }))
 }
 
-/// An attack with its component built, which is not the host's work.
+/// An attack with its component already built.
 enum Prepared<'a> {
     Component(Vec<u8>),
     Steps(&'a [steps::Step], Option<Vec<u8>>),
@@ -187,13 +187,13 @@ fn refused(case: &Case, answer: &Answer, rule: &str) -> Result<()> {
     case.holds(&answer.text)
 }
 
-/// Calls the tool, as often at once as the case says.
+/// Calls the tool, with the concurrency of the case.
 fn called(field: &Field, case: &Case, outcome: &str, round: u32) -> Result<()> {
     let call = |n| json!({"id": format!("{}-{round}-{n}", case.plugin_name()), "tool": case.tool_name(), "arguments": case.arguments});
     let calls: Vec<Value> = (0..case.at_once).map(call).collect();
     let turn = field.attacker.submit("attack", calls.into());
     let turn = field.attacker.settled(&turn);
-    let ends = told(&turn);
+    let ends = outcomes(&turn);
     let text = cut(turn.to_string());
     ensure!(ends == vec![outcome; case.at_once], "it should end {outcome}, and ended {ends:?}: {text}");
     for call in turn["calls"].as_array().into_iter().flatten() {
@@ -203,7 +203,7 @@ fn called(field: &Field, case: &Case, outcome: &str, round: u32) -> Result<()> {
 }
 
 impl Case {
-    /// Whether an answer holds what it must, and nothing that it must not.
+    /// Checks that a response contains the required text and no forbidden one.
     pub(super) fn holds(&self, answer: &str) -> Result<()> {
         if let Some(words) = &self.holds {
             ensure!(answer.contains(words), "`{words}` is not in: {}", cut(answer.to_owned()));

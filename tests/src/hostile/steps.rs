@@ -1,6 +1,6 @@
-//! Attacks at the doors: requests in the name of several principals, one after the other or many at once, with what each
-//! must be answered. `$word` in a path or a body is put in from what an earlier answer was kept under; `<<text*N>>` is the
-//! text so many times, with its number for each `#` in it.
+//! Attacks by requests of several principals, one after the other or concurrently, with the expected responses. `$word`
+//! in a path or a body is replaced by a value that an earlier step kept. `<<text*N>>` repeats a text N times and
+//! replaces each `#` by its number.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -18,34 +18,35 @@ use super::run::{Field, cut};
 use crate::guests::fixture;
 use crate::http::Client;
 
-/// How long an answer to bytes is waited for. Only a host that hangs reaches it.
+/// The time limit of a response to raw bytes. Only a host that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A body below this is sent again when the connection broke; the host may refuse a larger one without reading it.
+/// A smaller body is sent again if the connection breaks. The host may refuse a larger one without reading it.
 const KEPT: usize = 64 << 10;
 
-/// One step; exactly one of the verbs is there.
+/// One step. It has exactly one verb.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
-    /// Who: `mallory` (the default, a caller), `alice` (an approver), `page` (a client), `root` (an admin), `stranger`.
+    /// The principal: `mallory` (the default, a caller), `alice` (an approver), `page` (a client), `root` (an admin),
+    /// `stranger`.
     #[serde(rename = "as")]
     by: Option<String>,
     get: Option<String>,
     post: Option<String>,
     put: Option<String>,
     delete: Option<String>,
-    /// Bytes on a connection of their own; the answer's first line is `HTTP/1.1 STATUS …`.
+    /// Raw bytes on a connection of their own. The first line of the response is `HTTP/1.1 STATUS …`.
     raw: Option<String>,
-    /// Words for the command line; the status is its exit code.
+    /// Arguments of the command line. The status is its exit code.
     cli: Vec<String>,
     body: Option<String>,
     /// The body is a fixture with these declarations.
     catalog: Option<String>,
     headers: BTreeMap<String, String>,
-    /// Statuses that may be answered. `0` is a connection that the host closed without an answer.
+    /// The allowed statuses. `0` is a connection that the host closed without a response.
     status: Vec<i32>,
-    /// How often each status is answered, where that is known.
+    /// The exact number of each status, where it is known.
     exactly: BTreeMap<String, usize>,
     says: Option<String>,
     never: Vec<String>,
@@ -54,7 +55,7 @@ pub struct Step {
     at_once: Option<usize>,
 }
 
-/// What a step does.
+/// The action of a step.
 enum Verb<'a> {
     Ask(&'static str, &'a str),
     Raw(&'a str),
@@ -63,7 +64,7 @@ enum Verb<'a> {
 
 type Words = BTreeMap<String, String>;
 
-/// Carries out all of them.
+/// Runs all steps.
 pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) -> Result<()> {
     let mut words = Words::from([
         ("plugin".into(), case.plugin_name()),
@@ -77,14 +78,14 @@ pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) 
     Ok(())
 }
 
-/// Puts in what is known of the words; the longest first, so that none is taken for the beginning of another.
+/// Replaces the known words. The longest come first, because a word can be the beginning of another.
 fn filled(text: &str, words: &Words) -> String {
     let mut known: Vec<_> = words.iter().collect();
     known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
     known.iter().fold(repeated(text), |text, (word, value)| text.replace(&format!("${word}"), value))
 }
 
-/// Writes out what is there to be repeated, so that a file need not hold it.
+/// Expands repeated texts, so that a file stays small.
 pub(super) fn repeated(text: &str) -> String {
     let Some((before, rest)) = text.split_once("<<") else { return text.to_owned() };
     let Some((inside, after)) = rest.split_once(">>") else { return text.to_owned() };
@@ -129,7 +130,7 @@ impl Step {
         }
         ensure!(self.exactly.is_empty() || counted == self.exactly, "answered {counted:?}");
         for (word, pointer) in &self.keep {
-            let (_, text) = answers.first().context("nothing was answered")?;
+            let (_, text) = answers.first().context("there was no response")?;
             let value: Value = serde_json::from_str(text)?;
             let found = value.pointer(pointer).with_context(|| format!("{pointer} is not in {text}"))?;
             words.insert(word.clone(), found.as_str().map_or_else(|| found.to_string(), str::to_owned));
@@ -137,7 +138,7 @@ impl Step {
         Ok(())
     }
 
-    /// Does it as often as it says, as many at once as it says.
+    /// Runs the step with its number of repetitions and its concurrency.
     fn all(&self, field: &Field, words: &Words) -> Result<Vec<(i32, String)>> {
         let (times, next) = (self.times.unwrap_or(1), AtomicUsize::new(0));
         let answers = Mutex::new(Vec::new());
@@ -155,7 +156,7 @@ impl Step {
             let workers: Vec<_> = (0..self.at_once.unwrap_or(1)).map(|_| scope.spawn(work)).collect();
             workers.into_iter().try_for_each(|worker| match worker.join() {
                 Ok(done) => done,
-                Err(_) => bail!("a request was not answered"),
+                Err(_) => bail!("a request got no response"),
             })
         })?;
         Ok(answers.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -188,10 +189,10 @@ impl Step {
         let mut headers: Vec<(&str, &str)> = if body.is_empty() { vec![] } else { vec![("content-type", kind)] };
         headers.extend(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let send = || by.send(method, path, &headers, &body);
-        // A connection that was kept may have been closed by the host a moment ago, which says nothing about the request.
+        // The host may have closed an idle connection just before, without reading the request.
         match send().or_else(|error| if body.len() < KEPT { send() } else { Err(error) }) {
             Ok(answer) => Ok((i32::from(answer.status), answer.text)),
-            // A host that has refused a body need not read it.
+            // A host that refuses a body does not have to read it.
             Err(ureq::Error::Io(_)) => Ok((0, String::new())),
             Err(error) => Err(error.into()),
         }
@@ -206,18 +207,18 @@ impl Step {
             "root" => host.admin.clone(),
             "agent" => host.agent.clone(),
             "stranger" => host.stranger(),
-            other => bail!("nobody is called {other}"),
+            other => bail!("there is no principal {other}"),
         })
     }
 }
 
-/// Sends bytes as they are and returns the status and what came with it, `0` where the host closed the connection without
-/// one. A host that does neither is not waited for.
+/// Sends raw bytes, and returns the status and the text of the response. The status is `0` if the host closed the
+/// connection without a response. If the host does neither in time, this is an error.
 fn raw(url: &str, bytes: &[u8]) -> Result<(i32, String)> {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // The host may answer and close before it has read everything; then the rest cannot be written, and need not.
+    // The host may respond and close before it has read everything, so a failed write is allowed.
     let _ = stream.write_all(bytes);
     let (mut answer, mut block) = (Vec::new(), [0; 4096]);
     while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_once_is_sent_many_times() {
+    fn repeated_step_is_sent_many_times() {
         assert_eq!(repeated("a<<b*3>>c<<d#,*2>>e"), "abbbcd0,d1,e");
         assert_eq!(repeated("no <b> and << nothing"), "no <b> and << nothing");
         let words = Words::from([("a".into(), "1".into()), ("ab".into(), "2".into())]);

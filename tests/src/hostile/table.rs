@@ -1,4 +1,4 @@
-//! The table that is published: one row for each attack, with what became of it and what the neighbour felt.
+//! The published table: one row for each attack, with its outcome and the neighbour's latency.
 
 use std::fmt::Write as _;
 

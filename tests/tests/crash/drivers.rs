@@ -1,5 +1,5 @@
-//! Those who use a host that is killed again and again: they repeat what was not acknowledged, under the same ids, and
-//! write down what was.
+//! Clients of a host that is killed repeatedly. They repeat unacknowledged requests with the same ids, and record the
+//! acknowledged ones.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,12 +12,12 @@ use toolgate_tests::random::Random;
 
 use crate::{ACCOUNTS, CONVERSATION, Starts};
 
-/// What was acknowledged.
+/// The acknowledged requests.
 #[derive(Default)]
 pub(crate) struct Record {
     /// The calls as they were submitted, by the turn's id.
     turns: Mutex<BTreeMap<String, Value>>,
-    /// Who answered and with what, by the suspension's id. More than one is what must never happen.
+    /// The principal and its answer, by the id of the suspension. There must never be more than one.
     answers: Mutex<BTreeMap<String, Vec<(String, String)>>>,
     late: AtomicUsize,
     stop: AtomicBool,
@@ -41,10 +41,10 @@ impl Record {
     }
 }
 
-/// What waits, as the approvers hear of it: the suspension's id and its kind.
+/// An open suspension: its id and kind.
 pub(crate) type Question = (String, String);
 
-/// Submits turn after turn until told to stop.
+/// Submits turns until it is stopped.
 pub(crate) fn submit(
     number: u64,
     by: &Client,
@@ -66,7 +66,7 @@ pub(crate) fn submit(
         assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
         let turn = answer.json();
         record.turns.lock().unwrap().insert(turn["turn"].as_str().unwrap().to_owned(), calls);
-        // Nobody counts any more once the last kill is over.
+        // After the last kill, nobody counts acknowledgements.
         let _ = acknowledged.send(());
         for open in turn["pending"].as_array().unwrap() {
             let word = |name: &str| open[name].as_str().unwrap().to_owned();
@@ -89,7 +89,7 @@ fn call(id: &str, random: &mut Random) -> Value {
     json!({"id": id, "tool": tool, "arguments": arguments})
 }
 
-/// Answers every question, in a race with the other approver and often against it.
+/// Answers every question, in a race with the other approver and often with another decision.
 pub(crate) fn answer(
     name: &str,
     by: &Client,
@@ -121,7 +121,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Sends the same request until it is answered.
+/// Repeats a request until it is answered.
 fn insist(by: &Client, path: &str, body: &Value, starts: &Starts) -> Answer {
     let body = body.to_string();
     loop {

@@ -1,4 +1,4 @@
-//! What must be true after all kills, found out from the host that was started last.
+//! The checks after all kills, on the host that was started last.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use toolgate_tests::host::Host;
 use crate::drivers::Record;
 use crate::{ACCOUNTS, CONVERSATION, OPENED_WITH};
 
-/// Checks everything that was acknowledged against what the host says, and the ledger against both. Returns how many calls
-/// a kill interrupted, so that they ran again.
+/// Compares the acknowledged requests with the host's state, and the ledger with both. Returns the number of calls that
+/// ran again because of a kill.
 pub(crate) fn check(host: &Host, record: &Record) -> usize {
     let answers = answers(host, record);
     let mut balances: BTreeMap<String, i64> = (0..ACCOUNTS).map(|n| (format!("a{n}"), OPENED_WITH as i64)).collect();
@@ -55,8 +55,8 @@ pub(crate) fn check(host: &Host, record: &Record) -> usize {
     interrupted
 }
 
-/// The decision about each call, by its id: the one that was acknowledged is the one that the host has, and the audit has
-/// it once.
+/// The decision about each call, by its id. Checks that the host has the acknowledged decision and the audit has it
+/// once.
 fn answers(host: &Host, record: &Record) -> BTreeMap<String, String> {
     let mut audited: BTreeMap<String, usize> = BTreeMap::new();
     let mut after = String::new();

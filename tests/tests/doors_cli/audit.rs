@@ -1,4 +1,4 @@
-//! The audit, as it is printed, and as it is verified.
+//! Printing and verifying the audit.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::waits;
+use toolgate_tests::http::suspension_of;
 
 use crate::check;
 
-/// The heads that the host logged when it started and ended, without colours, newest last.
+/// The heads that the host logged at its starts and ends, without colours, newest last.
 fn logged(host: &Host) -> Vec<String> {
     let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
     let heads = log.lines().filter(|line| line.contains("the audit "));
@@ -22,7 +22,7 @@ fn logged(host: &Host) -> Vec<String> {
     heads.map(head).collect()
 }
 
-/// Waits until so many entries say this: what became of a plugin is written down a moment after it did.
+/// Waits until the audit has so many entries of this action. Events of plugins are stored a moment later.
 fn written(host: &Host, action: &str, times: usize) {
     let says = || {
         let page = host.admin.get(&format!("/v1/audit?action={action}")).ok(200);
@@ -38,8 +38,8 @@ fn stop(host: &mut Host) {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
-fn the_audit_says_who_did_what_and_with_which_grants() {
+#[expect(clippy::too_many_lines, reason = "most lines are expected output")]
+fn audit_has_principals_actions_and_grants() {
     let host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
     written(&host, "plugin.loaded", 1);
     let calls = json!([
@@ -49,7 +49,7 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
         {"id": "u", "tool": "unheard_of", "arguments": {}},
     ]);
     let turn = host.agent.submit("c", calls);
-    // The failure and its start are a commit of their own; it is there before anybody answers.
+    // The start and the failure are one commit, which is stored before the answer.
     let path = toolgate_tests::http::path(&turn);
     let _ = host.agent.get(&format!("{path}?wait_ms=10000&until=quiet")).ok(200);
     let waiting = |call: &str| {
@@ -154,13 +154,13 @@ fn the_audit_says_who_did_what_and_with_which_grants() {
     let said = host.cli(None, &["audit", "--json", "--turn", of_turn, "--action", "approve"]);
     let approved: Value = serde_json::from_str(said.out.trim()).unwrap();
     let ran = started.iter().find(|started| started["call"] == "a").unwrap();
-    assert_eq!(ran["digest"], approved["digest"], "what ran is what was approved");
+    assert_eq!(ran["digest"], approved["digest"], "the approved component ran");
     assert_eq!(approved["digest"], turn["pending"][0]["digest"]);
     assert!(ran["owner"].as_str().unwrap().starts_with("host_"), "{ran:#}");
 }
 
 #[test]
-fn every_change_of_what_is_granted_is_told_at_the_next_start() {
+fn next_start_records_every_change_of_grants() {
     let mut host = Setup::with(&["lab"]).tables("[plugin.lab]\ncomponent = \"any\"\ngrants.keyvalue = true").start();
     written(&host, "plugin.loaded", 1);
     host.restart();
@@ -196,7 +196,7 @@ fn every_change_of_what_is_granted_is_told_at_the_next_start() {
 fn the_audit_is_verified_while_the_host_runs_and_afterwards() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
-    let _ = host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200);
+    let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
     let _ = host.agent.settled(&turn);
     let started = logged(&host).pop().unwrap();
     assert!(started.starts_with("1:sha256:"), "{started}");
@@ -233,12 +233,12 @@ fn the_audit_is_verified_while_the_host_runs_and_afterwards() {
 
     host.start();
     let said = verified(&host, &[&started, &ended]);
-    assert_eq!(said.code, 0, "the chain goes on where it ended: {said:?}");
+    assert_eq!(said.code, 0, "the chain continues at its head: {said:?}");
     assert_eq!(verified(&host, &[&forged]).code, 1);
 }
 
 #[test]
-fn who_wants_every_call_in_the_audit_gets_it() {
+fn audit_can_hold_every_call() {
     let host = Setup::with(&["lab"]).settings("ephemeral = false").start();
     let turn = json!({"calls": [{"id": "e", "tool": "echo", "arguments": {"value": 1}}], "ephemeral": true});
     let turn = host.agent.submit_turn("c", &turn);

@@ -1,5 +1,5 @@
-//! `toolgate dev` builds what was changed, loads it, and tells what the examples come to. Other languages than Rust are tried in
-//! `languages/developing.rs`.
+//! `toolgate dev` builds a changed plugin, loads it, and reports the results of its examples. `languages/developing.rs`
+//! has the other languages than Rust.
 
 use std::fs;
 
@@ -8,15 +8,15 @@ use toolgate_tests::host::{Host, Setup};
 
 use crate::making::plugins;
 
-/// On the folder `watched`. No other test has a package of this name: cargo tells those that share a target folder apart by their
-/// names alone, and one would be taken for another.
+/// Starts it on the folder `watched`. No other test may use this package name, because packages in a shared target
+/// folder must have different names.
 fn start(host: &Host, words: &[&str]) -> Dev {
     let folders = [("CARGO_TARGET_DIR", plugins().join("target/new")), ("TOOLGATE_CACHE", host.folder().join("cache"))];
     Dev::start(host, "watched", &[&["--offline"], words].concat(), &folders)
 }
 
 #[test]
-fn what_is_changed_is_built_loaded_and_called() {
+fn changed_source_is_built_loaded_and_called() {
     let host = Setup::default().prepare();
     assert_eq!(host.cli(None, &["new", "watched"]).code, 0);
     fs::copy(plugins().join("Cargo.lock"), host.folder().join("watched/Cargo.lock")).unwrap();
@@ -39,7 +39,7 @@ fn what_is_changed_is_built_loaded_and_called() {
     has(&said, "differs watched_count  (");
     has(&said, "  expected 2, got 3");
     let second = fs::read(host.plugin_file("watched")).unwrap();
-    assert_ne!(first, second, "what the running host is given is what was built");
+    assert_ne!(first, second, "the running host gets the new component");
 
     fs::write(&source, "nonsense").unwrap();
     assert_eq!(dev.round(), ["not loaded: the previous component stays loaded"]);
@@ -49,5 +49,5 @@ fn what_is_changed_is_built_loaded_and_called() {
 
     fs::write(&source, &text).unwrap();
     has(&dev.round(), "ok watched_count  (");
-    assert_eq!(dev.interrupt(), 0, "Ctrl-C is how it ends");
+    assert_eq!(dev.interrupt(), 0, "Ctrl-C ends it");
 }

@@ -1,7 +1,7 @@
-//! The command line of the real binary against a host that runs: each command once with what it prints, its exit codes,
-//! and text that would fool a terminal.
+//! The command line of the real binary with a running host: each command once with its output and exit code, and
+//! deceptive texts.
 
-#![expect(clippy::unwrap_used, reason = "what a test is made of fails by panicking, as a test does")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod audit;
 mod developing;
@@ -17,15 +17,15 @@ use std::process::Stdio;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
-use toolgate_tests::http::{Client, path, told, waits};
+use toolgate_tests::http::{Client, outcomes, path, suspension_of};
 
-/// What a command prints, with what differs from run to run taken out, and its exit code.
+/// Checks the exit code and the output of a command. Varying parts of the output are replaced.
 fn check(said: &Said, code: i32, out: &Expect) {
     assert_eq!(said.code, code, "{said:?}");
     out.assert_eq(&masked(&format!("{}{}", said.out, said.err)));
 }
 
-/// The text with ids, digests and times replaced by what they are.
+/// The text with ids, digests and times replaced by placeholders.
 fn masked(text: &str) -> String {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.');
     let mut masked = String::new();
@@ -116,8 +116,8 @@ fn tools_lists_what_can_be_called() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "most of them are what is printed")]
-fn a_models_answer_is_submitted_approved_and_given_back() {
+#[expect(clippy::too_many_lines, reason = "most lines are expected output")]
+fn models_answer_is_submitted_approved_and_returned() {
     let host = Setup::with(&["lab", "textkit"]).start();
     let calls = json!([
         function("call_1", "text_stats", &json!({"text": "to be or not"})),
@@ -168,10 +168,10 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
     "#]],
     );
     let turn = submitted(&host, &host.agent, "answer.json");
-    assert_eq!((&turn["replayed"], told(&turn)), (&json!(true), vec!["ok".to_owned(), "awaiting".to_owned()]));
-    let suspension = waits(&turn);
+    assert_eq!((&turn["replayed"], outcomes(&turn)), (&json!(true), vec!["ok".to_owned(), "awaiting".to_owned()]));
+    let suspension = suspension_of(&turn);
 
-    // Its own call is not the agent's to approve.
+    // The agent may not approve its own call.
     check(
         &host.cli(Some(&host.agent), &["approve", &suspension]),
         1,
@@ -253,7 +253,7 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
     "#]],
     );
     let words = ["show", turn["turn"].as_str().unwrap(), "--conversation", "c"];
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok", "ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok", "ok"]);
     check(
         &host.cli(Some(&host.agent), &words),
         0,
@@ -290,10 +290,10 @@ fn a_models_answer_is_submitted_approved_and_given_back() {
 }
 
 #[test]
-fn a_denial_says_why_and_the_audit_who() {
+fn denial_has_a_reason_and_the_audit_its_principal() {
     let host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
-    let words = ["deny", &waits(&turn), "--comment", "ask first"];
+    let words = ["deny", &suspension_of(&turn), "--comment", "ask first"];
     check(
         &host.cli(Some(&host.approver), &words),
         0,
@@ -301,7 +301,7 @@ fn a_denial_says_why_and_the_audit_who() {
         answered susp_ID: deny
     "#]],
     );
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied"]);
     check(
         &host.cli(Some(&host.approver), &["audit"]),
         1,
@@ -311,7 +311,7 @@ fn a_denial_says_why_and_the_audit_who() {
     );
     let said = host.cli(None, &["audit", "--json"]);
     let entries: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let denied = entries.iter().find(|entry| entry["suspension"] == waits(&turn)).unwrap();
+    let denied = entries.iter().find(|entry| entry["suspension"] == suspension_of(&turn)).unwrap();
     assert_eq!((&denied["by"], &denied["comment"]), (&json!("alice"), &json!("ask first")));
 }
 
@@ -320,7 +320,7 @@ fn questions_and_clients_are_answered() {
     let host = Setup::with(&["ask", "browser"]).settings("client_grace_ms = 600000").start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));
     check(
-        &host.cli(Some(&host.approver), &["answer", &waits(&turn), r#"{"answer":5}"#]),
+        &host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), r#"{"answer":5}"#]),
         1,
         &expect![[r#"
         error: /data/answer: 5 is not of type "string"
@@ -328,7 +328,7 @@ fn questions_and_clients_are_answered() {
     "#]],
     );
     check(
-        &host.cli(Some(&host.approver), &["answer", &waits(&turn), r#"{"answer":"yes"}"#]),
+        &host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), r#"{"answer":"yes"}"#]),
         0,
         &expect![[r#"
         answered susp_ID: answer
@@ -337,7 +337,7 @@ fn questions_and_clients_are_answered() {
     assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"]["data"]["answer"], "yes");
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));
     check(
-        &host.cli(Some(&host.approver), &["answer", &waits(&turn), "--decision", "decline"]),
+        &host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), "--decision", "decline"]),
         0,
         &expect![[r#"
         answered susp_ID: decline
@@ -345,7 +345,7 @@ fn questions_and_clients_are_answered() {
     );
 
     let turn = host.agent.call("c", "get_location", json!({}));
-    let words = ["answer", &waits(&turn), "--error", "switched off"];
+    let words = ["answer", &suspension_of(&turn), "--error", "switched off"];
     check(
         &host.cli(Some(&host.page), &words),
         0,
@@ -353,10 +353,10 @@ fn questions_and_clients_are_answered() {
         answered susp_ID: error
     "#]],
     );
-    assert_eq!(told(&host.agent.settled(&turn)), ["failed(tool_failed)"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["failed(tool_failed)"]);
     let turn = host.agent.call("c", "pick_file", json!({"purpose": "x"}));
     check(
-        &host.cli(Some(&host.approver), &["answer", &waits(&turn), "1"]),
+        &host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), "1"]),
         2,
         &expect![[r#"
         error: susp_ID asks for an approval and not for an answer
@@ -367,7 +367,7 @@ fn questions_and_clients_are_answered() {
 }
 
 #[test]
-fn events_are_followed_across_the_hosts_death() {
+fn events_are_followed_across_a_kill_of_the_host() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let mut command = host.command(Some(&host.agent), &["events", "c", "--config", "toolgate.toml"]);
@@ -386,10 +386,10 @@ fn events_are_followed_across_the_hosts_death() {
     assert_eq!(until(&mut lines, "call.suspended"), ["turn.started", "call.requested", "call.suspended"]);
     host.kill();
     host.start_at_the_same_address();
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     let rest = until(&mut lines, "turn.settled");
     assert_eq!(rest, ["call.resolved", "call.started", "call.settled", "turn.settled"]);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["ok"]);
 }

@@ -1,11 +1,11 @@
-//! `toolgate new` makes a plugin that passes its test, builds, and is fine to load and to call.
+//! `toolgate new` makes a plugin that passes its test, builds, loads and can be called.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use toolgate_tests::host::{Host, Said, Setup};
 
-/// The workspace of the example plugins, whose versions of the same dependencies are at hand.
+/// The workspace of the example plugins, which has the same dependencies in its lock file.
 pub(crate) fn plugins() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins")).canonicalize().unwrap()
 }
@@ -25,7 +25,7 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     let said = host.cli(None, &["new", "hello"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("\n  toolgate build\n"), "{}", said.out);
-    // With the versions that the example plugins use, cargo has nothing to ask a registry for.
+    // With the versions of the example plugins, cargo needs no registry.
     std::fs::copy(plugins().join("Cargo.lock"), host.folder().join("hello/Cargo.lock")).unwrap();
     cargo(&host, &["test", "--quiet"]);
     let said = build(&host, &["hello"]);
@@ -36,7 +36,7 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     assert_eq!((said.code, said.out.contains("hello_count (server, auto)")), (0, true), "{said:?}");
     let said = host.cli(None, &["call", built, r#"{"text":"to be or not"}"#]);
     assert_eq!((said.code, said.out.trim()), (0, "4"), "{said:?}");
-    assert_eq!(host.cli(None, &["new", "hello"]).code, 1, "what is there is not overwritten");
+    assert_eq!(host.cli(None, &["new", "hello"]).code, 1, "existing files are not overwritten");
     a_build_that_fails_leaves_what_was_built(&host);
 }
 
@@ -48,7 +48,7 @@ fn a_build_that_fails_leaves_what_was_built(host: &Host) {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("error: compiling the plugin failed"), "{said:?}");
     assert!(said.err.contains("mismatched types") && !said.err.contains("{\"reason\""), "{said:?}");
-    // It compiles, and no host would load it: a tool's name must be one that models accept.
+    // It compiles, but no host would load it, because models do not accept the tool's name.
     std::fs::write(&source, text.replace("\"hello_count\"", "\"hello count\"")).unwrap();
     let said = build(host, &["hello"]);
     assert_eq!(said.code, 1, "{said:?}");
@@ -56,7 +56,7 @@ fn a_build_that_fails_leaves_what_was_built(host: &Host) {
     assert_eq!(std::fs::read(&built).unwrap(), before);
 }
 
-/// `toolgate build`, with what is compiled kept between runs.
+/// `toolgate build` with a target folder that stays between runs.
 fn build(host: &Host, words: &[&str]) -> Said {
     let mut command = host.command(None, &[&["build", "--offline"], words].concat());
     command.env("CARGO_TARGET_DIR", plugins().join("target/new")).env("TOOLGATE_CACHE", host.folder().join("cache"));

@@ -1,10 +1,10 @@
-//! Commands that need no host that runs.
+//! Commands that need no running host.
 
 use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{check, file};
 
@@ -113,7 +113,7 @@ fn call_runs_one_call_in_process() {
 }
 
 #[test]
-fn config_says_what_it_means() {
+fn config_prints_the_effective_configuration() {
     let host = Setup::default().tables("[[policy]]\ntools = \"pay_*\"\nrule = \"ask\"").prepare();
     check(
         &host.cli(None, &["config", "--config", "toolgate.toml"]),
@@ -164,13 +164,13 @@ fn tokens_are_listed_without_being_shown() {
 }
 
 #[test]
-fn export_writes_down_what_a_stopped_host_knows_and_refuses_beside_one_that_runs() {
+fn export_needs_a_stopped_host() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": "exported"}));
     let export = ["export", "--config", "toolgate.toml"];
     assert_ne!(host.cli(None, &export).code, 0);
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     host.kill();
     let said = host.cli(None, &export);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -1,4 +1,4 @@
-//! What a person gives a command by mistake is refused in words that say what it is, what is expected and what to do.
+//! Wrong arguments are refused with the mistake, the expected argument and the remedy.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use toolgate_tests::host::Setup;
 
 use crate::{completion, file, function};
 
-/// What to do about it.
+/// The remedy.
 const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
 
 #[test]
-fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
+fn every_command_recognises_a_file_that_is_no_component() {
     let host = Setup::default().prepare();
     let rows: [(&[u8], &str, &str); 5] = [
         (b"hello\n", "not a WebAssembly component but a text", BUILD),
@@ -40,14 +40,14 @@ fn a_file_that_is_no_component_is_told_apart_by_every_command_that_takes_one() {
         assert!(said.err.contains("hint: `toolgate build` makes a component from a plugin's folder"), "{said:?}");
     }
     assert!(!host.folder().join("out.wasm").exists());
-    // Nothing can be said of its interface or its imports.
+    // Its interface and imports are unknown.
     fs::write(host.folder().join("wrong.wasm"), "hello").unwrap();
     let said = host.cli(None, &["conform", "wrong.wasm"]);
     assert!(!said.out.contains("  pass  "), "{said:?}");
 }
 
 #[test]
-fn whoever_submits_to_a_conversation_of_others_is_told_to_name_another() {
+fn submission_to_a_foreign_conversation_suggests_another_name() {
     let host = Setup::with(&["textkit"]).start();
     file(&host, "answer.json", &completion(json!([function("call_1", "text_stats", &json!({"text": "a"}))])));
     assert_eq!(host.cli(Some(&host.agent), &["submit", "answer.json"]).code, 0);

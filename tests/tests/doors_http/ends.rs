@@ -1,14 +1,14 @@
-//! How calls end that are not carried out: a denial and what it does to siblings, a cancellation, silence, no client.
+//! Ends of calls that do not run: denial and its effect on siblings, cancellation, expiry, no client.
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{balance, ledger_host, stats, transfer};
 
 #[test]
-fn a_denial_does_to_siblings_what_the_turn_asked_for() {
+fn denial_affects_siblings_as_the_turn_requests() {
     let host = ledger_host("");
     for (rejection, state, expected) in [
         ("continue_siblings", "open", ["denied", "awaiting", "ok"]),
@@ -17,19 +17,19 @@ fn a_denial_does_to_siblings_what_the_turn_asked_for() {
     ] {
         let calls = json!([transfer("a", 1), transfer("b", 2), stats("c")]);
         let turn = host.agent.submit_turn(rejection, &json!({"calls": calls, "rejection": rejection}));
-        assert_eq!(told(&turn), ["awaiting", "awaiting", "ok"]);
+        assert_eq!(outcomes(&turn), ["awaiting", "awaiting", "ok"]);
         let [first, second] = [0, 1].map(|n| turn["pending"][n]["suspension"].as_str().unwrap().to_owned());
         assert_eq!(host.approver.resolve(&first, json!({"decision": "deny"})).ok(200)["ok"], true);
         let turn = host.agent.get(&path(&turn)).ok(200);
         assert_eq!(
-            (turn["state"].as_str(), told(&turn)),
+            (turn["state"].as_str(), outcomes(&turn)),
             (Some(state), expected.map(str::to_owned).to_vec()),
             "{rejection}"
         );
         let late = host.approver.resolve(&second, json!({"decision": "approve"}));
         if state == "open" {
             assert_eq!(late.ok(200)["ok"], true);
-            assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok"]);
+            assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied", "ok", "ok"]);
         } else {
             assert_eq!(late.problem(409, "stale")["state"], "withdrawn");
         }
@@ -38,20 +38,20 @@ fn a_denial_does_to_siblings_what_the_turn_asked_for() {
 }
 
 #[test]
-fn a_cancelled_turn_pairs_every_call_with_an_outcome_and_stops_what_runs() {
+fn cancelled_turn_stops_guests_and_settles_every_call() {
     let host = Setup::with(&["lab", "textkit"]).start();
     let calls = json!([
         {"id": "a", "tool": "sleep", "arguments": {"ms": 3_600_000}},
         {"id": "b", "tool": "gated_echo", "arguments": {"value": 1}},
         stats("c"),
     ]);
-    // Not waited for: one of its calls runs on.
+    // Without waiting, because one of its calls keeps running.
     let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": calls})).ok(201);
     let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
     assert_eq!(cancelled["state"], "cancelled");
-    let told = told(&cancelled);
-    assert_eq!(told[..2], ["cancelled", "cancelled"]);
-    assert!(["ok", "cancelled"].contains(&told[2].as_str()), "{told:?}");
+    let outcomes = outcomes(&cancelled);
+    assert_eq!(outcomes[..2], ["cancelled", "cancelled"]);
+    assert!(["ok", "cancelled"].contains(&outcomes[2].as_str()), "{outcomes:?}");
     assert_eq!(cancelled["pending"], json!([]));
     assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200), cancelled);
     let late =
@@ -60,7 +60,7 @@ fn a_cancelled_turn_pairs_every_call_with_an_outcome_and_stops_what_runs() {
 }
 
 #[test]
-fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
+fn expiry_follows_the_tool_and_is_decided_by_system() {
     let gated = |name: &str, on_expiry: Value| json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 60, "on_expiry": on_expiry}});
     let question =
         json!({"name": "guess", "executor": "human", "options": {"expires_ms": 60, "on_expiry": {"answer": 7}}});
@@ -79,7 +79,7 @@ fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
         ("guess", "ok", "expired"),
     ] {
         let turn = host.agent.settled(&host.agent.call("c", tool, json!({"a": 1})));
-        assert_eq!(told(&turn), [expected], "{tool}");
+        assert_eq!(outcomes(&turn), [expected], "{tool}");
         let closed = host.admin.get(&format!("/v1/pending?state=closed&tool={tool}")).ok(200);
         let closed = &closed["suspensions"][0];
         assert_eq!((&closed["state"], &closed["closed"]["by"]), (&json!(state), &json!("system")), "{tool}");
@@ -92,32 +92,32 @@ fn silence_ends_as_the_tool_says_and_the_system_is_who_decided() {
 }
 
 #[test]
-fn an_expiry_that_comes_due_while_the_host_is_dead_is_carried_out_by_the_next_one() {
+fn expiry_due_while_the_host_is_down_happens_at_start() {
     let tools = json!([{"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 1000}}]);
     let mut host = Setup::default().component("brief", fixture(&tools)).start();
     let turn = host.agent.call("c", "brief", json!({}));
     host.restart();
-    assert_eq!(told(&host.agent.settled(&turn)), ["expired"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["expired"]);
 }
 
 #[test]
-fn without_a_client_a_call_ends_unavailable_after_the_grace_and_with_one_it_waits() {
+fn client_call_waits_for_a_client_until_the_grace_ends() {
     let host = Setup::with(&["browser"]).settings("client_grace_ms = 40").start();
     let turn = host.agent.settled(&host.agent.call("nobody", "get_location", json!({})));
-    assert_eq!(told(&turn), ["unavailable"]);
+    assert_eq!(outcomes(&turn), ["unavailable"]);
 
     let page = host.page.events("/v1/conversations/c/events?client=get_location");
     let turn = host.agent.call("c", "get_location", json!({}));
-    // By the time that another call has passed through the whole grace, this one still waits: its client is there.
+    // Another call has waited for the whole grace meanwhile. This one still waits, because its client is attached.
     let other = host.agent.settled(&host.agent.call("nobody", "get_location", json!({})));
-    assert_eq!(told(&other), ["unavailable"]);
-    assert_eq!(told(&host.agent.get(&path(&turn)).ok(200)), ["awaiting"]);
+    assert_eq!(outcomes(&other), ["unavailable"]);
+    assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["awaiting"]);
     drop(page);
-    assert_eq!(told(&host.agent.settled(&turn)), ["unavailable"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["unavailable"]);
 }
 
 #[test]
-fn of_two_clients_the_first_answer_stands_and_the_other_is_stale() {
+fn second_clients_answer_is_stale() {
     let host = Setup::with(&["browser"]).start();
     let other = host.token("phone", &["client"], None);
     let follow = "/v1/conversations/c/events?client=get_location";
@@ -126,8 +126,8 @@ fn of_two_clients_the_first_answer_stands_and_the_other_is_stale() {
     assert_eq!(page.named("call.suspended").data, phone.named("call.suspended").data);
     let place =
         |latitude: u64| json!({"decision": "result", "data": {"latitude": latitude, "longitude": 1, "accuracy": 1}});
-    assert_eq!(other.resolve(&waits(&turn), place(1)).ok(200)["ok"], true);
-    let late = host.page.resolve(&waits(&turn), place(2)).problem(409, "stale");
+    assert_eq!(other.resolve(&suspension_of(&turn), place(1)).ok(200)["ok"], true);
+    let late = host.page.resolve(&suspension_of(&turn), place(2)).problem(409, "stale");
     assert_eq!((&late["state"], &late["by"]), (&json!("result"), &json!("phone")));
     assert_eq!(page.named("call.resolved").data["by"], "phone");
     assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"]["latitude"], 1);

@@ -1,8 +1,8 @@
-//! A model's answer goes in as it came, and what goes back to the model has the same provider's form.
+//! A model's answer is submitted unchanged, and its results have the format of the same provider.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 const TURNS: &str = "/v1/conversations/c/turns";
 
@@ -10,13 +10,13 @@ fn host() -> Host {
     Setup::with(&["lab", "textkit", "websearch"]).start()
 }
 
-/// What a content text says.
+/// The JSON in a content text.
 fn content(text: &Value) -> Value {
     serde_json::from_str(text.as_str().expect("a text")).expect("JSON")
 }
 
 #[test]
-fn a_chat_completion_goes_in_and_tool_messages_come_out() {
+fn chat_completion_returns_tool_messages() {
     let host = host();
     let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls = json!([
@@ -31,13 +31,13 @@ fn a_chat_completion_goes_in_and_tool_messages_come_out() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     });
     let turn = host.agent.post(&format!("{TURNS}?wait_ms=60000"), &completion).ok(201);
-    assert_eq!(told(&turn), ["ok", "failed(invalid_arguments)", "awaiting"]);
-    // The message alone is the same turn.
+    assert_eq!(outcomes(&turn), ["ok", "failed(invalid_arguments)", "awaiting"]);
+    // The message without the completion is the same turn.
     assert_eq!(host.agent.post(TURNS, &message).ok(200)["turn"], turn["turn"]);
 
     let read = format!("{}?format=openai", path(&turn));
     host.agent.get(&read).problem(409, "not-settled");
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
     let messages = host.agent.get(&read).ok(200);
     for (n, id) in ["call_1", "call_2", "call_3"].into_iter().enumerate() {
@@ -47,7 +47,7 @@ fn a_chat_completion_goes_in_and_tool_messages_come_out() {
 }
 
 #[test]
-fn a_response_goes_in_and_outputs_come_out() {
+fn response_returns_outputs() {
     let host = host();
     let response = json!({
         "id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.1",
@@ -65,7 +65,7 @@ fn a_response_goes_in_and_outputs_come_out() {
 }
 
 #[test]
-fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_providers_own() {
+fn message_returns_results_without_provider_calls() {
     let host = host();
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-5", "stop_reason": "tool_use",
@@ -79,7 +79,7 @@ fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_provide
         "usage": {"input_tokens": 1, "output_tokens": 1},
     });
     let turn = host.agent.post(&format!("{TURNS}?wait_ms=60000"), &message).ok(201);
-    assert_eq!(told(&turn), ["ok", "ok", "failed(tool_failed)"]);
+    assert_eq!(outcomes(&turn), ["ok", "ok", "failed(tool_failed)"]);
     assert_eq!((&turn["calls"][0]["executor"], &turn["calls"][0]["trusted"]), (&json!("provider"), &json!(false)));
     let user = host.agent.get(&format!("{}?format=anthropic", path(&turn))).ok(200);
     assert_eq!(user["role"], "user");
@@ -91,7 +91,7 @@ fn an_anthropic_message_goes_in_and_a_user_message_comes_out_without_the_provide
 }
 
 #[test]
-fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
+fn query_carries_members_that_provider_formats_lack() {
     let host = host();
     let call = json!({"id": "a", "type": "function", "function": {"name": "gated_echo", "arguments": "{\"value\":1}"}});
     let other =
@@ -108,7 +108,7 @@ fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
 }
 
 #[test]
-fn tools_are_listed_in_every_form_with_the_plugins_own_schemas() {
+fn tools_are_listed_in_every_format_with_verbatim_schemas() {
     let host = host();
     let own = host.agent.get("/v1/tools").ok(200);
     let tool = |name: &str| own["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap().clone();

@@ -1,10 +1,6 @@
-//! The HTTP door of the real binary, from outside: what a caller, a person, a client and an operator see of a call's life.
+//! The HTTP API of the real binary, for a caller, an approver, a client and an operator.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod ends;
 mod formats;
@@ -27,7 +23,7 @@ fn stats(id: &str) -> Value {
     json!({"id": id, "tool": "text_stats", "arguments": {"text": "to be or not to be"}})
 }
 
-/// A host with the ledger, where two accounts are open, and texts.
+/// A host with the text tools and a ledger with two accounts.
 fn ledger_host(settings: &str) -> toolgate_tests::host::Host {
     let setup = toolgate_tests::host::Setup::with(&["ledger", "textkit"]).settings(settings);
     opened(setup.start())
@@ -41,7 +37,7 @@ fn opened(host: toolgate_tests::host::Host) -> toolgate_tests::host::Host {
     host
 }
 
-/// What an account holds.
+/// The balance of an account.
 fn balance(host: &toolgate_tests::host::Host, account: &str) -> u64 {
     let turn = host.agent.call("balances", "ledger_balance", json!({"account": account}));
     turn["calls"][0]["content"]["result"]["balance_cents"].as_u64().unwrap_or_else(|| panic!("{turn:#}"))

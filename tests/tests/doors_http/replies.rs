@@ -1,8 +1,8 @@
-//! Every reply to an answer, edited arguments, and what an approval is bound to.
+//! Every response to an answer, edited arguments, and the digest of an approval.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{balance, ledger_host, transfer};
 
@@ -13,10 +13,10 @@ fn edited(turn: &Value, amount: i64) -> Value {
 }
 
 #[test]
-fn a_refused_answer_changes_nothing_and_says_why() {
+fn refused_answer_has_a_reason_and_no_effect() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 100)]));
-    let suspension = waits(&turn);
+    let suspension = suspension_of(&turn);
     let digest = turn["pending"][0]["digest"].as_str().unwrap();
     let resolve = |answer: Value| host.approver.resolve(&suspension, answer);
 
@@ -51,33 +51,34 @@ fn a_refused_answer_changes_nothing_and_says_why() {
     assert_eq!(stale["by"], "alice");
     let unknown = host.approver.resolve("susp_01935a7c000070008000000000000001", json!({"decision": "approve"}));
     assert_eq!(unknown.problem(409, "stale")["state"], "unknown");
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     assert_eq!(balance(&host, "bob"), 1100);
 }
 
 #[test]
-fn an_edit_runs_instead_of_what_was_submitted_and_both_are_on_record() {
+fn edited_arguments_run_and_both_versions_are_stored() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 900)]));
     let answer = json!({"decision": "approve", "arguments": edited(&turn, 90), "comment": "a zero less"});
-    assert_eq!(host.approver.resolve(&waits(&turn), answer.clone()).ok(200)["replayed"], false);
-    assert_eq!(host.approver.resolve(&waits(&turn), answer).ok(200)["replayed"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer.clone()).ok(200)["replayed"], false);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), answer).ok(200)["replayed"], true);
     let call = &host.agent.settled(&turn)["calls"][0];
     assert_eq!((&call["arguments"]["amount_cents"], &call["submitted"]["amount_cents"]), (&json!(90), &json!(900)));
     assert_eq!((&call["outcome"], balance(&host, "bob")), (&json!("ok"), 1090));
     let audit = host.admin.get("/v1/audit").ok(200);
-    let entry = audit["entries"].as_array().unwrap().iter().find(|entry| entry["suspension"] == waits(&turn)).unwrap();
+    let entry =
+        audit["entries"].as_array().unwrap().iter().find(|entry| entry["suspension"] == suspension_of(&turn)).unwrap();
     assert_eq!((&entry["by"], &entry["comment"]), (&json!("alice"), &json!("a zero less")));
-    // The same calls again are the same turn, although it ran with other arguments.
+    // A repeated submission is the same turn, although it ran with edited arguments.
     let again = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [transfer("t", 900)]})).ok(200);
     assert_eq!((&again["replayed"], &again["turn"]), (&json!(true), &turn["turn"]));
 }
 
 #[test]
-fn an_answer_to_a_question_fits_its_schema() {
+fn answer_to_a_question_must_fit_its_schema() {
     let host = Setup::with(&["ask", "browser"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));
-    let suspension = waits(&turn);
+    let suspension = suspension_of(&turn);
     for data in [json!({"answer": 1}), json!({}), json!("yes")] {
         let refused =
             host.approver.resolve(&suspension, json!({"decision": "answer", "data": data})).problem(422, "invalid");
@@ -88,22 +89,22 @@ fn an_answer_to_a_question_fits_its_schema() {
     let page = host.page.events("/v1/conversations/c/events?client=get_location");
     let turn = host.agent.call("c", "get_location", json!({}));
     let nowhere = json!({"decision": "result", "data": {"latitude": 91, "longitude": 0, "accuracy": 1}});
-    host.page.resolve(&waits(&turn), nowhere).problem(422, "invalid");
+    host.page.resolve(&suspension_of(&turn), nowhere).problem(422, "invalid");
     drop(page);
 }
 
 #[test]
-fn nobody_approves_their_own_call_unless_the_operator_says_so() {
+fn own_calls_cannot_be_approved_by_default() {
     let gated = |host: &Host, by: &toolgate_tests::http::Client| {
         let turn = by.call("own", "gated_echo", json!({"value": 1}));
-        (by.resolve(&waits(&turn), json!({"decision": "approve"})), host.admin.get(&path(&turn)).ok(200))
+        (by.resolve(&suspension_of(&turn), json!({"decision": "approve"})), host.admin.get(&path(&turn)).ok(200))
     };
     let host = Setup::with(&["lab"]).start();
     let both = host.token("both", &["caller", "approver"], None);
     gated(&host, &both).0.problem(403, "not-allowed");
     let turn = host.admin.call("admins", "gated_echo", json!({"value": 1}));
-    host.admin.resolve(&waits(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    host.admin.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(403, "not-allowed");
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
 
     let host = Setup::with(&["lab"]).settings("approve_own_calls = true").start();
     let both = host.token("both", &["caller", "approver"], None);
@@ -111,15 +112,15 @@ fn nobody_approves_their_own_call_unless_the_operator_says_so() {
 }
 
 #[test]
-fn what_the_operator_gates_or_denies_is_gated_or_denied() {
+fn operators_rules_gate_and_deny_calls() {
     let policy = "[[policy]]\ntools = \"ec*\"\nrule = \"ask\"\n[[policy]]\ntools = \"clock\"\nrule = \"deny\"";
     let host = Setup::with(&["lab"]).tables(policy).start();
     let turn = host.agent.call("c", "echo", json!({"value": 1}));
     assert_eq!(
-        (told(&turn), &turn["calls"][0]["approval"]),
+        (outcomes(&turn), &turn["calls"][0]["approval"]),
         (vec!["awaiting".to_owned()], &json!("requires-approval"))
     );
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
-    assert_eq!(told(&host.agent.call("c", "clock", json!({}))), ["denied"]);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "clock", json!({}))), ["denied"]);
 }

@@ -1,26 +1,26 @@
-//! Each door and each role: who may pass, and that nobody else learns anything.
+//! Each route and each role. Principals without the right role get no information.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{Client, path, waits};
+use toolgate_tests::http::{Client, path, suspension_of};
 
-/// The status that a door answers with. What it would do is refused by something else where a role may pass, so that every
-/// role finds the same host.
+/// The expected statuses of a route. If the role is right, the request fails for another reason, so that every role
+/// finds the same state.
 struct Door<'a> {
     method: &'a str,
     path: &'a str,
     body: &'a str,
-    /// In the order: nobody, a caller, another caller, an approver, a client, an admin.
+    /// In this order: no token, a caller, another caller, an approver, a client, an admin.
     expected: [u16; 6],
 }
 
 const WHO: [&str; 6] = ["nobody", "the caller", "another caller", "an approver", "a client", "an admin"];
 
 #[test]
-fn each_door_lets_those_pass_who_may() {
+fn each_route_requires_its_role() {
     let host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
-    let (turn_path, suspension) = (path(&turn), waits(&turn));
+    let (turn_path, suspension) = (path(&turn), suspension_of(&turn));
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
@@ -74,7 +74,7 @@ fn each_door_lets_those_pass_who_may() {
     every_documented_door_is_tried(&host.stranger(), &doors);
 }
 
-/// A door that is new has no row above.
+/// Fails for a documented route without a row.
 fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
     let document = stranger.get("/openapi.json").ok(200);
     for (template, methods) in document["paths"].as_object().unwrap() {
@@ -93,7 +93,7 @@ fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
 }
 
 #[test]
-fn only_callers_and_admins_submit_and_only_where_nobody_else_did() {
+fn only_owners_with_the_role_caller_submit() {
     let host = Setup::with(&["lab"]).start();
     let body = |id: &str| json!({"calls": [{"id": id, "tool": "echo", "arguments": {"value": 1}}]});
     let other = host.token("other", &["caller"], None);
@@ -102,15 +102,15 @@ fn only_callers_and_admins_submit_and_only_where_nobody_else_did() {
     host.page.post("/v1/conversations/c/turns", &body("b")).problem(403, "not-allowed");
     other.post("/v1/conversations/c/turns", &body("b")).problem(404, "not-found");
     assert_eq!(host.admin.post("/v1/conversations/d/turns", &body("a")).ok(201)["caller"], "root");
-    // What somebody else waits for is not among what one sees.
+    // Nobody sees another caller's suspensions.
     let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
     let sees = |by: &Client| by.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len();
     assert_eq!([sees(&host.agent), sees(&other), sees(&host.approver)], [1, 0, 1]);
-    other.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
+    other.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(409, "stale");
 }
 
 #[test]
-fn a_token_for_one_conversation_opens_no_other() {
+fn token_for_one_conversation_cannot_access_another() {
     let host = Setup::with(&["browser"]).settings("client_grace_ms = 600000").start();
     let page = host.token("page-c", &["client"], Some("c"));
     let [here, elsewhere] = ["c", "d"].map(|conversation| host.agent.call(conversation, "get_location", json!({})));
@@ -119,12 +119,12 @@ fn a_token_for_one_conversation_opens_no_other() {
     page.get(&path(&elsewhere)).problem(404, "not-found");
     assert_eq!(page.status("GET", "/v1/conversations/d/events?client=get_location", ""), 404);
     let place = json!({"decision": "result", "data": {"latitude": 1, "longitude": 1, "accuracy": 1}});
-    page.resolve(&waits(&elsewhere), place.clone()).problem(409, "stale");
-    assert_eq!(page.resolve(&waits(&here), place).ok(200)["ok"], true);
+    page.resolve(&suspension_of(&elsewhere), place.clone()).problem(409, "stale");
+    assert_eq!(page.resolve(&suspension_of(&here), place).ok(200)["ok"], true);
 }
 
 #[test]
-fn a_revoked_token_counts_no_more_and_a_new_one_at_once() {
+fn revoked_and_new_tokens_apply_immediately() {
     let host = Setup::with(&[]).start();
     let brief = host.token("brief", &["caller"], None);
     assert_eq!(brief.get("/v1/tools").status, 200);

@@ -1,10 +1,10 @@
-//! Following what happens: in order, from any event on, across a kill of the host, and beside it what is live only.
+//! Event streams: in order, from any event, across a kill of the host, with live events between stored ones.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 use toolgate_tests::sse::Event;
 
 use crate::{stats, transfer};
@@ -16,11 +16,11 @@ fn names(events: &[Event]) -> Vec<&str> {
 }
 
 fn ids(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| event.id.clone().expect("what was committed has an id")).collect()
+    events.iter().map(|event| event.id.clone().expect("a committed event has an id")).collect()
 }
 
 #[test]
-fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
+fn stream_resumes_after_any_event_and_after_a_kill() {
     let mut host = crate::ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 1), stats("s")]));
     let mut stream = host.agent.events(EVENTS);
@@ -32,14 +32,14 @@ fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
     host.start();
     let last = before.last().unwrap().id.clone();
     let mut resumed = host.agent.events_after(EVENTS, last.as_deref());
-    assert_eq!(host.approver.resolve(&waits(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     let after = resumed.until(|event| event.name == "turn.settled");
     assert_eq!(names(&after), ["call.resolved", "call.started", "call.settled", "turn.settled"]);
 
     let whole = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
     let mut parts = ids(&before);
     parts.extend(ids(&after));
-    assert_eq!(ids(&whole), parts, "nothing twice and nothing left out");
+    assert_eq!(ids(&whole), parts, "no event is repeated or missing");
     assert_eq!(parts.iter().collect::<BTreeSet<_>>().len(), parts.len());
     for (n, id) in parts.iter().enumerate().take(parts.len() - 1) {
         let rest = host.agent.events_after(EVENTS, Some(id)).until(|event| event.name == "turn.settled");
@@ -48,28 +48,28 @@ fn a_stream_goes_on_after_any_event_and_after_the_hosts_death() {
 }
 
 #[test]
-fn progress_and_logs_are_told_while_a_call_runs_and_have_no_id() {
+fn progress_and_logs_are_live_without_event_id() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
-    assert_eq!(told(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "count", json!({"to": 3}))), ["ok"]);
     let progress = [(); 3].map(|()| stream.named("call.progress"));
     let counted = progress.map(|event| (event.data["data"]["n"].clone(), event.id));
     assert_eq!(counted, [(json!(1), None), (json!(2), None), (json!(3), None)]);
-    assert_eq!(told(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "stdout", json!({"bytes": 3}))), ["ok"]);
     let line = stream.named("call.log");
     assert_eq!((&line.data["level"], &line.data["message"], line.id), (&json!("info"), &json!("xxx"), None));
-    // Nobody who comes later is told.
+    // A later follower does not get it.
     let later = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
     assert!(later.iter().all(|event| event.name != "call.progress"));
 }
 
 #[test]
-fn an_ephemeral_turn_is_told_live_and_leaves_no_trace() {
+fn ephemeral_turn_is_live_only_and_not_stored() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);
     let call = |id: &str| json!([{"id": id, "tool": "echo", "arguments": {"value": 1}}]);
-    // A conversation has an owner once something was written to it.
-    assert_eq!(told(&host.agent.submit("c", call("first"))), ["ok"]);
+    // A conversation has an owner after the first commit.
+    assert_eq!(outcomes(&host.agent.submit("c", call("first"))), ["ok"]);
     stream.named("turn.settled");
     let turn = host.agent.submit_turn("c", &json!({"calls": call("e"), "ephemeral": true}));
     let events = stream.until(|event| event.name == "turn.settled");
@@ -78,7 +78,7 @@ fn an_ephemeral_turn_is_told_live_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_call_that_ran_when_the_host_was_killed_runs_again_under_the_same_id_and_key() {
+fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
     let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
     let body = json!({"calls": [{"id": "s", "tool": "sleep", "arguments": {"ms": 3_600_000}}]});
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
@@ -89,7 +89,7 @@ fn a_call_that_ran_when_the_host_was_killed_runs_again_under_the_same_id_and_key
     assert_eq!(second.last().unwrap().data["call"], "s");
     host.restart();
     host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
-    // What was killed as often as the operator allows is not tried once more: nobody can say whether it happened.
+    // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
     host.restart();
-    assert_eq!(told(&host.agent.settled(&turn)), ["in_doubt"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["in_doubt"]);
 }

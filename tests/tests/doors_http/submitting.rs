@@ -1,4 +1,4 @@
-//! Submitting: the same is the same, however often; ephemeral turns; what is refused as a whole and what fails alone.
+//! Submission: repeated turns, ephemeral turns, refused turns, and calls that fail alone.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -6,14 +6,14 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{outcomes, path};
 
 use crate::{stats, transfer};
 
 const TURNS: &str = "/v1/conversations/c/turns";
 
 #[test]
-fn the_same_calls_are_the_same_turn_and_others_under_their_ids_are_refused() {
+fn resubmission_is_the_same_turn_and_reused_ids_are_refused() {
     let mut host = crate::ledger_host("");
     let body = json!({"calls": [transfer("t", 5), stats("s")]});
     let first = host.agent.post(TURNS, &body).ok(201);
@@ -31,18 +31,18 @@ fn the_same_calls_are_the_same_turn_and_others_under_their_ids_are_refused() {
     ] {
         host.agent.post(TURNS, &json!({"calls": other})).problem(409, "call-id-taken");
     }
-    // Ids are the conversation's own.
+    // Ids are unique within a conversation.
     assert_ne!(host.agent.post("/v1/conversations/d/turns", &body).ok(201)["turn"], first["turn"]);
     host.restart();
     assert_eq!(host.agent.post(TURNS, &body).ok(200)["turn"], first["turn"]);
 }
 
 #[test]
-fn an_ephemeral_turn_is_answered_and_not_written_down_until_something_waits() {
+fn ephemeral_turn_is_stored_only_when_it_waits() {
     let host = Setup::with(&["lab"]).start();
     let echo = json!({"id": "e", "tool": "echo", "arguments": {"value": 1}});
     let turn = host.agent.post(TURNS, &json!({"calls": [echo], "ephemeral": true})).ok(201);
-    assert_eq!((&turn["ephemeral"], told(&turn)), (&json!(true), vec!["ok".to_owned()]));
+    assert_eq!((&turn["ephemeral"], outcomes(&turn)), (&json!(true), vec!["ok".to_owned()]));
     host.agent.get(&path(&turn)).problem(404, "not-found");
     let again = host.agent.post(TURNS, &json!({"calls": [echo], "ephemeral": true})).ok(201);
     assert_ne!(again["turn"], turn["turn"]);
@@ -54,12 +54,12 @@ fn an_ephemeral_turn_is_answered_and_not_written_down_until_something_waits() {
 }
 
 #[test]
-fn a_tool_knows_who_called_it_who_approved_it_and_in_which_context() {
+fn tool_sees_caller_approver_and_context() {
     let host = Setup::with(&["lab"]).tables("[[policy]]\ntools = \"identity\"\nrule = \"ask\"").start();
     let call = json!({"id": "i", "tool": "identity", "arguments": {}});
     let turn = host.agent.submit_turn("c", &json!({"calls": [call], "context": {"user": "Ishmael"}}));
     assert_eq!(turn["pending"][0]["context"], json!({"user": "Ishmael"}));
-    let answer = host.approver.resolve(&toolgate_tests::http::waits(&turn), json!({"decision": "approve"}));
+    let answer = host.approver.resolve(&toolgate_tests::http::suspension_of(&turn), json!({"decision": "approve"}));
     assert_eq!(answer.ok(200)["ok"], true);
     let turn = host.agent.settled(&turn);
     let known = &turn["calls"][0]["content"]["result"];
@@ -74,7 +74,7 @@ fn a_tool_knows_who_called_it_who_approved_it_and_in_which_context() {
 }
 
 #[test]
-fn a_call_that_is_wrong_fails_alone_and_a_turn_that_is_wrong_is_refused() {
+fn wrong_call_fails_alone_and_wrong_turn_is_refused() {
     let host = Setup::with(&["textkit"]).settings("max_calls = 3").start();
     let wrong = json!([
         {"id": "a", "tool": "nothing_like_it", "arguments": {}},
@@ -82,7 +82,7 @@ fn a_call_that_is_wrong_fails_alone_and_a_turn_that_is_wrong_is_refused() {
         {"id": "c", "tool": "text_stats", "arguments": "text"},
     ]);
     let turn = host.agent.submit("c", wrong);
-    assert_eq!(told(&turn), ["failed(unknown_tool)", "failed(invalid_arguments)", "failed(invalid_arguments)"]);
+    assert_eq!(outcomes(&turn), ["failed(unknown_tool)", "failed(invalid_arguments)", "failed(invalid_arguments)"]);
     assert_eq!(turn["state"], "settled");
 
     let post = |body: Value| host.agent.post(TURNS, &body);
@@ -103,7 +103,7 @@ fn a_call_that_is_wrong_fails_alone_and_a_turn_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
+fn too_large_body_is_refused_before_it_is_sent() {
     let host = Setup::with(&[]).start();
     let address = host.agent.url();
     let address = address.strip_prefix("http://").unwrap();
@@ -119,18 +119,18 @@ fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn numbers_and_texts_come_back_to_the_last_digit_and_byte() {
+fn numbers_and_texts_are_returned_exactly() {
     let host = Setup::default().component("p", fixture(&json!([{"name": "back"}]))).start();
     let arguments = r#"{"long":12345678901234567890123,"small":1.50e-7,"text":"\u00e4ä\u0000","z":1,"a":2}"#;
     let body = format!(r#"{{"calls":[{{"id":"a","tool":"back","arguments":{arguments}}}]}}"#);
     let turn = host.agent.post_text(&format!("{TURNS}?wait_ms=60000"), &body);
-    assert_eq!(told(&turn.ok(201)), ["ok"]);
+    assert_eq!(outcomes(&turn.ok(201)), ["ok"]);
     assert!(turn.text.contains(&format!(r#""arguments":{arguments}"#)), "{}", turn.text);
     assert!(turn.text.contains(&format!(r#""result":{arguments}"#)), "{}", turn.text);
 }
 
 #[test]
-fn what_is_not_there_is_a_problem_like_any_other() {
+fn missing_resources_are_problems() {
     let host = Setup::with(&["textkit"]).start();
     host.agent.get("/").problem(404, "not-found");
     host.agent.get("/v1/nothing").problem(404, "not-found");

@@ -1,5 +1,5 @@
-//! Calls of components of which nothing is known any more: recalled where that is possible, for every kind of wait, and
-//! otherwise refused for what is wrong.
+//! Calls of unknown components. For every kind of wait, the host recalls the component if possible. Otherwise it
+//! refuses with the reason.
 
 use domain::{FailureCode, Refusal};
 
@@ -7,42 +7,42 @@ use super::*;
 
 const GONE: &str = "the component that this call is pinned to is gone";
 
-/// What an answer is refused with whose call nobody can judge.
-fn unjudged(cause: &str) -> String {
+/// The refusal of an answer if the policy cannot check the call.
+fn unchecked(cause: &str) -> String {
     format!("nobody can say what the policy makes of this call, so deny it: {cause}")
 }
 
 #[tokio::test]
-async fn a_clients_call_whose_component_is_gone_is_approved_by_nobody() {
+async fn client_call_of_a_removed_component_cannot_be_approved() {
     let world = World::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
-    let (silent, _) = world.asks("b", "tool_1").await;
+    let (unanswered, _) = world.asks("b", "tool_1").await;
     world.tools.lose();
     let refused = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, unjudged(GONE));
+    assert_eq!(refused, unchecked(GONE));
     let same = world.begin("ann", edit(suspension, r#"{"v":0}"#)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(same, unjudged(GONE), "the same arguments sent back");
+    assert_eq!(same, unchecked(GONE), "unchanged arguments");
     let deny = Answer { decision: "deny".into(), ..approve(suspension) };
     assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state, "deny");
     assert!(world.turn(turn).await.is_ended());
     world.clock.advance(PATIENCE);
     settle().await;
     let gone = Outcome::Denied(Some(GONE.into()));
-    assert_eq!(world.turn(silent).await.calls[0].outcome(), Some(&gone));
+    assert_eq!(world.turn(unanswered).await.calls[0].outcome(), Some(&gone));
 }
 
 #[tokio::test]
-async fn an_edit_of_a_component_that_is_gone_is_refused_for_that() {
+async fn edit_for_a_removed_component_is_refused() {
     let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     world.tools.lose();
     let refused = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, unjudged(GONE));
+    assert_eq!(refused, unchecked(GONE));
     assert!(!world.turn(turn).await.is_ended());
 }
 
 #[tokio::test]
-async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs() {
+async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
     let ends = async |lose: fn(&WordTools)| {
         let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
@@ -57,10 +57,10 @@ async fn an_approved_call_of_which_the_record_was_lost_is_judged_before_it_runs(
 }
 
 #[tokio::test]
-async fn what_a_client_or_silence_is_to_approve_is_judged_though_its_record_was_lost() {
+async fn call_with_a_lost_record_is_checked_before_approval() {
     let denied = || Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
     let tools = ["client!", "client!:expiry=approve"];
-    for (says, clients, silent) in [
+    for (says, clients, unanswered) in [
         (Verdict::default(), Ok("approve".to_owned()), None),
         (
             denied(),
@@ -80,13 +80,13 @@ async fn what_a_client_or_silence_is_to_approve_is_judged_though_its_record_was_
             world.tools.lose_record();
             world.clock.advance(PATIENCE);
             settle().await;
-            assert_eq!(world.turn(quiet).await.calls[0].outcome(), silent.as_ref());
+            assert_eq!(world.turn(quiet).await.calls[0].outcome(), unanswered.as_ref());
         }
     }
 }
 
 #[tokio::test]
-async fn a_clients_result_is_checked_though_the_record_of_its_tool_was_lost() {
+async fn client_result_is_checked_despite_a_lost_tool_record() {
     let world = World::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let page = person("page", Role::Client);
@@ -102,7 +102,7 @@ async fn a_clients_result_is_checked_though_the_record_of_its_tool_was_lost() {
 }
 
 #[tokio::test]
-async fn a_panic_before_a_call_runs_ends_it_as_one_while_it_runs_does() {
+async fn panic_before_a_run_ends_the_call_like_one_during_it() {
     let failed = "the host failed while it ran this call";
     for broken in [
         |world: &World| world.tools.break_recall(),

@@ -1,9 +1,9 @@
-//! What stands: given by many at once, counted as it is kept, listed by its bytes.
+//! Standing approvals: given concurrently, limited and listed by their stored bytes.
 
 use super::*;
 
 #[tokio::test]
-async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() {
+async fn standing_approvals_are_listed_in_pages_of_limited_size() {
     let rules = Rules { standing_active: 1_000, standing_bytes: 64 << 20, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let padding = "x".repeat(100_000);
@@ -16,7 +16,7 @@ async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() 
     let (mut after, mut found, mut pages) = (None, Vec::new(), 0);
     loop {
         let (rows, next) = world.handle.standing_approvals(&approver("ann"), after).await.unwrap();
-        // A page may go beyond its bytes by what is read at once.
+        // A page may exceed its limit by one read.
         assert!(rows.len() < given, "not all at once");
         found.extend(rows.iter().map(|row| row.standing.id));
         pages += 1;
@@ -28,7 +28,7 @@ async fn what_stands_is_listed_in_pages_of_so_many_bytes_and_none_is_left_out() 
 }
 
 #[tokio::test]
-async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
+async fn concurrent_standing_approvals_stay_within_the_byte_limit() {
     let given = r#"{"v":0}"#.len();
     for (standing_active, standing_bytes, most) in [(100, 2 * given, 2), (100, 2 * given - 1, 1), (3, 1 << 20, 3)] {
         let rules = Rules { standing_active, standing_bytes, ..Rules::default() };
@@ -37,7 +37,7 @@ async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
         for n in 0..6 {
             asked.push(world.asks(&format!("c{n}"), "tool_0").await.1);
         }
-        // All of them have been looked at before the first is committed.
+        // All of them were checked before the first commit.
         let gates: Vec<_> = asked.iter().map(|_| world.store.hold()).collect();
         let mut answers = Vec::new();
         for suspension in asked {
@@ -56,13 +56,13 @@ async fn of_many_that_are_given_at_once_no_more_bytes_stand_than_may() {
 }
 
 #[tokio::test]
-async fn what_stands_counts_as_it_was_asked_where_an_edit_changes_nothing_but_its_writing() {
+async fn reformatting_edit_keeps_the_standing_approval_valid() {
     let padded = format!(r#"{{"v":0{}}}"#, " ".repeat(500));
     let rules = Rules { standing_bytes: 600, ..Rules::default() };
     let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let (_, first) = world.asks_with("a", "tool_0", &padded).await;
     let (_, second) = world.asks_with("b", "tool_0", &padded).await;
-    // Both have been looked at before the first is committed.
+    // Both were checked before the first commit.
     let gates = [world.store.hold(), world.store.hold()];
     let mut answers = Vec::new();
     for suspension in [first, second] {

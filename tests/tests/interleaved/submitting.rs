@@ -1,11 +1,11 @@
-//! Turns that are submitted while something else takes what they rely on.
+//! Turns that are submitted while another turn takes the quota or the standing approval that they need.
 
 use dispatch::Quota;
 
 use super::*;
 
 #[tokio::test]
-async fn of_a_turn_that_is_submitted_twice_at_once_both_get_it_though_there_is_room_for_one() {
+async fn concurrent_equal_submissions_take_the_quota_of_one() {
     let each = Quota { running_calls: 1, waiting_calls: 0, ..Quota::default() };
     let quotas = Quotas { each, ..Quotas::default() };
     let world = World::with(&["server"], Rules::default(), quotas, |_| std::future::pending(), |_| Verdict::default());
@@ -24,12 +24,12 @@ async fn of_a_turn_that_is_submitted_twice_at_once_both_get_it_though_there_is_r
 }
 
 #[tokio::test]
-async fn a_turn_whose_standing_approval_others_use_each_time_asks_people_in_the_end() {
+async fn turn_that_always_loses_its_standing_approval_asks_people() {
     let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
     let (_, suspension) = world.asks("a", "tool_0").await;
     world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
     world.store.spend();
     let turn = world.submit(&[("b", "tool_0")], r#"{"v":0}"#).await;
     assert_eq!(turn.pending().next().unwrap().2.kind, Kind::Approval);
-    assert_eq!(world.store.spent(), 100, "it was tried so often");
+    assert_eq!(world.store.spent(), 100, "it was tried a hundred times");
 }

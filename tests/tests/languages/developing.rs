@@ -1,6 +1,6 @@
-//! A plugin in every language but Rust, which `doors_cli/developing.rs` and `skeletons.rs` have: from what `toolgate new` writes,
-//! with `toolgate dev`, to one that a host stops and that reaches for what it is granted. A build takes many seconds in some
-//! languages, so each is used for all that it can show.
+//! A plugin in every language except Rust, which `doors_cli/developing.rs` and `skeletons.rs` cover. Each starts from
+//! `toolgate new`, is changed with `toolgate dev`, uses its grants, and is stopped by the host. One build is used for
+//! many checks, because it takes many seconds in some languages.
 
 use std::fs;
 
@@ -11,18 +11,18 @@ use toolgate_tests::host::{Host, Setup};
 use super::reaching::{self, Server};
 use super::{done, left_out, root, skeletons, stopping};
 
-/// What is done to the template of a language.
+/// The changes to the template of a language.
 struct Trial {
     language: &'static str,
-    /// What it is built with, as the build says.
+    /// The build tool, in the words of the build.
     tool: &'static str,
     /// The source, in the plugin's folder.
     source: &'static str,
-    /// Makes it what the language's compiler does not take.
+    /// A change that does not compile.
     broken: (&'static str, &'static str),
-    /// Where that is, in the compiler's own words.
+    /// The place of the error, in the words of the compiler.
     place: &'static str,
-    /// What the first example says of a result that is greater by one.
+    /// The message of the first example when the result is greater by one.
     differs: &'static str,
 }
 
@@ -54,13 +54,13 @@ fn check(trial: &Trial) {
     assert_eq!(dev.round(), refused);
     let errors = dev.errors();
     assert!(errors.contains(trial.place), "{} is not in: {errors}", trial.place);
-    assert!(fs::read(host.plugin_file("hello")).unwrap() == live, "what a host has is what was built before");
+    assert!(fs::read(host.plugin_file("hello")).unwrap() == live, "the host keeps the previous component");
 
-    // The plugin of the tests that follow. Its source is written last.
+    // The plugin of the following tests. Its source is written last.
     fs::write(plugin.join("toolgate-plugin.toml"), server.wants(trial.language)).unwrap();
     fs::copy(root().join("tests/languages/outside").join(trial.source), plugin.join(trial.source)).unwrap();
     let mut said = dev.round();
-    // Where it was faster than the second of two files.
+    // If the build began before the second file was written.
     if said == refused {
         said = dev.round();
     }
@@ -133,9 +133,9 @@ fn c() {
     });
 }
 
-/// As its `--help` says: the named call instead of the examples.
+/// As in its `--help`: it makes the named call instead of the examples.
 #[test]
-fn the_call_that_is_named_is_made_after_each_build() {
+fn named_call_is_made_after_each_build() {
     if left_out() {
         return;
     }
@@ -148,7 +148,7 @@ fn the_call_that_is_named_is_made_after_each_build() {
     assert!(!said.iter().any(|line| line.starts_with("ok ")), "the examples are not called: {said:#?}");
     change(&source, ("uint64_t words = 0;", "uint64_t words = 7;"));
     has(&dev.round(), "hello_count  10  (");
-    // A tool that is gone is said to be gone, and what was built is loaded.
+    // A missing tool is reported, and the build is loaded.
     change(&source, ("hello_count", "hello_counts"));
     let said = dev.round();
     has(&said, "loaded hello");
@@ -161,13 +161,13 @@ fn the_call_that_is_named_is_made_after_each_build() {
     has(&dev.round(), "hello_counts  invalid_arguments: ");
     drop(dev);
     let said = host.cli(None, &["dev", "hello", "--call", "hello_counts", "{nonsense"]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""), "nothing is built for it: {said:?}");
+    assert_eq!((said.code, said.out.as_str()), (2, ""), "it builds nothing: {said:?}");
     assert!(said.err.contains("the arguments are not JSON"), "{said:?}");
 }
 
-/// With `--plugins`, a host that runs has each build, and keeps what it had when one fails.
+/// With `--plugins`, a running host gets each build, and keeps the previous one when a build fails.
 #[test]
-fn a_host_that_runs_is_given_what_is_built() {
+fn running_host_gets_each_build() {
     if left_out() {
         return;
     }
@@ -192,7 +192,7 @@ fn a_host_that_runs_is_given_what_is_built() {
     change(&source, ("uint64_t words = 7;", "uint64_t words = ;"));
     assert_eq!(dev.round(), ["not loaded: the previous component stays loaded"]);
     assert_eq!(count(), 10);
-    // Where there is no such folder nothing is lost but the copy.
+    // If the folder is missing, only the copy is missing.
     fs::rename(host.folder().join("plugins"), host.folder().join("elsewhere")).unwrap();
     change(&source, ("uint64_t words = ;", "uint64_t words = 1;"));
     let said = dev.round();

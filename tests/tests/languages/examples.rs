@@ -6,11 +6,11 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
 use super::{left_out, root, toolgate};
 
-/// The example plugins, one or more of each language, by the file that says which it is.
+/// The example plugins, at least one of each language, with the file that shows the language.
 const PLUGINS: [(&str, &str); 5] = [
     ("stats", "pyproject.toml"),
     ("reshape", "package.json"),
@@ -56,7 +56,7 @@ fn one_turn_uses_tools_of_all_languages() {
     let host = setup.start();
     let turn = host.agent.submit("languages", Value::Array(calls));
     let settled = host.agent.settled(&turn);
-    assert!(told(&settled).iter().all(|outcome| outcome == "ok"), "{:?}: {settled:#}", told(&settled));
+    assert!(outcomes(&settled).iter().all(|outcome| outcome == "ok"), "{:?}: {settled:#}", outcomes(&settled));
     for call in settled["calls"].as_array().unwrap() {
         if let Some(result) = expected.get(call["id"].as_str().unwrap()) {
             assert_eq!(&call["content"]["result"], result, "{}", call["id"]);
@@ -64,7 +64,7 @@ fn one_turn_uses_tools_of_all_languages() {
     }
 }
 
-/// What the kit takes each of them for, by the section that `toolgate build` writes. Without one it is held to the usual of others.
+/// The toolchain of each example, from the section that `toolgate build` writes.
 const TOOLCHAINS: [(&str, &str); 5] = [
     ("stats", "Python (componentize-py)"),
     ("reshape", "JavaScript (StarlingMonkey)"),
@@ -73,7 +73,7 @@ const TOOLCHAINS: [(&str, &str); 5] = [
     ("hasher", "C"),
 ];
 
-/// The conformance kit over each of them, with the calls that come with it.
+/// Runs the conformance kit on each of them with its examples.
 #[test]
 fn the_plugins_of_all_languages_conform() {
     if left_out() {

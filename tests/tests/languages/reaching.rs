@@ -1,5 +1,5 @@
-//! What a component of each language reaches outside of itself, on the real host: the store, the configuration, a server on
-//! loopback, and randomness, which no two calls share.
+//! Access of components in each language on the real host: the store, the configuration, a server on loopback, and
+//! random numbers, which differ in each call.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Host;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 
-/// A server that gives every request the same answer, and keeps what it heard: head and body.
+/// A server with one response for all requests. It records heads and bodies.
 pub(crate) struct Server {
     address: SocketAddr,
     heard: Receiver<(String, String)>,
@@ -28,7 +28,7 @@ impl Server {
         Self { address, heard }
     }
 
-    /// What a plugin of this name is granted, as lines of a configuration.
+    /// The grants of a plugin, as lines of a configuration.
     pub(crate) fn grants(&self, plugin: &str) -> String {
         format!(
             "[plugin.{plugin}]\ncomponent = \"any\"\ngrants.keyvalue = true\n\
@@ -38,7 +38,7 @@ impl Server {
         )
     }
 
-    /// What the plugin of a language wants, as its manifest says it.
+    /// The requests of a language's plugin, as a manifest.
     pub(crate) fn wants(&self, language: &str) -> String {
         let more = if has_http(language) {
             format!(
@@ -70,7 +70,7 @@ fn answer(stream: &mut TcpStream) -> (String, String) {
     (head, String::from_utf8(body).unwrap())
 }
 
-/// QuickJS alone sends no requests.
+/// Whether components of a language can send requests. Only QuickJS cannot.
 fn has_http(language: &str) -> bool {
     language != "js"
 }
@@ -82,7 +82,7 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
     for count in 1..=2 {
         let url = format!("http://{}/a?b=c", server.address);
         let turn = host.agent.settled(&host.agent.call("reaching", "reach", json!({"url": url})));
-        assert_eq!(told(&turn), ["ok"], "{turn:#}");
+        assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
         let mut result = turn["calls"][0]["content"]["result"].as_object().unwrap().clone();
         draws.push(result.remove("draws").unwrap().as_array().unwrap().clone());
         assert_eq!(Value::Object(result), expected(language, count));
@@ -96,11 +96,12 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
     }
     assert!(!draws[0].is_empty());
     for (one, other) in draws[0].iter().zip(&draws[1]) {
-        assert_ne!(one, other, "what is drawn in two calls");
+        assert_ne!(one, other, "two calls have different random numbers");
     }
 }
 
-/// What the tool says, but for what it draws, in the so-many-th call. The key `stopped` is of the calls that were stopped before.
+/// The expected result of the tool in its `count`-th call, without random numbers. `stopped` counts the calls that were
+/// stopped before.
 fn expected(language: &str, count: u32) -> Value {
     let mut expected = json!({
         "configured": ["hello", null, "hello"],
@@ -111,7 +112,7 @@ fn expected(language: &str, count: u32) -> Value {
     if has_http(language) {
         expected["answer"] = json!([201, "yes", "pong ü"]);
     }
-    // The SDKs of Go and C give no list of what is configured.
+    // The SDKs of Go and C cannot list the configuration.
     if !matches!(language, "go" | "c") {
         expected["all"] = json!(["greeting"]);
     }

@@ -1,4 +1,4 @@
-//! What `toolgate new` writes is fine to load, and does what its examples say. What is not Rust is built by `developing.rs`.
+//! The plugin from `toolgate new` loads and passes its examples. `developing.rs` builds the languages other than Rust.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use toolgate_tests::host::{Host, Setup};
 
 use super::{done, left_out, root, toolgate};
 
-/// Where the plugin is built.
+/// The path of the built plugin.
 const BUILT: &str = "hello/build/hello.wasm";
 
-/// A component that was built of what `toolgate new` wrote, in a host's folder.
+/// Checks a component that was built from `toolgate new`, in a host's folder.
 #[track_caller]
 pub(crate) fn check(host: &Host) {
     let said = done(host, &["check", BUILT]);
@@ -25,7 +25,7 @@ pub(crate) fn check(host: &Host) {
     }
 }
 
-/// What the schema refuses never reaches the plugin; the answer is the same in every language.
+/// Arguments that break the schema never reach the plugin. The message is the same in every language.
 #[track_caller]
 fn wrong_arguments_are_refused(host: &Host) {
     let refused = toolgate(host, &["call", BUILT, "hello_count", r#"{"text":4}"#]);
@@ -34,7 +34,7 @@ fn wrong_arguments_are_refused(host: &Host) {
     assert!(said.contains("invalid_arguments"), "{said}");
 }
 
-/// A build leaves nothing beside the plugin's folder but what the test itself has there.
+/// Checks that a build writes only inside the plugin's folder.
 #[track_caller]
 pub(crate) fn only_its_own_folder_is_written(host: &Host, of_the_test: &[&str]) {
     let entries = host.folder().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -50,7 +50,7 @@ fn rust() {
     }
     let host = Setup::default().prepare();
     done(&host, &["new", "hello", "--lang", "rust"]);
-    // With the versions that the example plugins use, cargo has nothing to ask a registry for.
+    // With the versions of the example plugins, cargo needs no registry.
     fs::copy(root().join("plugins/Cargo.lock"), host.folder().join("hello/Cargo.lock")).unwrap();
     let said = done(&host, &["build", "hello"]);
     assert!(said.starts_with("built hello/build/hello.wasm: ") && said.contains("rustc 1."), "{said}");

@@ -1,29 +1,29 @@
-//! The signal to stop in every language: a component of each hears it of a cancelled call, in time to write down that it did,
-//! and of a call whose time is nearly up, in time to give what it has.
+//! Cancellation in every language. A component sees that its call was cancelled and has time to store that. It also
+//! sees that its time is nearly up and can return a partial result.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{path, told};
+use toolgate_tests::http::{outcomes, path};
 
 use super::reaching::Server;
 
-/// Half of the time before the guest hears of the end of its time, so that a call is cancelled well before that.
+/// The grace is half of the time, so that the cancellation comes well before the warning about the time.
 const LIMITS: &str = "[plugin.outside.limits]\nconcurrency = 1\ntime_ms = 10000\nstop_grace_ms = 5000";
 
-/// Longer than the grace: the next call has its place once the one before has ended, however that went.
+/// Longer than the grace, so that the next call gets its permit in any case.
 const SETTINGS: &str = "queue_ms = 20000";
 
-/// More than any language takes in that time.
+/// More steps than any language can do in that time.
 const STEPS: u64 = 100_000_000;
 
-/// How many calls were asked to stop and did. With one place for the plugin, those before have ended.
+/// The number of calls that stopped when they were asked to. The plugin has one permit, so earlier calls have ended.
 fn stopped(host: &Host) -> Value {
     let turn = host.agent.settled(&host.agent.call("c", "stopped", json!({})));
-    assert_eq!(told(&turn), ["ok"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     turn["calls"][0]["content"]["result"].clone()
 }
 
-/// Holds its component to that, and gives the host that has it.
+/// Checks cancellation of a component, and returns its host.
 #[track_caller]
 pub(crate) fn check(component: Vec<u8>, server: &Server) -> Host {
     let tables = server.grants("outside") + LIMITS;
@@ -33,11 +33,11 @@ pub(crate) fn check(component: Vec<u8>, server: &Server) -> Host {
     let turn = host.agent.post("/v1/conversations/c/turns", &cancelled).ok(201);
     stream.named("call.progress");
     let turn = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
-    assert_eq!(told(&turn), ["cancelled"], "{turn:#}");
-    assert_eq!(stopped(&host), 1, "it was cancelled, and heard of it before it was ended");
+    assert_eq!(outcomes(&turn), ["cancelled"], "{turn:#}");
+    assert_eq!(stopped(&host), 1, "the cancelled call saw the request to stop in time");
 
     let turn = host.agent.settled(&host.agent.call("c", "work", json!({"steps": STEPS})));
-    assert_eq!(told(&turn), ["ok"], "it heard that its time was nearly up: {turn:#}");
+    assert_eq!(outcomes(&turn), ["ok"], "the call saw that its time was nearly up: {turn:#}");
     let steps = turn["calls"][0]["content"]["result"].as_u64().unwrap();
     assert!(steps > 0 && steps < STEPS, "{turn:#}");
     assert_eq!(stopped(&host), 2);

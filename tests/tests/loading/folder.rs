@@ -1,4 +1,4 @@
-//! The watched folder: what appears, changes or goes there is live, replaced or gone, and told.
+//! The watched folder: plugins become live, are replaced or removed with their files, and events report it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::told;
+use toolgate_tests::http::outcomes;
 use toolgate_tests::sse::Events;
 
 use crate::{rules, tools};
@@ -22,15 +22,15 @@ fn next(events: &mut Events, plugin: &str) -> (String, Value) {
 }
 
 #[test]
-fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
+fn plugins_follow_the_files_in_the_folder() {
     let host = Setup::default().start();
     let mut events = host.admin.events("/v1/events?after=now");
     host.drop_in("p", &named("one"));
     let (name, loaded) = next(&mut events, "p");
     assert_eq!((name.as_str(), &loaded["tools"]), ("plugin.loaded", &json!(["one"])));
-    assert_eq!(told(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "one", json!({"a": 1}))), ["ok"]);
 
-    // Written in place, as a compiler or an editor does.
+    // Written in place, as compilers and editors do.
     fs::write(host.plugin_file("p"), named("two")).unwrap();
     let (name, replaced) = next(&mut events, "p");
     assert_eq!((name.as_str(), &replaced["tools"]), ("plugin.loaded", &json!(["two"])));
@@ -43,14 +43,14 @@ fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
     let listed = host.admin.get("/v1/plugins").ok(200);
     let (state, findings) = (&listed["plugins"][0]["state"], rules(&listed["plugins"][0]["findings"]));
     assert_eq!((state, findings), (&json!("live"), vec!["tool-name".to_owned()]));
-    assert_eq!(told(&host.agent.call("c", "two", json!({"a": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "two", json!({"a": 1}))), ["ok"]);
 
     host.drop_in("p", &named("three"));
     assert_eq!(next(&mut events, "p").1["tools"], json!(["three"]));
     fs::remove_file(host.plugin_file("p")).unwrap();
     assert_eq!(next(&mut events, "p").0, "plugin.unloaded");
     assert!(tools(&host).is_empty());
-    assert_eq!(told(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
+    assert_eq!(outcomes(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
 
     let whole = host.admin.events("/v1/events").until(|event| event.name == "plugin.unloaded");
     let names: Vec<_> = whole.iter().map(|event| event.name.as_str()).collect();
@@ -58,7 +58,7 @@ fn what_appears_changes_or_goes_is_live_replaced_or_gone_and_told() {
 }
 
 #[test]
-fn a_tools_name_belongs_to_the_first_and_is_free_once_that_is_gone() {
+fn tool_name_belongs_to_the_first_plugin_until_it_leaves() {
     let host = Setup::default().component("first", named("search")).start();
     let mut events = host.admin.events("/v1/events?after=now");
     host.drop_in("second", &named("search"));
@@ -74,7 +74,7 @@ fn a_tools_name_belongs_to_the_first_and_is_free_once_that_is_gone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_a_plugin_is_told_and_what_was_refused_before_a_start_is_refused_after_it() {
+fn file_that_is_no_plugin_is_reported_also_after_a_restart() {
     let mut host = Setup::default().component("fine", named("fine")).component("broken", named("a b")).start();
     assert_eq!(tools(&host), BTreeSet::from(["fine".to_owned()]));
     host.restart();
@@ -82,10 +82,10 @@ fn a_file_that_cannot_be_a_plugin_is_told_and_what_was_refused_before_a_start_is
     let states: Vec<_> =
         listed["plugins"].as_array().unwrap().iter().map(|plugin| (&plugin["name"], &plugin["state"])).collect();
     assert_eq!(states, [(&json!("broken"), &json!("rejected")), (&json!("fine"), &json!("live"))]);
-    // Neither is a component: the host goes on and says nothing of the second.
+    // Neither is a component. The host continues and ignores the second.
     host.drop_in("note", b"not a component");
     fs::write(host.folder().join("plugins/readme.txt"), "hello").unwrap();
     let mut events = host.admin.events("/v1/events");
     assert_eq!(next(&mut events, "note").0, "plugin.rejected");
-    assert_eq!(told(&host.agent.call("c", "fine", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "fine", json!({}))), ["ok"]);
 }

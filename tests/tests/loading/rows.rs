@@ -1,20 +1,20 @@
-//! Tools and components that break rules, and which.
+//! Tools and components that break rules, with the rules.
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, illegal, patched, plugin, with_section};
 
-/// A component that a host refuses.
+/// A refused component.
 pub(crate) struct Row {
-    /// What is wrong, for messages.
+    /// The error, for messages.
     pub(crate) what: &'static str,
     pub(crate) component: Vec<u8>,
-    /// The rules of the findings, in their order.
+    /// The rules of the findings, in order.
     pub(crate) expected: Vec<&'static str>,
 }
 
-/// Tools, and the rules that each breaks. All of them are declared by one component.
+/// Tools with the rules that each breaks. One component declares all of them.
 pub(crate) fn declared() -> Vec<(Value, Vec<&'static str>)> {
-    // A text, because what reads the slot takes no deeper JSON than others do.
+    // A text, because the reader of the slot limits the depth of JSON too.
     let nested = (0..100).fold("{}".to_owned(), |inner, _| format!("{{\"type\":\"object\",\"items\":{inner}}}"));
     let with = |schema: Value| json!({"parameters": {"type": "object", "properties": {"a": schema}}});
     let option = |options: Value| json!({"options": options});
@@ -71,7 +71,7 @@ pub(crate) fn declared() -> Vec<(Value, Vec<&'static str>)> {
     ]
 }
 
-/// A declaration of the fixture's tool, gated, which the fixture itself is not.
+/// A declaration of the fixture's tool with a gate. The fixture itself declares no gate.
 const OTHER: &str = r#"{"form":1,"tools":[{"name":"tool","description":"A tool.","parameters":"{\"type\":\"object\"}",
     "executor":"server","approval":"requires-approval","streaming":false,"options":"{}"}]}"#;
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -31,9 +31,10 @@ fn agentix_a_tool_is_declared_once_on_two_axes() {
     assert_eq!(note["retention"], json!({"max_count": 3, "never_evict": false}));
 }
 
-/// "Approval gate", the legal matrix: what is circular or has no moment to stop at is refused when it is declared.
+/// "Approval gate", the legal matrix: circular gates, and gates of calls that cannot be stopped, are refused at
+/// declaration.
 #[test]
-fn agentix_an_illegal_cell_is_refused_when_it_is_declared() {
+fn agentix_an_illegal_declaration_is_refused() {
     let host = Setup::default().start();
     for (executor, rule) in [("human", "gated-human"), ("provider", "gated-provider")] {
         let tools = json!([{"name": "never", "executor": executor, "approval": "requires-approval"}]);
@@ -63,36 +64,36 @@ fn agentix_gated_client_suspends_twice() {
     let host = desk().start();
     let mut page = host.page.events("/v1/conversations/c/events?client=pick");
     let turn = host.agent.call("c", "pick", json!({}));
-    let approval = waits(&turn);
+    let approval = suspension_of(&turn);
     answered(&host.approver, &approval, json!({"decision": "approve"}));
     let asked =
         page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop().unwrap();
     let file = asked.data["suspension"].as_str().unwrap();
     assert_ne!(file, approval);
     answered(&host.page, file, json!({"decision": "result", "data": "a.csv"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     let mut kinds: Vec<_> =
         listed(&host.admin, "state=closed&tool=pick").iter().map(|one| one["kind"].clone()).collect();
     kinds.sort_by_key(ToString::to_string);
     assert_eq!(kinds, [json!("approval"), json!("client_exec")]);
 }
 
-/// "Progressive tools": progress is told live, and the one result is one event.
+/// "Progressive tools": progress is live, and the one result is one event.
 #[test]
-fn agentix_a_streaming_tool_tells_progress_beside_its_one_result() {
+fn agentix_a_streaming_tool_reports_progress_and_one_result() {
     let host = desk().start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = host.agent.call("c", "talk", json!({"a": 1}));
     assert_eq!(content(&turn)["result"], json!({"a": 1}));
-    assert_eq!(stream.named("call.progress").id, None, "live, and in no log");
+    assert_eq!(stream.named("call.progress").id, None, "live, not stored");
     let log = host.agent.events("/v1/conversations/c/events").until(|event| event.name == "turn.settled");
-    let told = |name: &str| log.iter().filter(|event| event.name == name).count();
-    assert_eq!((told("call.settled"), told("call.progress")), (1, 0));
+    let count = |name: &str| log.iter().filter(|event| event.name == name).count();
+    assert_eq!((count("call.settled"), count("call.progress")), (1, 0));
 }
 
 /// "Schema pass-through": the plugin's own text comes out, to the byte.
 #[test]
-fn agentix_a_schema_is_handed_on_verbatim() {
+fn agentix_a_schema_is_passed_on_verbatim() {
     let schema = r#"{"type":"object", "x-order":[3,2.50,1e2], "properties":{"z":{"type":"string"},"a":true}}"#;
     let host = Setup::default().component("odd", fixture(&json!([{"name": "odd", "parameters": schema}]))).start();
     for format in ["toolgate", "openai", "anthropic", "mcp"] {
@@ -101,10 +102,10 @@ fn agentix_a_schema_is_handed_on_verbatim() {
     }
 }
 
-/// "The suspension/resolution primitive": a turn is a mix, and is handed over only when nothing of it waits any more.
-/// The pending that people see is the part that waits for the outside.
+/// "The suspension/resolution primitive": a turn mixes calls, and it is returned only when none of its calls waits.
+/// People see the calls that wait for people or clients.
 #[test]
-fn agentix_a_turn_mixes_calls_and_resumes_when_nothing_waits() {
+fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     let host = desk().start();
     let calls = json!([
         {"id": "n", "tool": "note", "arguments": {}},
@@ -113,7 +114,7 @@ fn agentix_a_turn_mixes_calls_and_resumes_when_nothing_waits() {
         {"id": "s", "tool": "search", "arguments": {}, "result": "found"},
     ]);
     let turn = host.agent.submit("c", calls);
-    assert_eq!(told(&turn), ["ok", "awaiting", "awaiting", "ok"]);
+    assert_eq!(outcomes(&turn), ["ok", "awaiting", "awaiting", "ok"]);
     let open = listed(&host.approver, "conversation=c");
     let shapes: Vec<_> = open
         .iter()
@@ -127,52 +128,52 @@ fn agentix_a_turn_mixes_calls_and_resumes_when_nothing_waits() {
     assert_eq!((&between["state"], &between["results"]), (&json!("open"), &json!(null)));
     answered(&host.approver, approval, json!({"decision": "deny"}));
     let turn = host.agent.settled(&turn);
-    assert_eq!(told(&turn), ["ok", "ok", "denied", "ok"]);
+    assert_eq!(outcomes(&turn), ["ok", "ok", "denied", "ok"]);
     assert_eq!(turn["results"].as_array().unwrap().len(), 4);
 }
 
-/// "Resolver interface": double clicks, resubmits and unknown ids are stale, and change nothing.
+/// "Resolver interface": double clicks, resubmits and unknown ids are stale and have no effect.
 #[test]
 fn agentix_a_second_unknown_or_late_answer_is_stale() {
     let host = desk().start();
     let turn = pay(&host);
-    answered(&host.approver, &waits(&turn), json!({"decision": "deny", "comment": "no"}));
-    let other = host.admin.resolve(&waits(&turn), json!({"decision": "approve"})).problem(409, "stale");
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "deny", "comment": "no"}));
+    let other = host.admin.resolve(&suspension_of(&turn), json!({"decision": "approve"})).problem(409, "stale");
     assert_eq!((&other["state"], &other["by"]), (&json!("deny"), &json!("alice")));
     let unknown = host.approver.resolve("susp_01935a7c000070008000000000000001", json!({"decision": "approve"}));
     assert_eq!(unknown.problem(409, "stale")["state"], "unknown");
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied"]);
 }
 
-/// "Resolver interface": the reply comes before the resumed work has ended; it is on record at that moment.
+/// "Resolver interface": the reply comes before the resumed work has ended. The answer is stored by that time.
 #[test]
 fn agentix_the_reply_does_not_wait_for_what_it_resumes() {
     let host = Setup::with(&["lab"]).tables("[[policy]]\ntools = \"sleep\"\nrule = \"ask\"").start();
     let turn = host.agent.call("c", "sleep", json!({"ms": 3_600_000}));
-    answered(&host.approver, &waits(&turn), json!({"decision": "approve"}));
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "approve"}));
     let running = host.agent.get(&path(&turn)).ok(200);
-    assert_eq!((told(&running), &running["pending"]), (vec!["running".to_owned()], &json!([])));
+    assert_eq!((outcomes(&running), &running["pending"]), (vec!["running".to_owned()], &json!([])));
     assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200)["state"], "cancelled");
 }
 
-/// "Addressing and revival": an answer revives a conversation whose host was killed; and it may come from anything that
-/// holds the id: here from the command line.
+/// "Addressing and revival": an answer resumes a conversation after a kill of the host. Any holder of the id may send
+/// it, here the command line.
 #[test]
-fn agentix_an_answer_from_elsewhere_revives_a_killed_conversation() {
+fn agentix_an_answer_resumes_a_killed_conversation() {
     let mut host = desk().start();
     let turn = pay(&host);
     host.restart();
-    let said = host.cli(Some(&host.approver), &["approve", &waits(&turn)]);
+    let said = host.cli(Some(&host.approver), &["approve", &suspension_of(&turn)]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }
 
-/// "Timeout and idempotency": silence is a result that the model can recover from, and a late answer finds it closed.
+/// "Timeout and idempotency": an expiry is a result that the model can handle, and a late answer is stale.
 #[test]
-fn agentix_silence_is_a_result_that_a_model_can_recover_from() {
+fn agentix_an_expiry_is_a_result_that_a_model_can_handle() {
     let host = brief().start();
     let turn = host.agent.settled(&host.agent.call("c", "unanswered", json!({})));
-    assert_eq!((told(&turn), &content(&turn)["error"]["code"]), (vec!["expired".to_owned()], &json!("expired")));
+    assert_eq!((outcomes(&turn), &content(&turn)["error"]["code"]), (vec!["expired".to_owned()], &json!("expired")));
     let closed = &listed(&host.admin, "state=closed")[0];
     let late = host.approver.resolve(closed["suspension"].as_str().unwrap(), json!({"decision": "answer", "data": 1}));
     assert_eq!(late.problem(409, "stale")["state"], "expired");
@@ -185,8 +186,8 @@ fn agentix_a_clients_result_is_checked_and_not_trusted() {
     let page = host.page.events("/v1/conversations/c/events?client=locate");
     let turn = host.agent.call("c", "locate", json!({}));
     let result = |latitude| json!({"decision": "result", "data": {"latitude": latitude}});
-    host.page.resolve(&waits(&turn), result(json!("north"))).problem(422, "invalid");
-    answered(&host.page, &waits(&turn), result(json!(52.5)));
+    host.page.resolve(&suspension_of(&turn), result(json!("north"))).problem(422, "invalid");
+    answered(&host.page, &suspension_of(&turn), result(json!(52.5)));
     let turn = host.agent.settled(&turn);
     assert_eq!(
         (&turn["calls"][0]["trusted"], &turn["results"][0]["content"]["result"]),
@@ -195,22 +196,22 @@ fn agentix_a_clients_result_is_checked_and_not_trusted() {
     drop(page);
 }
 
-/// The same section, "two edge rules": nobody there ends a call soon; of two, the second is stale.
+/// The same section, "two edge rules": without a client, a call ends soon. Of two clients, the second answer is stale.
 #[test]
-fn agentix_without_a_client_a_call_fails_fast_and_of_two_the_second_is_stale() {
+fn agentix_no_client_fails_fast_and_a_second_answer_is_stale() {
     let host = desk().settings("client_grace_ms = 40").start();
     let turn = host.agent.settled(&host.agent.call("alone", "locate", json!({})));
-    assert_eq!((told(&turn), &content(&turn)["ok"]), (vec!["unavailable".to_owned()], &json!(false)));
+    assert_eq!((outcomes(&turn), &content(&turn)["ok"]), (vec!["unavailable".to_owned()], &json!(false)));
     let phone = host.token("phone", &["client"], None);
     let tabs = [&host.page, &phone].map(|tab| tab.events("/v1/conversations/c/events?client=locate"));
     let turn = host.agent.call("c", "locate", json!({}));
-    answered(&phone, &waits(&turn), json!({"decision": "result", "data": {"latitude": 1}}));
-    let late = host.page.resolve(&waits(&turn), json!({"decision": "result", "data": {"latitude": 2}}));
+    answered(&phone, &suspension_of(&turn), json!({"decision": "result", "data": {"latitude": 1}}));
+    let late = host.page.resolve(&suspension_of(&turn), json!({"decision": "result", "data": {"latitude": 2}}));
     assert_eq!(late.problem(409, "stale")["by"], "phone");
     drop(tabs);
 }
 
-/// "Result convention": what the model sees is in the body, for every outcome.
+/// "Result convention": the body has the content for the model, for every outcome.
 #[test]
 fn agentix_every_result_says_ok_or_an_error_in_its_body() {
     let host = desk().start();

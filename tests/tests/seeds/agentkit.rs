@@ -1,48 +1,49 @@
-//! AgentKit, "Tool Approval & HITL Workflow": policies that are enforced, approvals that are kept, and an agent that asks.
+//! AgentKit, "Tool Approval & HITL Workflow": enforced policies, stored approvals, and an agent that asks.
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
-/// "Pattern 1: Deterministic Policy Enforcement", a static list of sensitive tools: the model is not asked whether to ask.
+/// "Pattern 1: Deterministic Policy Enforcement", a static list of sensitive tools: the model does not decide whether
+/// to ask.
 #[test]
 fn agentkit_a_policy_intercepts_a_call_before_it_runs() {
     let host = desk().tables("[[policy]]\ntools = \"not*\"\nrule = \"ask\"").start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = host.agent.call("c", "note", json!({"text": "x"}));
-    assert_eq!((told(&turn), &turn["pending"][0]["kind"]), (vec!["awaiting".to_owned()], &json!("approval")));
+    assert_eq!((outcomes(&turn), &turn["pending"][0]["kind"]), (vec!["awaiting".to_owned()], &json!("approval")));
     let turn = settled_by(&host, &turn, json!({"decision": "approve"}));
-    assert_eq!(content(&turn)["result"], json!({"text": "x"}), "the call that was proposed");
+    assert_eq!(content(&turn)["result"], json!({"text": "x"}), "the proposed call");
     let names: Vec<_> =
         stream.until(|event| event.name == "turn.settled").into_iter().map(|event| event.name).collect();
     let at = |name: &str| names.iter().position(|other| other == name).unwrap();
     assert!(at("call.suspended") < at("call.resolved") && at("call.resolved") < at("call.started"), "{names:?}");
 }
 
-/// The same, step 4 of the example: calls that are not sensitive proceed, and each sensitive one is decided by itself.
+/// The same, step 4 of the example: other calls proceed, and each sensitive call is decided independently.
 #[test]
-fn agentkit_of_several_calls_each_is_decided_by_itself() {
+fn agentkit_several_calls_are_decided_independently() {
     let host = desk().start();
     let call = |id: &str, amount: u64| json!({"id": id, "tool": "pay", "arguments": {"to": "bob", "amount": amount}});
     let turn =
         host.agent.submit("c", json!([call("a", 1), {"id": "n", "tool": "note", "arguments": {}}, call("b", 2)]));
-    assert_eq!(told(&turn), ["awaiting", "ok", "awaiting"]);
+    assert_eq!(outcomes(&turn), ["awaiting", "ok", "awaiting"]);
     let of = |call: &str| listed(&host.approver, "").into_iter().find(|one| one["call"] == call).unwrap();
     answered(&host.approver, of("b")["suspension"].as_str().unwrap(), json!({"decision": "approve"}));
     answered(&host.approver, of("a")["suspension"].as_str().unwrap(), json!({"decision": "deny"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied", "ok", "ok"]);
 }
 
-/// The same: a denied call is answered with "access denied", so that the conversation goes on.
+/// The same: a denied call gets the result "access denied", so that the conversation continues.
 #[test]
-fn agentkit_a_denied_call_has_a_result_and_the_conversation_goes_on() {
+fn agentkit_a_denied_call_has_a_result_and_the_turn_continues() {
     let host = desk().start();
     let turn = settled_by(&host, &pay(&host), json!({"decision": "deny"}));
     let result = &turn["results"][0];
     assert_eq!((&result["id"], &result["content"]["ok"]), (&turn["calls"][0]["id"], &json!(false)));
     assert_eq!(result["content"]["error"]["code"], "denied");
-    assert_eq!(told(&host.agent.call("c", "note", json!({}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "note", json!({}))), ["ok"]);
 }
 
 /// "Database Persistence", `savePendingApproval`: every field of the record, before and after.
@@ -51,9 +52,9 @@ fn agentkit_a_pending_approval_is_a_record_with_every_field() {
     let host = desk().start();
     let turn = pay(&host);
     let read = |suspension: &str| host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200);
-    let record = read(&waits(&turn));
+    let record = read(&suspension_of(&turn));
     for (theirs, ours, expected) in [
-        ("approvalId, eventIdToWaitFor", "suspension", json!(waits(&turn))),
+        ("approvalId, eventIdToWaitFor", "suspension", json!(suspension_of(&turn))),
         ("threadId", "conversation", json!("c")),
         ("toolName", "tool", json!("pay")),
         ("toolInput", "arguments", json!({"to": "bob", "amount": 70})),
@@ -64,19 +65,19 @@ fn agentkit_a_pending_approval_is_a_record_with_every_field() {
     }
     let times = ["created_at", "expires_at"].map(|name| record[name].as_str().unwrap().to_owned());
     assert!(times[0] < times[1], "createdAt, expiresAt: {times:?}");
-    answered(&host.approver, &waits(&turn), json!({"decision": "approve"}));
-    let record = read(&waits(&turn));
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "approve"}));
+    let record = read(&suspension_of(&turn));
     assert_eq!((&record["state"], &record["closed"]["by"]), (&json!("approve"), &json!("alice")), "status, resolvedBy");
     assert!(record["closed"]["at"].as_str().unwrap() >= times[0].as_str(), "resolvedAt");
 }
 
-/// The same, `listPendingApprovals`: by thread, by user and by status; and in pages, which the design leaves open.
+/// The same, `listPendingApprovals`: by thread, by user and by status. The pages are not in the design.
 #[test]
-fn agentkit_pending_approvals_are_listed_by_thread_user_and_status() {
+fn agentkit_approvals_are_listed_by_thread_user_and_status() {
     let host = desk().start();
     let other = host.token("robot", &["caller"], None);
     let one = |by: &toolgate_tests::http::Client, conversation: &str| {
-        waits(&by.call(conversation, "pay", json!({"to": "bob", "amount": 1})))
+        suspension_of(&by.call(conversation, "pay", json!({"to": "bob", "amount": 1})))
     };
     let [first, second, third] = [one(&host.agent, "a"), one(&host.agent, "b"), one(&other, "r")];
     answered(&host.approver, &second, json!({"decision": "deny"}));
@@ -109,7 +110,7 @@ fn agentkit_an_approval_survives_a_restart_and_is_given_later() {
     let before = listed(&host.approver, "");
     host.restart();
     assert_eq!(listed(&host.approver, ""), before);
-    assert_eq!(told(&settled_by(&host, &turn, json!({"decision": "approve"}))), ["ok"]);
+    assert_eq!(outcomes(&settled_by(&host, &turn, json!({"decision": "approve"}))), ["ok"]);
 }
 
 /// The same, "all approval decisions are auditable": who, when, what, over which arguments and why.
@@ -131,20 +132,20 @@ fn agentkit_every_decision_is_in_the_audit() {
 
 /// "HITL Orchestrator", step 2: the page receives a request with everything it shows, and its end.
 #[test]
-fn agentkit_a_page_is_told_of_a_request_and_of_its_end() {
+fn agentkit_a_page_gets_a_request_and_its_end() {
     let host = desk().start();
     let mut stream = host.approver.events("/v1/conversations/c/events");
     let turn = pay(&host);
     let asked = stream.named("call.suspended").data;
-    assert_eq!((&asked["suspension"], &asked["tool"]), (&json!(waits(&turn)), &json!("pay")));
+    assert_eq!((&asked["suspension"], &asked["tool"]), (&json!(suspension_of(&turn)), &json!("pay")));
     assert_eq!(asked["arguments"], json!({"to": "bob", "amount": 70}));
-    answered(&host.approver, &waits(&turn), json!({"decision": "deny"}));
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "deny"}));
     assert_eq!(stream.named("call.resolved").data["suspension"], asked["suspension"]);
 }
 
 /// The same, step 3: `approved ?? false`. A decision that never comes is not an approval.
 #[test]
-fn agentkit_no_decision_in_time_is_no_approval() {
+fn agentkit_a_timeout_is_not_an_approval() {
     let host = brief().start();
     for tool in ["ends", "denies"] {
         let turn = host.agent.settled(&host.agent.call("c", tool, json!({})));

@@ -1,9 +1,9 @@
-//! ART, "Blocking Tool Calls / Agent Suspension": a tool that blocks, and how it goes on.
+//! ART, "Blocking Tool Calls / Agent Suspension": a tool that blocks, and its resumption.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{Client, told, waits};
+use toolgate_tests::http::{Client, outcomes, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -12,9 +12,9 @@ fn ids(turn: &Value) -> Vec<String> {
     pending.iter().map(|one| one["suspension"].as_str().unwrap().to_owned()).collect()
 }
 
-/// §2 and §3: the approval comes before the action and not after it. §4.1: the tool declares that it blocks.
+/// §2 and §3: the approval comes before the action. §4.1: the tool declares that it blocks.
 #[test]
-fn art_nothing_of_a_blocking_call_happens_before_its_approval() {
+fn art_a_blocking_call_has_no_effect_before_its_approval() {
     let host = desk().start();
     let turn = pay(&host);
     assert_eq!((&turn["calls"][0]["approval"], &turn["calls"][0]["attempt"]), (&json!("requires-approval"), &json!(0)));
@@ -22,7 +22,7 @@ fn art_nothing_of_a_blocking_call_happens_before_its_approval() {
     assert_eq!(settled_by(&host, &turn, json!({"decision": "approve"}))["calls"][0]["attempt"], 1);
 }
 
-/// §4.2: the signal has an id of its own, a deadline, and room for what comes with the answer.
+/// §4.2: the signal has its own id, a deadline, and members for the data of the answer.
 #[test]
 fn art_a_suspension_has_an_id_of_its_own_and_a_deadline() {
     let host = desk().start();
@@ -31,19 +31,19 @@ fn art_a_suspension_has_an_id_of_its_own_and_a_deadline() {
         let turn = host.agent.call("c", "opinion", json!({}));
         let one = &turn["pending"][0];
         assert!(one["expires_at"].as_str().unwrap() > one["created_at"].as_str().unwrap());
-        assert!(seen.insert(waits(&turn)), "an id came twice");
+        assert!(seen.insert(suspension_of(&turn)), "an id was repeated");
         let turn = settled_by(&host, &turn, json!({"decision": "answer", "data": {"payload": [1]}}));
         assert_eq!(content(&turn)["result"], json!({"payload": [1]}));
     }
 }
 
-/// §4.3 and §11.2, `resumeExecution`: approved or not, a reason, and arguments that were modified.
+/// §4.3 and §11.2, `resumeExecution`: approved or not, a reason, and modified arguments.
 #[test]
 fn art_an_answer_takes_a_reason_and_modified_arguments() {
     let host = desk().start();
     let turn = pay(&host);
     let forbidden = json!({"decision": "approve", "arguments": {"to": "eve", "amount": 70}});
-    host.approver.resolve(&waits(&turn), forbidden).problem(422, "invalid");
+    host.approver.resolve(&suspension_of(&turn), forbidden).problem(422, "invalid");
     let modified = json!({"decision": "approve", "comment": "less", "arguments": {"to": "bob", "amount": 7}});
     let turn = settled_by(&host, &turn, modified);
     assert_eq!(content(&turn)["result"], json!({"to": "bob", "amount": 7}));
@@ -57,8 +57,8 @@ fn art_suspended_resumed_and_timed_out_are_events() {
     let host = desk().start();
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let turn = pay(&host);
-    assert_eq!(stream.named("call.suspended").data["suspension"], json!(waits(&turn)), "AGENT_SUSPENDED");
-    answered(&host.approver, &waits(&turn), json!({"decision": "approve"}));
+    assert_eq!(stream.named("call.suspended").data["suspension"], json!(suspension_of(&turn)), "AGENT_SUSPENDED");
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "approve"}));
     let resumed = stream.named("call.resolved").data;
     assert_eq!((&resumed["by"], &resumed["decision"]), (&json!("alice"), &json!("approve")), "AGENT_RESUMED");
     let host = brief().start();
@@ -70,14 +70,14 @@ fn art_suspended_resumed_and_timed_out_are_events() {
 
 /// §7, phase 2: a timeout per tool, after which it is rejected or, where the operator allows it, approved.
 #[test]
-fn art_silence_rejects_or_approves_as_the_tool_declares() {
+fn art_a_timeout_denies_or_approves_as_the_tool_declares() {
     let host = brief().start();
     for (tool, outcome) in [("ends", "expired"), ("denies", "denied"), ("approves", "ok")] {
-        assert_eq!(told(&host.agent.settled(&host.agent.call("c", tool, json!({})))), [outcome], "{tool}");
+        assert_eq!(outcomes(&host.agent.settled(&host.agent.call("c", tool, json!({})))), [outcome], "{tool}");
     }
 }
 
-/// §7, phase 3: persisted; a reloaded page sees it, and another device may answer.
+/// §7, phase 3: persisted. A reloaded page sees it, and another device may answer.
 #[test]
 fn art_a_suspension_is_answered_from_another_device() {
     let mut host = desk().start();
@@ -86,30 +86,30 @@ fn art_a_suspension_is_answered_from_another_device() {
     let phone = host.token("bob", &["approver"], None);
     let shown = |by: &Client| listed(by, "conversation=c").remove(0)["suspension"].clone();
     assert_eq!(shown(&host.approver), shown(&phone));
-    answered(&phone, &waits(&turn), json!({"decision": "approve"}));
-    let late = host.approver.resolve(&waits(&turn), json!({"decision": "deny"})).problem(409, "stale");
-    assert_eq!((&late["by"], told(&host.agent.settled(&turn))), (&json!("bob"), vec!["ok".to_owned()]));
+    answered(&phone, &suspension_of(&turn), json!({"decision": "approve"}));
+    let late = host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).problem(409, "stale");
+    assert_eq!((&late["by"], outcomes(&host.agent.settled(&turn))), (&json!("bob"), vec!["ok".to_owned()]));
 }
 
-/// §9, questions 2 and 3: it is the single call that waits and not the plan; several wait at once, each for itself.
+/// §9, questions 2 and 3: a single call waits, not the plan. Several calls wait independently.
 #[test]
 fn art_parallel_suspensions_are_answered_in_any_order() {
     let host = desk().start();
     let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "arguments": {"to": "x", "amount": 1}});
     let turn =
         host.agent.submit("c", json!([call("a", "pay"), call("b", "opinion"), call("n", "note"), call("d", "pay")]));
-    assert_eq!(told(&turn), ["awaiting", "awaiting", "ok", "awaiting"]);
+    assert_eq!(outcomes(&turn), ["awaiting", "awaiting", "ok", "awaiting"]);
     let [first, second, third] = ids(&turn).try_into().unwrap();
     answered(&host.approver, &third, json!({"decision": "approve"}));
     answered(&host.approver, &second, json!({"decision": "answer", "data": 2}));
     answered(&host.approver, &first, json!({"decision": "deny"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
 }
 
-/// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop goes on from
-/// there: the same turn, under the same call ids, without the model being asked again.
+/// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop continues
+/// the same turn with the same call ids. The model is not asked again.
 #[test]
-fn art_the_same_turn_goes_on_after_the_answer() {
+fn art_the_same_turn_continues_after_the_answer() {
     let mut host = desk().start();
     let body = json!({"calls": [{"id": "p", "tool": "pay", "arguments": {"to": "bob", "amount": 5}}]});
     let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);

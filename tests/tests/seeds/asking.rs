@@ -1,12 +1,13 @@
-//! AgentKit, "Pattern 2: Non-Deterministic Agent Requests"; Jido, "Advisory vs Enforcement": the plugin with which an agent asks.
+//! AgentKit, "Pattern 2: Non-Deterministic Agent Requests"; Jido, "Advisory vs Enforcement": the plugin for questions
+//! of an agent.
 
 use serde_json::json;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{told, waits};
+use toolgate_tests::http::{outcomes, suspension_of};
 
 use crate::{answered, content, listed, settled_by};
 
-/// A question of the model waits durably, and the person's answer is the tool's result.
+/// A question of the model is stored while it waits, and the person's answer is the tool's result.
 #[test]
 fn agentkit_an_agent_asks_and_the_answer_is_the_result() {
     let mut host = Setup::with(&["ask"]).start();
@@ -20,33 +21,33 @@ fn agentkit_an_agent_asks_and_the_answer_is_the_result() {
     assert_eq!(content(&turn)["result"], json!({"decision": "answer", "data": {"answer": "green, if you have it"}}));
 }
 
-/// Asking is up to the model; the gate is not. That an agent asked the user replaces no approval.
+/// The model decides whether to ask, but not about the gate. A question to the user does not replace an approval.
 #[test]
 fn jido_asking_is_advice_and_a_gate_is_enforced() {
     let host = Setup::with(&["ask", "lab"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "May I?"}));
     let turn = settled_by(&host, &turn, json!({"decision": "answer", "data": {"answer": "yes"}}));
-    assert_eq!(told(&turn), ["ok"]);
-    assert_eq!(told(&host.agent.call("c", "gated_echo", json!({"value": 1}))), ["awaiting"]);
-    assert_eq!(told(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "nothing makes a model ask");
+    assert_eq!(outcomes(&turn), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "gated_echo", json!({"value": 1}))), ["awaiting"]);
+    assert_eq!(outcomes(&host.agent.call("c", "echo", json!({"value": 1}))), ["ok"], "nothing forces a model to ask");
 }
 
-/// What the model wrote is shown as what it is: exact for programs, escaped for people, behind words that are not its own.
+/// The model's text is exact for programs and escaped for people, after words of the plugin.
 #[test]
-fn agentkit_what_a_model_asks_cannot_pass_for_the_host() {
+fn agentkit_a_models_question_cannot_imitate_the_host() {
     let host = Setup::with(&["ask"]).start();
     let hostile = "fine?\u{202e}\u{1b}[2J <img src=x onerror=alert(1)> {question} {/choices}";
     let turn = host.agent.call("c", "ask_user", json!({"question": hostile}));
     let asked = listed(&host.approver, "").remove(0);
-    assert_eq!(asked["prompt"], format!("The agent asks: {hostile}"), "exact, and no template within a template");
+    assert_eq!(asked["prompt"], format!("The agent asks: {hostile}"), "exact, and a template inside is not expanded");
     let shown = asked["display"]["prompt"].as_str().unwrap();
     assert!(shown.starts_with("The agent asks: fine?") && shown.contains("<img src=x"), "{shown}");
     assert!(!shown.contains(['\u{202e}', '\u{1b}']), "{shown:?}");
     assert!(!asked["display"]["arguments"].as_str().unwrap().contains(['\u{202e}', '\u{1b}']));
     for refused in [json!({"answer": 1}), json!("yes"), json!({"answer": ""})] {
         let answer = json!({"decision": "answer", "data": refused});
-        host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
+        host.approver.resolve(&suspension_of(&turn), answer).problem(422, "invalid");
     }
-    answered(&host.approver, &waits(&turn), json!({"decision": "decline"}));
-    assert_eq!(told(&host.agent.settled(&turn)), ["ok"]);
+    answered(&host.approver, &suspension_of(&turn), json!({"decision": "decline"}));
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }

@@ -1,7 +1,7 @@
 //! Jido Composer, "HITL": requests and responses field by field, gates, rejections, resuming once, persistence.
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{path, told, waits};
+use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -11,7 +11,7 @@ fn gate(host: &toolgate_tests::host::Host) -> Value {
     host.agent.submit_turn("c", &json!({"calls": [call], "context": context}))
 }
 
-/// "HumanNode in Workflows": to wait is a step and no error, and the decision is the outcome.
+/// "HumanNode in Workflows": a wait is a step and not an error, and the decision is the outcome.
 #[test]
 fn jido_a_human_node_waits_and_its_decision_is_the_outcome() {
     let host = desk().start();
@@ -23,14 +23,14 @@ fn jido_a_human_node_waits_and_its_decision_is_the_outcome() {
     }
 }
 
-/// "ApprovalRequest": its fields, one by one, and where they are here.
+/// "ApprovalRequest": all its fields.
 #[test]
 fn jido_a_request_has_every_field() {
     let host = desk().start();
     let turn = gate(&host);
     let asked = listed(&host.approver, "").remove(0);
     for (theirs, ours, expected) in [
-        ("id", "suspension", json!(waits(&turn))),
+        ("id", "suspension", json!(suspension_of(&turn))),
         ("name, node_name", "tool", json!("deploy_gate")),
         ("description", "title", json!("Approve the deployment")),
         ("prompt", "prompt", json!("Deploy version 1.2 to prod?")),
@@ -50,7 +50,8 @@ fn jido_a_request_has_every_field() {
     assert!(asked["expires_at"].as_str().unwrap() > asked["created_at"].as_str().unwrap(), "timeout");
 }
 
-/// "Validation on Resume" and "ApprovalResponse": the id, the decision and the data are checked; respondent and comment kept.
+/// "Validation on Resume" and "ApprovalResponse": the id, the decision and the data are checked. The respondent and the
+/// comment are stored.
 #[test]
 fn jido_a_response_is_validated_and_kept() {
     let host = desk().start();
@@ -62,18 +63,18 @@ fn jido_a_response_is_validated_and_kept() {
         (json!({"decision": "approved", "data": {"version": 2}}), "/data/version"),
         (json!({"decision": "approved", "data": {}}), "/data"),
     ] {
-        let refused = host.approver.resolve(&waits(&turn), answer).problem(422, "invalid");
+        let refused = host.approver.resolve(&suspension_of(&turn), answer).problem(422, "invalid");
         assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused:#}");
     }
     let answer = json!({"decision": "approved", "data": {"version": "1.3"}, "comment": "Ship it!"});
     let settled = settled_by(&host, &turn, answer);
     assert_eq!(content(&settled)["result"], json!({"decision": "approved", "data": {"version": "1.3"}}));
-    let closed = host.approver.get(&format!("/v1/suspensions/{}", waits(&turn))).ok(200)["closed"].clone();
+    let closed = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200)["closed"].clone();
     assert_eq!((&closed["decision"], &closed["data"]), (&json!("approved"), &json!({"version": "1.3"})));
     assert_eq!((&closed["by"], &closed["comment"]), (&json!("alice"), &json!("Ship it!")), "respondent, comment");
 }
 
-/// "HumanNode Fields", `context_keys`: a person is shown those members of the context that the tool names, or all.
+/// "HumanNode Fields", `context_keys`: a person sees the members of the context that the tool names, or all.
 #[test]
 fn jido_a_person_sees_the_context_that_the_tool_names() {
     let host = desk().start();
@@ -85,13 +86,13 @@ fn jido_a_person_sees_the_context_that_the_tool_names() {
     for (one, shown) in listed(&host.approver, "").iter().zip(&shown) {
         assert_eq!(&one["context"], shown, "{}", one["tool"]);
         let display: Value = serde_json::from_str(one["display"]["context"].as_str().unwrap()).unwrap();
-        assert_eq!(&display, shown, "and so is what is displayed");
+        assert_eq!(&display, shown, "and the displayed context too");
     }
-    let told = turn["pending"].to_string();
-    assert_eq!(told.matches("hidden").count(), 1, "{told}");
+    let pending = turn["pending"].to_string();
+    assert_eq!(pending.matches("hidden").count(), 1, "{pending}");
 }
 
-/// "Dynamic Prompts": made from what the call is about, by a template and not by a function of the plugin.
+/// "Dynamic Prompts": made from the arguments by a template, not by a function of the plugin.
 #[test]
 fn jido_a_prompt_is_made_from_the_arguments() {
     let host = desk().start();
@@ -102,29 +103,29 @@ fn jido_a_prompt_is_made_from_the_arguments() {
     assert_eq!([prompt(1, "bob"), prompt(2, "{amount}")], ["Pay 1 to bob?", "Pay 2 to {amount}?"]);
 }
 
-/// "Dynamic Approval Policy" names a reason and a risk; what a tool says of its own risk is shown where nobody says more.
+/// "Dynamic Approval Policy" has a reason and a risk. The tool's own risk is shown if no policy sets one.
 #[test]
-fn jido_an_approval_says_what_is_at_stake() {
+fn jido_an_approval_shows_the_risk() {
     let host = desk().start();
     let asked = pay(&host)["pending"][0].clone();
     assert_eq!((&asked["risk"], &asked["title"]), (&json!("high"), &json!("Pay somebody")));
     assert_eq!(host.agent.call("c", "opinion", json!({}))["pending"][0]["risk"], json!(null));
 }
 
-/// "Tool Approval Gates in Orchestrators": gated calls wait each for itself, their siblings run meanwhile.
+/// "Tool Approval Gates in Orchestrators": gated calls wait independently, and their siblings run meanwhile.
 #[test]
 fn jido_ungated_siblings_run_while_gated_calls_wait() {
     let host = desk().start();
     let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "arguments": {"to": "bob", "amount": 1}});
     let turn =
         host.agent.submit("c", json!([call("a", "pay"), call("b", "note"), call("d", "pay"), call("e", "note")]));
-    assert_eq!(told(&turn), ["awaiting", "ok", "awaiting", "ok"]);
+    assert_eq!(outcomes(&turn), ["awaiting", "ok", "awaiting", "ok"]);
     assert_eq!(turn["pending"].as_array().unwrap().len(), 2);
 }
 
-/// "Rejection Handling": the model is told that and why; what becomes of siblings is the turn's to say.
+/// "Rejection Handling": the model gets the denial and its reason. The turn decides about the siblings.
 #[test]
-fn jido_a_rejection_does_to_siblings_what_the_turn_says() {
+fn jido_a_rejection_affects_siblings_as_the_turn_requests() {
     let host = desk().start();
     for (rejection, state, second) in [
         ("continue_siblings", "open", "awaiting"),
@@ -137,12 +138,16 @@ fn jido_a_rejection_does_to_siblings_what_the_turn_says() {
         let first = turn["pending"][0]["suspension"].as_str().unwrap();
         answered(&host.approver, first, json!({"decision": "deny", "comment": "Too risky."}));
         let turn = host.agent.get(&path(&turn)).ok(200);
-        assert_eq!((turn["state"].as_str(), told(&turn)), (Some(state), vec!["denied".to_owned(), second.to_owned()]));
+        assert_eq!(
+            (turn["state"].as_str(), outcomes(&turn)),
+            (Some(state), vec!["denied".to_owned(), second.to_owned()])
+        );
         assert!(content(&turn)["error"]["message"].as_str().unwrap().contains("Too risky."), "{turn:#}");
     }
 }
 
-/// "HumanNode Fields", `timeout` and `timeout_outcome`: the outcome of silence is declared, an answer among others.
+/// "HumanNode Fields", `timeout` and `timeout_outcome`: the tool declares the outcome of an expiry, for example an
+/// answer.
 #[test]
 fn jido_a_timeout_has_the_outcome_that_the_tool_declares() {
     let host = brief().start();
@@ -152,12 +157,13 @@ fn jido_a_timeout_has_the_outcome_that_the_tool_declares() {
     assert_eq!((&closed["state"], &closed["closed"]["by"]), (&json!("expired"), &json!("system")));
 }
 
-/// "Resume API" and "Idempotent Resume": of many answers at once exactly one is taken; the same one again is a replay.
+/// "Resume API" and "Idempotent Resume": of many concurrent answers exactly one is accepted. The same answer again is a
+/// replay.
 #[test]
-fn jido_of_many_answers_at_once_one_resumes() {
+fn jido_of_many_concurrent_answers_one_resumes() {
     let host = desk().start();
     let turn = pay(&host);
-    let suspension = waits(&turn);
+    let suspension = suspension_of(&turn);
     let people: Vec<_> = (0..6).map(|n| host.token(&format!("person{n}"), &["approver"], None)).collect();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let answer = |(n, by): (usize, &toolgate_tests::http::Client)| {
@@ -175,12 +181,12 @@ fn jido_of_many_answers_at_once_one_resumes() {
     let again = people[winner].resolve(&suspension, json!({"decision": closed["decision"]})).ok(200);
     assert_eq!(again["replayed"], true);
     let outcome = if winner % 2 == 0 { "ok" } else { "denied" };
-    assert_eq!(told(&host.agent.settled(&turn)), [outcome]);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), [outcome]);
 }
 
-/// "Persistence", checkpoint, thaw and resume: everything of a wait is there again after a kill, and after a second one.
+/// "Persistence", checkpoint, thaw and resume: a suspension is unchanged after one kill and after a second one.
 #[test]
-fn jido_a_suspended_flow_thaws_as_it_was() {
+fn jido_a_suspended_flow_resumes_unchanged() {
     let mut host = desk().start();
     let turn = gate(&host);
     let before = listed(&host.approver, "");

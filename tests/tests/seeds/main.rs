@@ -1,11 +1,7 @@
-//! What the four designs that toolgate was made from ask for, against the real binary. A test is named after the design and
-//! what it is about, and its comment names the section; `docs/seeds.md` is the table of all of them.
+//! The features of the four source designs, with the real binary. The name of a test begins with the design, and its
+//! comment names the section. `docs/seeds.md` is the table of all features.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what a test is made of fails by panicking, as a test does"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod agentix;
 mod agentkit;
@@ -17,9 +13,9 @@ mod table;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{Client, waits};
+use toolgate_tests::http::{Client, suspension_of};
 
-/// A plugin with a tool of every legal cell of the matrix. A server tool gives its arguments back.
+/// A plugin with a tool for every legal cell of the matrix. A server tool returns its arguments.
 fn desk() -> Setup {
     let payment = json!({
         "type": "object",
@@ -46,7 +42,7 @@ fn desk() -> Setup {
     Setup::default().component("desk", fixture(&tools))
 }
 
-/// A plugin with tools whose waits are over as soon as they began, one for each thing that may become of silence.
+/// A plugin with tools whose suspensions expire at once, one for each effect of an expiry.
 fn brief() -> Setup {
     let gated = |name: &str, on_expiry: &str| json!({"name": name, "approval": "requires-approval", "options": {"expires_ms": 50, "on_expiry": on_expiry}});
     let asks = |name: &str, on_expiry: Value| json!({"name": name, "executor": "human", "options": {"expires_ms": 50, "on_expiry": on_expiry}});
@@ -60,30 +56,30 @@ fn brief() -> Setup {
     Setup::default().component("brief", fixture(&tools)).settings("approve_on_expiry = [\"approves\"]")
 }
 
-/// Asks for one payment.
+/// Submits one payment.
 fn pay(host: &Host) -> Value {
     host.agent.call("c", "pay", json!({"to": "bob", "amount": 70}))
 }
 
-/// Answers, and it stands.
+/// Sends an answer and checks that it is accepted.
 #[track_caller]
 fn answered(by: &Client, suspension: &str, answer: Value) {
     assert_eq!(by.resolve(suspension, answer).ok(200)["replayed"], false);
 }
 
-/// Answers the only thing that a turn waits for, and returns the turn once it has ended.
+/// Answers the only suspension of a turn, and returns the ended turn.
 #[track_caller]
 fn settled_by(host: &Host, turn: &Value, answer: Value) -> Value {
-    answered(&host.approver, &waits(turn), answer);
+    answered(&host.approver, &suspension_of(turn), answer);
     host.agent.settled(turn)
 }
 
-/// The message for the model about the first call of a turn.
+/// The content of the first call of a turn.
 fn content(turn: &Value) -> &Value {
     &turn["calls"][0]["content"]
 }
 
-/// The suspensions that a principal finds under a query.
+/// The suspensions that a query returns to a principal.
 fn listed(by: &Client, query: &str) -> Vec<Value> {
     by.get(&format!("/v1/pending?{query}")).ok(200)["suspensions"].as_array().expect("a list").clone()
 }

@@ -1,4 +1,4 @@
-//! `docs/seeds.md` names only tests that exist, and every scenario of this folder.
+//! `docs/seeds.md` names only existing tests, and every scenario of this folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +9,13 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a line names as `path::name`, wherever it stands in backticks.
+/// The citations `path::name` in backticks in a line.
 fn named(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter_map(|words| words.split_once("::")).filter(|(path, _)| path.contains('/'))
 }
 
-/// The tests of a Rust file: functions that stand below `#[test]` or an attribute like it.
+/// The tests of a Rust file: functions after `#[test]` or a similar attribute.
 fn tests(text: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut is_test = false;
@@ -32,7 +32,7 @@ fn tests(text: &str) -> BTreeSet<&str> {
     found
 }
 
-/// The tests of a TypeScript file: the titles, on one line with the `it` or `test` that they are given to.
+/// The tests of a TypeScript file: titles on the same line as `it` or `test`.
 fn titles(text: &str) -> BTreeSet<&str> {
     let called = text.lines().map(str::trim_start).filter_map(|line| {
         let rest = line.strip_prefix("it").or_else(|| line.strip_prefix("test"))?;
@@ -56,12 +56,12 @@ fn every_named_test_exists() {
             }
         }
     }
-    assert!(count > 50, "the table is read as it is written: {count} names");
+    assert!(count > 50, "the table was not parsed: only {count} names");
     assert!(findings.is_empty(), "name the test that proves it:\n  {}", findings.join("\n  "));
 }
 
 #[test]
-fn every_row_is_proven_or_says_why_not() {
+fn every_row_has_a_test_or_a_reason() {
     let silent = |line: &&str| {
         let cells = line.split(" | ").count();
         let last = line.rsplit(" | ").next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn every_scenario_is_in_the_table() {
 }
 
 #[test]
-fn tests_and_names_are_read_as_they_are_written() {
+fn tests_and_names_are_parsed() {
     let text =
         "fn no() {}\n#[test]\n#[cfg(unix)]\nfn yes() {}\n    #[tokio::test(x)]\n    async fn later() {}\nfn last() {}";
     assert_eq!(tests(text), BTreeSet::from(["later", "yes"]));

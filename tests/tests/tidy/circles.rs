@@ -1,8 +1,8 @@
-//! Circles between the top-level modules of a crate. A module is the unit that a reader opens: two that need each other cannot
-//! be read, moved or tested alone.
+//! Circles between the top-level modules of a crate. Two modules that need each other cannot be read, moved or tested
+//! alone.
 //!
-//! Edges are read from the text: `crate::…` paths outside of comments and tests, resolved through the re-exports of the crate's
-//! root.
+//! Edges come from the text: `crate::…` paths outside of comments and tests, resolved through the re-exports of the
+//! crate's root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{files, paths, read, report};
 /// Crates that still have circles, with the number of circles. This list may only shrink.
 const KNOWN: [(&str, usize); 3] = [("host/domain/src", 2), ("host/kit/src", 1), ("host/registry/src", 2)];
 
-/// Modules with the modules they name.
+/// Modules with the modules that they name.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
@@ -65,7 +65,7 @@ fn edges(root: &str, folder: &str) -> Edges {
     edges
 }
 
-/// What a root file declares after a keyword: `mod a;` and `pub mod a;` give `a`.
+/// The names that a root file declares after a keyword: `mod a;` and `pub mod a;` give `a`.
 fn statements(text: &str, keyword: &str) -> Vec<String> {
     let plain = text.lines().filter_map(|line| {
         let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
@@ -87,14 +87,14 @@ fn exported(text: &str, modules: &BTreeSet<String>) -> BTreeMap<String, String> 
     found
 }
 
-/// A file without its comments and what follows the first `#[cfg(test)]` that begins a module.
+/// A file without its comments and without everything after the `#[cfg(test)]` of its test module.
 fn product(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
     let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
     code.collect::<Vec<_>>().join("\n")
 }
 
-/// The first names of all paths that begin with `crate::`, those in braces included.
+/// The first names of all paths that begin with `crate::`, including those in braces.
 fn crate_names(code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for rest in code.split("crate::").skip(1) {
@@ -127,7 +127,7 @@ fn crate_names(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// Groups of modules of which each reaches each other.
+/// Groups of modules that all reach each other.
 fn circles(edges: &Edges) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = edges.keys().map(|from| (from, reach(edges, from))).collect();
     let mut found: Vec<BTreeSet<String>> = Vec::new();
@@ -141,7 +141,7 @@ fn circles(edges: &Edges) -> Vec<BTreeSet<String>> {
     found
 }
 
-/// Every module that one reaches by one edge or more.
+/// All modules that one reaches through at least one edge.
 fn reach<'a>(edges: &'a Edges, from: &'a String) -> BTreeSet<&'a String> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {

@@ -1,4 +1,4 @@
-//! Data folders that older versions wrote: they open, nothing in them is lost, and what waited can still be answered.
+//! Data folders of older versions. They open, nothing is lost, and open suspensions can still be answered.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use toolgate_tests::http::Client;
 
 use super::root;
 
-/// A host on the unpacked folder, with new tokens for the principals that it knows.
+/// A host on the unpacked folder, with new tokens for its principals.
 fn opened(archive: &str) -> (Host, Client, Client) {
     let mut host = Setup::default().prepare();
     fs::remove_dir_all(host.data()).unwrap();
@@ -41,7 +41,7 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     assert!(open.contains(&&json!("waits")), "{rows}");
     let waits = rows.as_array().unwrap().iter().find(|row| row["call"] == "waits").unwrap().clone();
 
-    // The same ids again give the recorded turn, large results and all.
+    // The same ids return the recorded turn with its large results.
     let big = json!([{"id": "open", "tool": "ledger_open", "arguments": {"account": "ann", "opening_balance": 10_000}},
         {"id": "big", "tool": "echo", "arguments": {"value": "x".repeat(200_000)}}]);
     let turn = agent.post("/v1/conversations/kept/turns", &json!({"calls": big})).ok(200);
@@ -51,7 +51,7 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     );
     assert_eq!(turn["calls"][1]["content"]["result"].as_str().map(str::len), Some(200_000));
 
-    // The component is not in the folder of plugins: the data folder keeps the bytes that the call is pinned to.
+    // The component is not in the folder of plugins. The data folder keeps the bytes that the call is pinned to.
     let _ = alice.resolve(waits["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
     let turn = agent.settled(&json!({"conversation": "kept", "turn": waits["turn"]}));
     assert_eq!((outcome(&turn, "waits"), outcome(&turn, "beside")), (json!("ok"), json!("ok")));

@@ -1,6 +1,6 @@
-//! Anthropic's Messages: `tool_use` blocks of an assistant message, and `tool_result` blocks back. A `server_tool_use` or
-//! `mcp_tool_use` block is a call that Anthropic carried out; the block that names it has its result.
-//! <https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>
+//! Anthropic's Messages: reads the `tool_use` blocks of an assistant message and writes `tool_result` blocks. A
+//! `server_tool_use` or `mcp_tool_use` block is a call that Anthropic carried out. Another block refers to it and holds
+//! its result. <https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use super::{Expected, call_id, cut_off, expected};
 use crate::error::{Error, Result};
 use crate::{Verbatim, json};
 
-/// How the ids of calls begin that Anthropic carries out itself.
+/// The prefix of the ids of calls that Anthropic carries out itself.
 pub(super) const PROVIDER_CALL: &str = "srvtoolu_";
 
-/// The stop reasons after which a call may be incomplete, or is not to be followed.
+/// The stop reasons after which a call may be incomplete or must not run.
 const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ struct Content {
     content: Vec<Block>,
 }
 
-/// Any block: which members it has depends on its type, and there are types that are not calls.
+/// Any block. Its members depend on its type. Some types are not calls.
 #[derive(Deserialize)]
 struct Block {
     r#type: String,
@@ -71,15 +71,15 @@ struct Block {
     is_error: bool,
 }
 
-/// The calls of an assistant message. A call that Anthropic carried out ends with the result that the message holds; one
-/// without a result has not ended, and is left out.
+/// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If it has no
+/// result yet, it is left out.
 pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
     let message: Message = json::parse(body)?;
     if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
         return Err(cut_off("/stop_reason", reason));
     }
     if !message.content.get().starts_with('[') {
-        // A text alone: the model asked for nothing.
+        // A text without calls.
         return Ok(Vec::new());
     }
     let Content { content } = json::parse(body)?;
@@ -120,14 +120,14 @@ pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result
     Ok(calls)
 }
 
-/// The origin of a call of a toolset's member. The program that offers the toolset carries it out.
+/// The origin of a call of a tool in a toolset. The program that offers the toolset carries it out.
 fn member_of(block: &Block) -> Result<Option<dispatch::Origin>> {
     let toolset_name = block.toolset_name.clone().filter(|name| !name.is_empty());
     let ended = toolset_name.as_deref().map(addressed_to);
     Origin { toolset_name, ..Origin::default() }.recorded(ended)
 }
 
-/// An error of a tool that Anthropic runs is an object in the place of the result.
+/// The error of a tool that Anthropic runs. It is an object where the result would be.
 #[derive(Deserialize)]
 struct Failed {
     r#type: Option<String>,
@@ -164,7 +164,7 @@ struct ToolResult<'a> {
     toolset_name: Option<String>,
 }
 
-/// The message to append, or `null` where there is nothing to append: an empty message is refused by the API.
+/// The message to append. `null` if there is nothing to append, because the API refuses an empty message.
 pub(super) fn results(turn: &Turn) -> Result<String> {
     let content = expected(turn)?.into_iter().map(|Expected { call, origin, content, ok }| ToolResult {
         r#type: "tool_result",

@@ -58,7 +58,7 @@ pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
     json::write(&List { tools: tools.collect() })
 }
 
-/// MCP's structured results are objects; a schema for anything else has no place there.
+/// Whether a schema describes an object. MCP's structured results must be objects.
 fn is_object(schema: &Json) -> bool {
     #[derive(Deserialize)]
     struct Root {

@@ -1,4 +1,4 @@
-//! OpenAI's two APIs: Chat Completions, which many other providers speak as well, and Responses.
+//! OpenAI's two APIs: Chat Completions, which many other providers offer too, and Responses.
 
 pub(super) mod chat;
 pub(super) mod responses;

@@ -1,5 +1,5 @@
-//! Members of a provider's call that its result has to repeat. The host keeps them with the call and does not interpret
-//! them elsewhere.
+//! Members of a provider's call that its result must repeat. The host stores them with the call, and only this folder
+//! interprets them.
 
 use dispatch::ProviderResult;
 use domain::{Call, Failure, FailureCode, Json, Outcome};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::{Verbatim, json};
 
-/// A recorded hosted item is at most so many bytes. A larger one is replaced by its size.
+/// The maximum size of a recorded hosted item. A larger one is replaced by its size.
 const MAX_HOSTED_BYTES: usize = 64 << 10;
 
 /// See the module.
@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-/// The outcome of a call that is addressed to another executor.
+/// The outcome of a call to another executor.
 pub(super) fn addressed_to(other: &str) -> Outcome {
     let message = format!(
         "this call is addressed to {}, and this host runs its own tools only; nothing was run",
@@ -77,7 +77,7 @@ pub(super) fn undeclared(result: ProviderResult) -> Outcome {
     }
 }
 
-/// The value, or its size where it is too large to be recorded.
+/// The value, or its size if it is too large to record.
 pub(super) fn bounded(value: Json) -> Json {
     match value.size() {
         size if size > MAX_HOSTED_BYTES => Json::new(format!("{{\"omitted_bytes\":{size}}}")),

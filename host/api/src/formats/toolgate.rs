@@ -1,4 +1,4 @@
-//! Toolgate's own form: the types of this crate.
+//! Toolgate's own format: the types of this crate.
 
 use std::sync::Arc;
 

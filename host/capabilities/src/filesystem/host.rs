@@ -1,5 +1,5 @@
-//! The host functions of `wasi:filesystem`: those of wasmtime-wasi, with a deadline and a permit where they may wait for a
-//! disk, and with counts of what they read, write and list.
+//! The host functions of `wasi:filesystem`: those of wasmtime-wasi, with a deadline and a permit where they may wait
+//! for a disk, and with counts of what they read, write and list.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::{NAME, State};
 use crate::stop::Stop;
 use crate::view::View;
 
-/// What the host does, in the message for a function that takes too long.
+/// The host's work, in the message for a function that takes too long.
 const FILES: &str = "reach its files";
 
-/// Calls the function of wasmtime-wasi for a descriptor on a thread that may block, with a permit until it returns, and waits
-/// no longer than a host function may take.
+/// Calls the function of wasmtime-wasi for a descriptor on a thread that may block, with a permit until it returns, and
+/// waits no longer than a host function may take.
 macro_rules! apart {
     ($guest:ident.$function:ident($fd:ident $(, $argument:expr)*)) => {{
         let (mut apart, $fd) = $guest.apart(&$fd)?;
@@ -40,7 +40,7 @@ macro_rules! apart {
     }};
 }
 
-/// What a function of wasmtime-wasi works with, apart from its call: a table of its own.
+/// The context of a function of wasmtime-wasi: its own table, separate from the call.
 struct Apart {
     context: WasiFilesystemCtx,
     table: ResourceTable,
@@ -71,7 +71,7 @@ impl View<'_, State> {
         WasiFilesystemCtxView { ctx: &mut self.state.library, table: self.table }
     }
 
-    /// What a handle of the guest stands for, apart from the call.
+    /// The target of a guest's handle, separate from the call.
     fn apart(&mut self, fd: &Resource<Descriptor>) -> FsResult<(Apart, Resource<Descriptor>)> {
         let context = self.state.library.clone();
         let mut apart = Apart { context, table: ResourceTable::new(), opened: Vec::new() };
@@ -294,8 +294,8 @@ impl HostDescriptor for View<'_, State> {
         apart!(self.link_at(fd, old_path, to new, new_path, flags))
     }
 
-    /// Opens files and folders only. The kind is checked before the file is opened, and again after it, in case the path leads to
-    /// another file by then.
+    /// Opens files and folders only. The kind is checked before the file is opened, and again after it, in case the
+    /// path leads to another file by then.
     async fn open_at(
         &mut self,
         fd: Resource<Descriptor>,
@@ -401,7 +401,7 @@ impl HostDirectoryEntryStream for View<'_, State> {
     }
 }
 
-/// What an entry of a list takes besides its name.
+/// The bytes of a list entry without its name.
 const ENTRY: usize = 64;
 
 /// Calls `look` with the length of every name in a folder.

@@ -1,6 +1,6 @@
-//! Open files and folders of guests. The host needs file descriptors for its store and its connections as well. So each file
-//! that a guest opens takes a permit of the call, of the plugin and of the whole host until the last stream of the file ends,
-//! and it is charged to the call's host memory.
+//! Open files and folders of guests. The host needs file descriptors for its store and its connections as well. So each
+//! file that a guest opens takes a permit of the call, of the plugin and of the whole host until the last stream of the
+//! file ends, and it is charged to the call's host memory.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ pub fn max_open() -> usize {
     usize::try_from(max).unwrap_or(usize::MAX).min(512)
 }
 
-/// Raises this process's limit of open files to its hard limit, if it can. Call this before you make a sandbox, which derives
-/// its own limit from it.
+/// Raises this process's limit of open files to its hard limit, if it can. Call this before you make a sandbox, which
+/// derives its own limit from it.
 pub fn raise_open_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// What a file needs before it is opened.
+/// The permits and the charge that a file needs before it is opened.
 pub(super) struct OpenPermit {
     permit: Permit,
     blocking: Blocking,
@@ -49,8 +49,8 @@ pub(super) struct OpenPermit {
     charge: Charge,
 }
 
-/// A file or folder that a guest opened. This is its last owner, because closing may wait for a disk as well: every other owner
-/// drops the file first.
+/// A file or folder that a guest opened. This is its last owner, because closing may wait for a disk as well: every
+/// other owner drops the file first.
 pub(super) struct Opened {
     file: Option<(Arc<File>, Permit)>,
     blocking: Blocking,

@@ -1,4 +1,4 @@
-//! Every function of files takes a permit to wait for a disk, and a disk that hangs delays one plugin only.
+//! Every function of files takes a permit to wait for a disk. A disk that hangs delays only one plugin.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ struct World {
     folder: tempfile::TempDir,
 }
 
-/// A call as this capability sees it.
+/// A call for this capability.
 struct Call {
     state: State,
     table: ResourceTable,
@@ -65,8 +65,7 @@ impl World {
         (call, [folder, file])
     }
 
-    /// Work of this call that hangs on as many threads as its plugin may have, and that nobody waits for. It ends when the
-    /// result is dropped.
+    /// Abandoned work of this call that hangs on all threads of its plugin. It ends when the result is dropped.
     fn hang(&self, call: &Call) -> Sender<()> {
         let ((release, hangs), (tell, begun)) = (channel(), channel());
         let hangs: Arc<Mutex<Receiver<()>>> = Arc::new(Mutex::new(hangs));
@@ -76,7 +75,7 @@ impl World {
                 let (hangs, tell) = (Arc::clone(&hangs), tell.clone());
                 call.usage.blocking.start(move || {
                     tell.send(()).expect("the test waits");
-                    // An error means that the test dropped the other end: the disk is back.
+                    // An error means that the test dropped the other end, so the disk answers.
                     let _ = hangs.lock().expect("no panic").recv();
                 })
             })
@@ -87,7 +86,7 @@ impl World {
     }
 }
 
-/// Tasks of a plugin that may wait for a disk at once.
+/// The maximum number of concurrent tasks of a plugin that wait for a disk.
 const MAX_WAITING_OF_PLUGIN: usize = 8;
 
 async fn open(call: &mut Call, folder: u32) -> Result<u32, FsError> {
@@ -142,7 +141,7 @@ fn plainly() -> PathFlags {
     PathFlags::empty()
 }
 
-/// Every function that may wait for a disk. Each can run after those before it.
+/// Every function that may wait for a disk. Each can run after the functions before it.
 const EVERY: [(&str, Act); 26] = [
     of!(1, advise(0, 1, Advice::Normal)),
     of!(1, sync_data()),
@@ -202,7 +201,7 @@ fn a_folder_that_hangs_takes_only_the_permits_of_its_plugin() {
     }
     drop(release);
     let done = world.runtime.block_on(EVERY[9].1(&mut later, of_later));
-    assert_eq!(done, Ok(()), "the disk is back, and with it the permits");
+    assert_eq!(done, Ok(()), "the disk answers, and the permits are free");
 }
 
 #[test]
@@ -219,7 +218,7 @@ fn streams_of_files_read_and_write_what_is_there() {
             let stream = call.table.get_mut(stream).expect("it is there");
             let permitted = stream.check_write().expect("room");
             stream.write(bytes::Bytes::from_static(text.as_bytes())).expect("it is permitted");
-            assert!(permitted > 3 && stream.check_write().expect("room") == 0, "one thing at a time");
+            assert!(permitted > 3 && stream.check_write().expect("room") == 0, "one write at a time");
             stream.ready().await;
             stream.flush().expect("it was written");
         }

@@ -194,8 +194,8 @@ async fn connect(call: &Shared, route: &Route, options: RequestOptions) -> Resul
             }
         }
     })?;
-    // The operator's own network is trusted not to listen. If the name leads out of it, a plugin with secrets sends nothing in
-    // the clear.
+    // The operator's own network is trusted not to listen. If the name leads out of it, a plugin with secrets sends
+    // nothing in the clear.
     let in_the_clear = *scheme == Scheme::Http && !call.vault.is_empty();
     let addresses: Vec<_> = addresses.into_iter().filter(|at| !in_the_clear || !is_public(at.ip())).collect();
     if addresses.is_empty() {
@@ -337,7 +337,10 @@ fn explain(error: &hyper::Error, over: &Over) -> Failed {
         return Failed::new(Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32)), why);
     }
     if error.is_incomplete_message() || by_wire == Some(io::ErrorKind::UnexpectedEof) {
-        return Failed::new(Error::HttpResponseIncomplete, "the server hung up before the end of its answer");
+        return Failed::new(
+            Error::HttpResponseIncomplete,
+            "the server closed the connection before the end of its answer",
+        );
     }
     if error.is_parse() || matches!(by_wire, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)) {
         return Failed::new(Error::HttpProtocolError, "the server's answer is not HTTP/1.1");

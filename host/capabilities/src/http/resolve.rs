@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_allowed_addresses_are_left_and_none_is_an_error() {
+    fn only_allowed_addresses_remain_and_no_address_is_an_error() {
         let mixed = ["10.0.0.1", "1.1.1.1", "::ffff:1.1.1.1", "2606:4700::1111", "169.254.169.254"];
         assert_eq!(resolved(&mixed, Reach::Public).expect("two"), ["1.1.1.1:443", "[2606:4700::1111]:443"]);
         let private = resolved(&mixed, Reach::Private).expect("three");

@@ -33,9 +33,9 @@ const EXCHANGE: usize = 256 << 10;
 /// Bytes of a URL.
 const MAX_URL: usize = 8 << 10;
 
-/// Fields that a guest can neither set nor see, besides those of the library. They describe the connection, which is the
-/// host's; or the two ends can disagree about where a message ends; or a server reads another method or path than the rules
-/// allowed.
+/// Fields that a guest can neither set nor see, besides those of the library. They describe the connection, which is
+/// the host's; or the two ends can disagree about where a message ends; or a server reads another method or path than
+/// the rules allowed.
 const FORBIDDEN: [HeaderName; 9] = [
     http::header::TE,
     http::header::TRAILER,
@@ -48,14 +48,14 @@ const FORBIDDEN: [HeaderName; 9] = [
     HeaderName::from_static("x-rewrite-url"),
 ];
 
-/// Fields that choose the pieces or the characters of an answer. A plugin with secrets may not choose them: the host cannot
-/// find a secret that is echoed in pieces or in an encoding of the guest's choice.
+/// Fields that choose the pieces or the characters of an answer. A plugin with secrets may not choose them: the host
+/// cannot find a secret that is echoed in pieces or in an encoding of the guest's choice.
 const CHOOSING: [HeaderName; 3] = [http::header::RANGE, http::header::IF_RANGE, http::header::ACCEPT_CHARSET];
 
 /// The field by which a service recognises a repeated request.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What a call may send.
+/// The requests that a call may send.
 pub struct Terms {
     pub client: Option<HttpClient>,
     pub plugin: PluginName,
@@ -128,7 +128,7 @@ struct Open {
     unsafe_requests: u32,
 }
 
-/// What the requests of a call share.
+/// The shared state of a call's requests.
 pub(super) struct Shared {
     pub(super) client: HttpClient,
     pub(super) plugin: PluginName,
@@ -252,8 +252,8 @@ impl Open {
             self.unsafe_requests += 1;
             let key = format!("{}/{}", self.idempotency_key, self.unsafe_requests);
             let key = HeaderValue::try_from(key).map_err(|error| Error::InternalError(Some(error.to_string())))?;
-            // Replaces a key that the guest chose. With a key of its choice, a plugin could use up the key of another plugin's
-            // request, and the service would not carry out that request.
+            // Replaces a key that the guest chose. With a key of its choice, a plugin could use up the key of another
+            // plugin's request, and the service would not carry out that request.
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         Ok(headers)

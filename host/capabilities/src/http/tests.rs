@@ -24,7 +24,7 @@ use super::{CallLog, HttpClient, HttpRule, Reach, Resolver};
 use crate::secrets::{Secret, Vault};
 use crate::usage::HostMemory;
 
-/// A resolver that finds what a test says, and keeps what it was asked. The last answer is given again and again.
+/// A resolver with given answers, which records its questions. It repeats the last answer.
 #[derive(Default)]
 struct Names {
     found: Mutex<VecDeque<Vec<&'static str>>>,
@@ -62,7 +62,7 @@ struct World {
     placeholder: Option<String>,
 }
 
-/// What a call may do.
+/// The grants and limits of a call.
 struct Setup {
     rules: Vec<HttpRule>,
     secrets: Vec<Secret>,
@@ -72,21 +72,21 @@ struct Setup {
 }
 
 impl Default for Setup {
-    /// Names lead to loopback, and the call may not spend long.
+    /// Names resolve to loopback, and the time limit is short.
     fn default() -> Self {
         let limits = Limits { http_time: Span::from_secs(20), ..Limits::default() };
         Self { rules: vec![], secrets: vec![], limits, found: vec![vec!["127.0.0.1"]], authorities: vec![] }
     }
 }
 
-/// A rule for every method that may be had.
+/// A rule for all methods that can be granted.
 fn rule(url: &str, reach: Reach) -> HttpRule {
     let methods = ["GET", "HEAD", "POST", "PUT", "OPTIONS"].map(str::to_owned);
     HttpRule::parse(url, methods.into(), reach).expect("a rule")
 }
 
 impl Setup {
-    /// A call that may send anything to a host of this name on the port of a server, wherever the name leads.
+    /// A call that may send anything to this host name on the port of a server, with any address.
     fn at(server: SocketAddr) -> Self {
         Self::with(vec![rule(&format!("http://api.example.com:{}", server.port()), Reach::Private)])
     }
@@ -132,7 +132,7 @@ impl Setup {
     }
 }
 
-/// An answer as a guest has it in the end.
+/// A complete response, as the guest sees it.
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -169,14 +169,14 @@ impl World {
         })
     }
 
-    /// Sends a GET for this URL, and gives the answer, which has to be whole.
+    /// Sends a GET for this URL, and returns the response, which must be complete.
     fn get(&mut self, url: &str) -> Reply {
         let reply = self.send(get(url)).unwrap_or_else(|error| panic!("{url}: {error:?} {:?}", self.log()));
         assert!(reply.end.is_ok(), "{:?}", reply.end);
         reply
     }
 
-    /// Sends a GET for this URL, and gives the error, which has to come before or within the answer's body.
+    /// Sends a GET for this URL, and returns the error, which must come before the end of the body.
     fn fails(&mut self, url: &str) -> Error {
         match self.send(get(url)) {
             Err(error) | Ok(Reply { end: Err(error), .. }) => error,

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_weigh_at_least_their_allocated_memory() {
+    fn header_fields_cost_at_least_their_allocated_memory() {
         let most = MAX_FIELDS;
         assert_eq!(weigh_fields(&FieldMap::new_mutable(most)), 0, "nothing is allocated for none");
         for (what, fields) in [
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_weighs_its_texts_and_fields() {
+    fn a_request_costs_its_texts_and_fields() {
         let mut table = ResourceTable::new();
         let request = HostOutgoingRequest {
             method: Method::Other("M".repeat(1000)),

@@ -26,7 +26,7 @@ pub struct Cas {
     _charge: Charge,
 }
 
-/// What a handle costs besides its texts and values.
+/// The bytes of a handle without its texts and values.
 const HANDLE: usize = 256;
 
 impl Cas {
@@ -75,7 +75,7 @@ impl View<'_, State> {
     }
 }
 
-/// What the host does, in the message for an access that takes too long.
+/// The host's work, in the message for an access that takes too long.
 const ACCESS: &str = "reach its key-value data";
 
 impl store::Host for View<'_, State> {
@@ -114,7 +114,8 @@ impl store::HostBucket for View<'_, State> {
         self.with_bucket(&bucket, Act::Read, look).await
     }
 
-    /// The cursor is the last key of the previous page. A guest may make one up: it selects among the plugin's own keys.
+    /// The cursor is the last key of the previous page. A guest may make one up: it selects among the plugin's own
+    /// keys.
     async fn list_keys(&mut self, bucket: Resource<Bucket>, cursor: Option<String>) -> Answer<KeyResponse> {
         // The largest possible page, charged before it is built.
         let _charge = self.usage.memory.charge(MAX_KEYS * MAX_KEY)?;

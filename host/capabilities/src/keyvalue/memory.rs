@@ -17,7 +17,7 @@ type Key = (PluginName, String, String);
 #[derive(Debug, Default)]
 struct Kept {
     entries: BTreeMap<Key, Vec<u8>>,
-    /// What each plugin uses of its quota.
+    /// The usage of each plugin's quota.
     used: BTreeMap<PluginName, KeyValueQuota>,
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_added_to_and_nothing_else_is() {
+    fn only_numbers_can_be_incremented() {
         let buckets = MemoryBuckets::default();
         let plugin = PluginName::new("one").expect("a name");
         let entry = EntryKey { plugin: &plugin, bucket: "default", key: "n" };
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_quota_refuses_new_keys_and_takes_changes() {
+    fn full_quota_refuses_new_keys_and_accepts_changes() {
         let buckets = MemoryBuckets::default();
         let (one, two) = (PluginName::new("one").expect("a name"), PluginName::new("two").expect("a name"));
         let entry = |key| EntryKey { plugin: &one, bucket: "b", key };

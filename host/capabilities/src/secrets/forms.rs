@@ -9,16 +9,16 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 const LEAST_FORM: usize = 6;
 
 /// Layers of escaping, each over the result of the previous one.
-const MOST_LAYERS: usize = 4;
+const MAX_LAYERS: usize = 4;
 
 /// Digits of a character's number in HTML, with leading zeros: more than any serializer writes.
-const MOST_DIGITS: usize = 8;
+const MAX_DIGITS: usize = 8;
 
 /// Bytes of the longest spelling of a character that `unit` knows: a character reference of HTML, or percent-encoding of
 /// each of its bytes.
 const fn longest_unit(c: char) -> usize {
-    let entity = "&#x;".len() + MOST_DIGITS + "amp;".len() * (MOST_LAYERS - 1);
-    let percent = c.len_utf8() * ("%25".len() + "25".len() * (MOST_LAYERS - 1) + "2f".len());
+    let entity = "&#x;".len() + MAX_DIGITS + "amp;".len() * (MAX_LAYERS - 1);
+    let percent = c.len_utf8() * ("%25".len() + "25".len() * (MAX_LAYERS - 1) + "2f".len());
     if entity > percent { entity } else { percent }
 }
 
@@ -154,7 +154,7 @@ fn percent(reader: &Reader<'_>, utf8: &[u8]) -> Option<usize> {
     let mut at = 0;
     for byte in utf8 {
         at = reader.text(at, b"%")?;
-        for _ in 0..MOST_LAYERS {
+        for _ in 0..MAX_LAYERS {
             match (reader.byte(at), reader.byte(at + 1), reader.byte(at + 2)) {
                 // In `%2525` the first three bytes are the sign again; in `%25` they are a percent sign of the value.
                 (Some(b'2'), Some(b'5'), Some(c)) if c.is_ascii_hexdigit() && *byte != b'%' => at += 2,
@@ -173,7 +173,7 @@ fn percent(reader: &Reader<'_>, utf8: &[u8]) -> Option<usize> {
 fn backslash(reader: &Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
     let mut units = [0; 2];
     let units = c.encode_utf16(&mut units);
-    for slashes in 1..=MOST_LAYERS {
+    for slashes in 1..=MAX_LAYERS {
         if reader.byte(slashes - 1) != Some(b'\\') {
             return;
         }
@@ -205,14 +205,14 @@ fn backslash(reader: &Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
 fn entity(reader: &Reader<'_>, c: char, found: &mut dyn FnMut(usize)) {
     const NAMED: [(char, &[u8]); 5] = [('&', b"amp;"), ('<', b"lt;"), ('>', b"gt;"), ('"', b"quot;"), ('\'', b"apos;")];
     let mut at = 1;
-    for _ in 0..MOST_LAYERS {
+    for _ in 0..MAX_LAYERS {
         let named = NAMED.iter().find(|(known, _)| *known == c);
         found_if(named.and_then(|(_, name)| reader.text(at, name)), found);
         if let Some(digits) = reader.text(at, b"#") {
             let is_hex = matches!(reader.byte(digits), Some(b'x' | b'X'));
             let (from, radix) = if is_hex { (digits + 1, 16) } else { (digits, 10) };
             let (mut end, mut number) = (from, 0_u32);
-            while end - from < MOST_DIGITS
+            while end - from < MAX_DIGITS
                 && let Some(digit) = reader.byte(end).and_then(|byte| char::from(byte).to_digit(radix))
             {
                 number = number.saturating_mul(radix).saturating_add(digit);

@@ -28,13 +28,13 @@ pub(crate) enum Misplaced {
     #[error("the secret {name} is not sent in the clear: use https, or grant the rule as `private`")]
     InTheClear { name: String },
     /// A placeholder of another call, or a text that looks like one.
-    #[error("{place} holds a placeholder that is none of this call's secrets")]
+    #[error("{place} holds a placeholder that is not from this call")]
     Unknown { place: String },
     /// The text beside the secret would let the guest choose how much of it a server shows.
     #[error("a secret is the whole value of {place}, or follows the name of a scheme in a header")]
     NotAlone { place: String },
-    /// The place is there more than once, and servers differ in which one they read.
-    #[error("{place} is there more than once in this request; a secret has its place for itself")]
+    /// The place occurs more than once, and servers differ in which one they read.
+    #[error("{place} occurs more than once in this request; a secret must be its only value")]
     Twice { place: String },
     /// The request is not what its headers say.
     #[error("no secret can be put into {0}")]
@@ -203,8 +203,8 @@ impl Vault {
         Ok(())
     }
 
-    /// A text with its placeholder replaced by the secret. The guest may not choose the text around the secret: it could
-    /// then control which part a server cuts off.
+    /// A text with its placeholder replaced by the secret. The guest may not choose the text around the secret: it
+    /// could then control which part a server cuts off.
     fn fill(&self, to: Destination<'_>, place: &SecretPlace, text: &str) -> Result<String, Misplaced> {
         let (before, found) = text.split_at(text.find(PREFIX).unwrap_or_default());
         let entry = self.entries().iter().find(|entry| found.starts_with(&entry.placeholder));
@@ -213,7 +213,7 @@ impl Vault {
             return Err(entry.not_granted(&place.to_string(), to));
         }
         let after = &found[entry.placeholder.len()..];
-        let scheme = if matches!(place, SecretPlace::Header(_)) { MOST_SCHEME } else { 0 };
+        let scheme = if matches!(place, SecretPlace::Header(_)) { MAX_SCHEME } else { 0 };
         if before.len() > scheme || !after.is_empty() {
             return Err(Misplaced::NotAlone { place: place.to_string() });
         }
@@ -244,10 +244,10 @@ impl Entry {
 }
 
 /// Bytes before a secret in a header: the name of a scheme or of a user.
-const MOST_SCHEME: usize = 64;
+const MAX_SCHEME: usize = 64;
 
-/// A JSON text with these strings replaced and everything else unchanged. `None` if the text holds one of them in another
-/// form, for example with an unnecessary escape.
+/// A JSON text with these strings replaced and everything else unchanged. `None` if the text holds one of them in
+/// another form, for example with an unnecessary escape.
 fn put(mut text: String, found: &[(String, String)]) -> Option<String> {
     if text.matches(PREFIX).count() != found.len() {
         return None;

@@ -1,4 +1,4 @@
-//! Placeholders go in, values go out only where they were granted, and no echo of a value comes back.
+//! A placeholder becomes its value only at a granted place, and an echo of the value is redacted.
 
 use domain::PluginName;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -39,7 +39,7 @@ fn of(vault: &Vault, name: &str) -> String {
     vault.placeholders().find(|(known, _)| *known == name).expect("a secret").1.to_owned()
 }
 
-/// Sends a request's head, in which `KEY` and `OTHER` stand for their placeholders.
+/// Sends a request's head. `KEY` and `OTHER` are replaced by their placeholders.
 fn send(to: Destination<'_>, uri: &str, header: Option<(&str, &str)>) -> Result<(String, String), Misplaced> {
     let vault = vault();
     let put = |text: &str| text.replace("KEY", &of(&vault, "KEY")).replace("OTHER", &of(&vault, "OTHER"));
@@ -59,7 +59,7 @@ fn refused(sent: Result<(String, String), Misplaced>) -> String {
 }
 
 #[test]
-fn a_value_stands_in_the_places_that_were_granted() {
+fn secret_is_filled_in_at_the_granted_places() {
     let (_, header) = send(HOME, "https://h/", Some(("Authorization", "Bearer KEY"))).expect("sent");
     assert_eq!(header, format!("Bearer {KEY}"));
     let (_, header) = send(HOME, "https://h/", Some(("authorization", "Token token=OTHER"))).expect("sent");
@@ -69,7 +69,7 @@ fn a_value_stands_in_the_places_that_were_granted() {
 }
 
 #[test]
-fn the_credentials_of_basic_are_filled_within_their_encoding() {
+fn secret_is_filled_into_encoded_basic_credentials() {
     let vault = vault();
     let credentials =
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, format!("user:{}", of(&vault, "OTHER")));
@@ -81,7 +81,7 @@ fn the_credentials_of_basic_are_filled_within_their_encoding() {
 }
 
 #[test]
-fn everywhere_else_the_request_is_refused() {
+fn placeholder_at_another_place_refuses_the_request() {
     let away = Destination { host: "evil.com", ..HOME };
     let suffix = Destination { host: "notexample.com", ..HOME };
     let clear = Destination { is_confidential: false, ..HOME };
@@ -117,7 +117,7 @@ fn everywhere_else_the_request_is_refused() {
         ),
         (
             send(HOME, "https://h/?key=KEY&k%65y=x", None),
-            "query:key is there more than once in this request; a secret has its place for itself",
+            "query:key occurs more than once in this request; a secret must be its only value",
         ),
         (
             send(HOME, "https://h/?KEY=1", None),
@@ -125,11 +125,11 @@ fn everywhere_else_the_request_is_refused() {
         ),
         (
             send(HOME, "https://h/?key=toolgate-secret-0", None),
-            "query:key holds a placeholder that is none of this call's secrets",
+            "query:key holds a placeholder that is not from this call",
         ),
         (
             send(HOME, "https://h/?key=toolgate%2Dsecret%2D0", None),
-            "query:key holds a placeholder that is none of this call's secrets",
+            "query:key holds a placeholder that is not from this call",
         ),
     ] {
         assert_eq!(refused(sent), expected);
@@ -137,7 +137,7 @@ fn everywhere_else_the_request_is_refused() {
 }
 
 #[test]
-fn a_header_with_a_secret_is_there_once() {
+fn header_with_a_secret_occurs_once() {
     let vault = vault();
     let mut headers = HeaderMap::new();
     for value in [of(&vault, "KEY"), "Basic dTpw".to_owned()] {
@@ -148,7 +148,7 @@ fn a_header_with_a_secret_is_there_once() {
 }
 
 #[test]
-fn a_secret_must_be_the_whole_value_of_its_place() {
+fn secret_must_be_the_whole_value_of_its_place() {
     let long = format!("{}KEY", "x".repeat(65));
     for (uri, header) in [
         ("https://h/", Some(("authorization", long.as_str()))),
@@ -162,7 +162,7 @@ fn a_secret_must_be_the_whole_value_of_its_place() {
 }
 
 #[test]
-fn a_placeholder_is_of_one_call() {
+fn placeholder_is_valid_in_one_call_only() {
     let (one, other) = (of(&vault(), "KEY"), of(&vault_of("call-2"), "KEY"));
     assert_ne!(one, other);
     assert_eq!(one, of(&vault(), "KEY"), "the same at every attempt");
@@ -181,7 +181,7 @@ fn body(kind: &str, text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn bodies_are_filled_at_their_pointers() {
+fn secrets_are_filled_into_bodies_at_their_pointers() {
     let json = "application/json; charset=utf-8";
     let filled = body(json, r#"{ "auth":[{"k/y":"KEY"}], "n":123456789012345678901}"#).expect("sent");
     let value: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
@@ -194,7 +194,7 @@ fn bodies_are_filled_at_their_pointers() {
         (json, r#"{"KEY":1}"#, "the secret KEY is not granted for a member's name of requests to api.example.com"),
         (json, r#"{"auth":[{"k/y":"x KEY"}]}"#, ALONE_IN_BODY),
         (json, r#"{"auth":[{"k/y":"KEY","k/y":"KEY"}]}"#, "no secret can be put into a body that has a member twice"),
-        // As many as are found, and yet one where none may stand: a reader that keeps the first member would see it.
+        // The number of placeholders is right, but one is in a forbidden member that some parsers would read.
         (
             json,
             r#"{"note":"KEY","note":"x","auth":[{"k/y":"\u0074oolgate-secret-"}]}"#,
@@ -208,7 +208,7 @@ fn bodies_are_filled_at_their_pointers() {
         (
             "application/x-www-form-urlencoded",
             "form=OTHER&a=b&f%6frm=OTHER",
-            "body:/form is there more than once in this request; a secret has its place for itself",
+            "body:/form occurs more than once in this request; a secret must be its only value",
         ),
         (json, "KEY", "no secret can be put into a body that is not what its content-type says"),
         ("text/plain", "KEY", "no secret can be put into a body that is neither JSON nor a form"),
@@ -243,7 +243,7 @@ fn an_echo_is_redacted_in_every_form() {
         "s3cr3t/K+y=&quot;ü&amp;".into(),
         KEY.bytes().map(|byte| format!("{byte:02x}")).collect(),
         KEY.bytes().map(|byte| format!("{byte:02X}")).collect(),
-        // As .NET, Go, JavaScript and Python write it, and what is encoded twice.
+        // As .NET, Go, JavaScript and Python write it, and encoded twice.
         r#"{"k":"s3cr3t/K\u002By=\u0022\u00FC\u0026"}"#.into(),
         r#"{"k":"s3cr3t/K+y=\"ü\u0026"}"#.into(),
         "s3cr3t/K&#43;y=&#34;ü&amp;".into(),
@@ -280,7 +280,7 @@ fn a_secret_in_another_unicode_is_redacted() {
     }
 }
 
-/// What a guest sees of a text that is handed on in these pieces, if the last of it never comes.
+/// The text that a guest sees from these pieces if the text is cut off.
 fn cut_off(pieces: &[&str]) -> String {
     let mut redactor = vault().redactor().expect("secrets");
     let seen: Vec<u8> = pieces.iter().flat_map(|piece| redactor.push(piece.as_bytes())).collect();
@@ -288,22 +288,22 @@ fn cut_off(pieces: &[&str]) -> String {
 }
 
 #[test]
-fn nothing_tells_whether_a_text_is_the_beginning_of_a_secret() {
+fn redaction_reveals_no_prefix_of_a_secret() {
     let (right, wrong) = ("another-secre", "anothex-secre");
     for known in 1..right.len() {
         let (right, wrong) = (&right[..known], &wrong[..known]);
-        // Neither what is held back when a server hangs up,
+        // A text that is cut off does not show whether its end is the beginning of a secret,
         let before = "x".repeat(3_000);
         assert_eq!(cut_off(&[&before, right]).len(), cut_off(&[&before, wrong]).len(), "{right}");
         assert_eq!(cut_off(&[right]).len(), cut_off(&[wrong]).len(), "{right}");
         assert_eq!(cut_off(&["a line\n", right, "\n"]), format!("a line\n{right}\n"));
-        // nor the end of a complete text.
+        // and neither does a complete text.
         assert_eq!(vault().redacted(right.into()), right);
     }
 }
 
 #[test]
-fn what_is_held_back_is_bounded_and_whole_lines_are_not() {
+fn redaction_holds_back_a_bounded_part_of_a_line() {
     let longest = vault().held_back();
     assert!(longest < 44 * KEY.len(), "{longest}");
     for endless in ["&#0", "&amp;", "%25", "\\", "a"] {
@@ -316,12 +316,12 @@ fn what_is_held_back_is_bounded_and_whole_lines_are_not() {
         seen += redactor.finish().len();
         assert_eq!(seen, endless.len() + 2_000);
     }
-    assert_eq!(cut_off(&["data: 1\n\nda", "ta: 2\n", "\nd"]), "data: 1\n\ndata: 2\n\n", "a stream of events goes on");
+    assert_eq!(cut_off(&["data: 1\n\nda", "ta: 2\n", "\nd"]), "data: 1\n\ndata: 2\n\n", "a stream of events continues");
     assert_eq!(cut_off(&["key ", KEY, "\n"]), "key [secret KEY]\n");
 }
 
 #[test]
-fn of_a_long_text_the_beginning_is_redacted() {
+fn beginning_of_a_long_text_is_redacted() {
     let text = format!("{} {KEY} {}", "x".repeat(95), "y".repeat(100_000));
     let (redacted, rest) = vault().redacted_beginning(text.clone(), 200);
     assert!(redacted.starts_with(&format!("{} [secret KEY] yyy", "x".repeat(95))), "{redacted}");
@@ -334,7 +334,7 @@ fn of_a_long_text_the_beginning_is_redacted() {
 }
 
 #[test]
-fn a_value_is_never_printed_and_has_to_be_one() {
+fn secret_value_is_checked_and_never_printed() {
     assert_eq!(format!("{:?}", SecretValue::new(KEY).expect("a value")), "SecretValue(…)");
     for (value, expected) in [
         ("short", InvalidSecret::Size(5)),
@@ -346,9 +346,9 @@ fn a_value_is_never_printed_and_has_to_be_one() {
 }
 
 proptest! {
-    /// However an answer is cut into pieces, it comes out as if it had come at once, and without the secret.
+    /// The output does not depend on the division of a response into pieces, and never contains the secret.
     #[test]
-    fn pieces_are_redacted_as_the_whole_is(
+    fn redaction_of_pieces_equals_redaction_of_the_whole(
         parts in prop::collection::vec(prop_oneof![Just(KEY.to_owned()), Just("another-secret".to_owned()), "[a-z0-9/+=]{0,12}"], 0..8),
         cuts in prop::collection::vec(0_usize..200, 0..8),
     ) {

@@ -200,7 +200,8 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
     let effect = terminal.style(style, effect);
     lines.push_str(&format!("{} by {}: it {effect}{risk}: {decided}\n", args.tool, args.caller));
     for need in &explained.needs {
-        let who = if need.who.is_empty() { "whoever has the role approver".to_owned() } else { need.who.join(" or ") };
+        let who =
+            if need.who.is_empty() { "any principal with the role approver".to_owned() } else { need.who.join(" or ") };
         lines.push_str(&format!("needs {} of {}\n", need.quorum, text::line(&who)));
     }
     lines

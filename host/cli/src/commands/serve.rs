@@ -110,14 +110,14 @@ fn connections(door: &DoorTable) -> Connections {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
-    let max = files.map_or(bounds.most, |files: usize| bounds.most.min(files / 2));
-    if max < bounds.most {
+    let max = files.map_or(bounds.max, |files: usize| bounds.max.min(files / 2));
+    if max < bounds.max {
         tracing::warn!(
             max,
             "the system lets this process open few files, so it accepts fewer connections than configured"
         );
     }
-    Connections { most: max, ..bounds }
+    Connections { max, ..bounds }
 }
 
 /// Becomes true at the first signal to stop. The second signal ends the process at once.

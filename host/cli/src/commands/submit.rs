@@ -59,7 +59,7 @@ pub(crate) struct Submit {
     host: Connection,
 }
 
-/// What a denial does to the other calls.
+/// The effect of a denial on the other calls.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum Rejection {
@@ -120,8 +120,8 @@ fn body(file: &str) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The members of a submission in toolgate's own format. There the options are members beside the calls; with a provider's
-/// format they are in the query.
+/// The members of a submission in toolgate's own format. There the options are members beside the calls; with a
+/// provider's format they are in the query.
 fn own_format(body: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
     members.contains_key("calls").then_some(members)

@@ -1,4 +1,5 @@
-//! `token`: makes, lists and revokes bearer tokens in the data folder. A running host sees the change at its next request.
+//! `token`: makes, lists and revokes bearer tokens in the data folder. A running host sees the change at its next
+//! request.
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
@@ -61,7 +62,7 @@ Examples:
     },
 }
 
-/// What a token's holder may do.
+/// The roles of a token.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum RoleName {
     /// Submit turns, read and cancel its own

@@ -1,5 +1,5 @@
-//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it imports
-//! only interfaces and functions that this host has.
+//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it
+//! imports only interfaces and functions that this host has.
 
 use capabilities::excerpt;
 use wasmtime::Engine;
@@ -118,7 +118,7 @@ mod tests {
     use crate::abi::{PLUGIN, policy};
 
     #[test]
-    fn a_version_is_known_by_what_it_is_compatible_with() {
+    fn compatible_versions_are_recognised() {
         for (version, spoken) in [
             ("0.1.0", true),
             ("0.1.9", true),
@@ -139,14 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_has_is_what_the_interface_says() {
+    fn host_implements_the_whole_interface() {
         for (package, folder) in [(&PLUGIN, "../../wit/v0.1"), (&policy::POLICY, "../../wit/policy/v0.1")] {
             let mut resolve = Resolve::default();
             let (id, _) = resolve.push_dir(folder).expect("our own interface");
             let found = &resolve.packages[id];
             assert_eq!(found.name.version.as_ref().map(ToString::to_string).as_deref(), Some(package.newest));
             assert!(package.newest.starts_with(&format!("{}.", package.spoken)));
-            // What a world imports, a component may; what has no function may be imported for its types.
+            // A component may import the interfaces of its world. It may also import interfaces without functions for
+            // their types.
             let mut imported: Vec<(&str, Vec<&str>)> = Vec::new();
             for world in found.worlds.values() {
                 for item in resolve.worlds[*world].imports.values() {

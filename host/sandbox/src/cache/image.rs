@@ -166,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_shorter_than_it_was_is_no_image() {
+    fn truncated_image_is_refused() {
         assert!(Image::copy(&file(&bytes(CHUNK)), CHUNK + 1).is_err());
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn nobody_can_change_it_who_has_it_open() {
+    fn open_image_cannot_be_changed() {
         let image = Image::copy(&file(b"code"), 4).expect("it is copied");
         let memory = &image.memory.0;
         assert!(memory.write_at(b"x", 0).is_err(), "written");

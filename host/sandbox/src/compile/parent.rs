@@ -76,8 +76,8 @@ impl Children {
             let listen = move || read(stderr, MAX_WORDS);
             let words = std::thread::Builder::new().name("toolgate-words".into()).spawn_scoped(scope, listen)?;
             let (sender, receiver) = mpsc::channel();
-            let most = bounds.output.saturating_add(2 * MAGIC.len() as u64).saturating_add(1);
-            let take = move || sender.send(read(stdout, most));
+            let max = bounds.output.saturating_add(2 * MAGIC.len() as u64).saturating_add(1);
+            let take = move || sender.send(read(stdout, max));
             std::thread::Builder::new().name("toolgate-code".into()).spawn_scoped(scope, take)?;
             let output = match receiver.recv_timeout(bounds.wall) {
                 Ok(output) => output?,
@@ -135,12 +135,12 @@ impl Children {
 }
 
 /// The code in a child's output.
-fn code(mut output: Vec<u8>, most: u64) -> Result<Vec<u8>, LoadError> {
+fn code(mut output: Vec<u8>, max: u64) -> Result<Vec<u8>, LoadError> {
     let head = 2 * MAGIC.len();
     let length =
         output.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk::<8>()).map(|text| u64::from_le_bytes(*text));
     match length {
-        Some(length) if length > most => Err(LoadError::Costs(CompileCost::Output(most))),
+        Some(length) if length > max => Err(LoadError::Costs(CompileCost::Output(max))),
         Some(length) if length == (output.len() - head) as u64 => {
             output.drain(..head);
             Ok(output)
@@ -149,9 +149,9 @@ fn code(mut output: Vec<u8>, most: u64) -> Result<Vec<u8>, LoadError> {
     }
 }
 
-fn read(from: Option<impl Read>, most: u64) -> io::Result<Vec<u8>> {
+fn read(from: Option<impl Read>, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.map_or(Ok(0), |from| from.take(most).read_to_end(&mut bytes))?;
+    from.map_or(Ok(0), |from| from.take(max).read_to_end(&mut bytes))?;
     Ok(bytes)
 }
 

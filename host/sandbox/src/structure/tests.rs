@@ -1,4 +1,4 @@
-//! Each bound, with a component that is just at it and one that is just beyond.
+//! Each limit, with a component at the limit and one just beyond it.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn nested(levels: usize) -> Vec<u8> {
     (1..levels).fold(component(&[]), |inner, _| component(&section(4, &inner)))
 }
 
-/// A component with types of so many levels: instances whose one export is a type, which is an instance.
+/// A component with nested types: instances that export the type of an instance.
 fn nested_types(levels: usize) -> Vec<u8> {
     let mut types = vec![1];
     types.extend([0x42, 1, 1].repeat(levels - 1));
@@ -74,7 +74,7 @@ fn named(length: usize) -> Vec<u8> {
 /// Makes a component with so many of something.
 type Make = fn(usize) -> Vec<u8>;
 
-/// One for each bound, in their order.
+/// One function for each limit, in order.
 const MAKE: [Make; BOUNDS.len()] = [
     nested,
     |n| component(&section(4, &component(&[])).repeat(n - 1)),
@@ -118,23 +118,23 @@ fn a_million_nested_types_do_not_exhaust_the_stack() {
 }
 
 #[test]
-fn types_count_with_their_parts_wherever_they_stand() {
+fn types_count_with_their_parts_everywhere() {
     let text = r#"(component
       (type (record (field "a" u8) (field "b" u8)))
       (type (component (type (enum "a" "b" "c")) (import "f" (func (param "a" u8) (param "b" u8)))))
       (core type (module (type (func)) (import "m" "n" (func (type 0))))))"#;
     let mut counts = Counts::default();
     assert!(counts.walk(&wat::parse_str(text).expect("text")).is_ok());
-    // The record and its fields; the component, the enum and its cases, the function and its parameters; the module with
-    // its type and its import.
+    // The record and its fields; the component, the enum and its cases, the function and its parameters; the module
+    // with its type and its import.
     assert_eq!(counts.0[Counted::Types as usize], 3 + (1 + 4 + 3) + 3);
     assert_eq!(counts.0[Counted::Imports as usize], 1);
 }
 
 #[test]
-fn what_is_cut_or_rotten_is_malformed() {
+fn truncated_or_corrupt_component_is_malformed() {
     let whole = nested_types(10);
-    // The first eight bytes are a component by themselves, an empty one.
+    // The first eight bytes alone are an empty component.
     for end in (0..whole.len()).filter(|end| *end != 8) {
         assert!(matches!(check(&whole[..end]), Err(LoadError::Malformed(_))), "cut at {end}");
     }

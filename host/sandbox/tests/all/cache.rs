@@ -1,4 +1,4 @@
-//! Compiled code is kept, and nothing is loaded that this host did not write.
+//! Compiled code is cached, and the host loads only code that it wrote itself.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -35,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn code_is_compiled_once_and_kept_for_this_user_alone() {
+fn code_is_compiled_once_and_cached_for_this_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let component = guest(ECHO);
@@ -43,7 +43,7 @@ fn code_is_compiled_once_and_kept_for_this_user_alone() {
     let [file] = &code(&path)[..] else { panic!("one file") };
     assert_eq!((mode(&path), mode(file), mode(&path.join("key"))), (0o700, 0o600, 0o600));
 
-    // Another process of the same host: it takes the file, which is left as it is.
+    // Another process of the same host uses the file without changing it.
     let before = fs::metadata(file).expect("it exists").modified().expect("a time");
     works(&open(&path), &component);
     assert_eq!(fs::metadata(file).expect("it exists").modified().expect("a time"), before);
@@ -77,7 +77,7 @@ fn a_changed_file_is_compiled_again() {
 }
 
 #[test]
-fn code_of_another_component_or_of_another_host_is_not_loaded() {
+fn code_of_another_component_or_host_is_not_loaded() {
     let (one, two) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
     let host = open(one.path());
@@ -87,18 +87,18 @@ fn code_of_another_component_or_of_another_host_is_not_loaded() {
     let files = code(one.path());
     let crash_file = files.iter().find(|file| *file != echo_file).expect("a second file");
 
-    // The crashing code, sealed by this very host, under the name of the echo.
+    // The code of the crashing component, signed by this host, under the name of the echo.
     fs::copy(crash_file, echo_file).expect("we may");
     works(&open(one.path()), &echo);
 
-    // The same under the same name, sealed by another host.
+    // The right code under the right name, signed by another host.
     let other = open(two.path());
     fs::copy(crash_file, two.path().join(echo_file.file_name().expect("a name"))).expect("we may");
     works(&other, &echo);
 }
 
 #[test]
-fn without_its_key_a_cache_is_worthless_and_harmless() {
+fn cache_without_its_key_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     works(&open(folder.path()), &component);
@@ -110,12 +110,12 @@ fn without_its_key_a_cache_is_worthless_and_harmless() {
             fs::write(folder.path().join("key"), key).expect("we may");
         }
         works(&open(folder.path()), &component);
-        assert!(fs::read(file).expect("it is there") != good, "sealed under another key now");
+        assert!(fs::read(file).expect("it is there") != good, "now signed with another key");
     }
 }
 
 #[test]
-fn code_that_nobody_needs_and_of_other_engines_is_removed() {
+fn unused_code_and_code_of_other_engines_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = open(folder.path());
     let (echo, crash) = (guest(ECHO), guest("(unreachable)"));
@@ -138,7 +138,7 @@ fn code_that_nobody_needs_and_of_other_engines_is_removed() {
 }
 
 #[test]
-fn the_oldest_code_makes_room_for_the_newest() {
+fn oldest_code_is_evicted_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = |cache_bytes| SandboxSettings {
         cache: Some(folder.path().to_owned()),
@@ -164,6 +164,9 @@ fn the_oldest_code_makes_room_for_the_newest() {
     oldest.expect("ours").set_modified(std::time::UNIX_EPOCH).expect("we may");
     assert_eq!(load(2 * one + one / 2, &bodies[2]).len(), 2);
     let left: Vec<_> = code(folder.path()).iter().map(|file| file.to_str().expect("text").to_owned()).collect();
-    assert!(!left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())), "the oldest is gone: {left:?}");
-    assert_eq!(load(1, &bodies[1]).len(), 1, "what was just compiled is kept in any case");
+    assert!(
+        !left.iter().any(|file| file.contains(&Digest::of(&bodies[1]).hex())),
+        "the oldest code is removed: {left:?}"
+    );
+    assert_eq!(load(1, &bodies[1]).len(), 1, "the newest code is always kept");
 }

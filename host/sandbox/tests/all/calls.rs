@@ -1,4 +1,4 @@
-//! A call returns a result, a failure of the tool's own, or the failure that its misbehaviour is.
+//! A call returns a result, a failure that the tool reports, or the failure for its misbehaviour.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 const SPIN: &str = "(loop $again (br $again)) (unreachable)";
 
 #[test]
-fn a_guest_is_given_the_job_and_returns_a_result() {
+fn guest_gets_the_call_and_returns_a_result() {
     let plugin = load(&guest(ECHO));
     let end = RUNTIME.block_on(plugin.run(&job("test", r#"{"a":[1,"ü"]}"#), &Limits::default(), Arc::new(())));
     assert_eq!(value(end.outcome), r#"{"a":[1,"ü"]}"#);
@@ -28,7 +28,7 @@ fn a_guest_is_given_the_job_and_returns_a_result() {
 }
 
 #[test]
-fn every_part_of_the_job_arrives() {
+fn every_part_of_the_call_reaches_the_guest() {
     let parts = ["$id", "$tool", "$args", "$key", "$scope"];
     let expected = [r#""call_1""#, r#""tool""#, r#""{}""#, r#""key_1""#, r#""{}""#];
     for (part, expected) in parts.into_iter().zip(expected) {
@@ -45,7 +45,7 @@ fn every_part_of_the_job_arrives() {
 }
 
 #[test]
-fn nothing_is_left_for_the_next_call() {
+fn guest_state_does_not_survive_a_call() {
     let count = "(i32.store (i32.const 4096) (i32.add (i32.load (i32.const 4096)) (i32.const 1)))
                  (call $ok_number (i64.extend_i32_u (i32.load (i32.const 4096))))";
     let plugin = load(&guest(count));
@@ -55,7 +55,7 @@ fn nothing_is_left_for_the_next_call() {
 }
 
 #[test]
-fn a_tool_says_itself_that_it_failed() {
+fn tool_reports_its_own_failure() {
     let says = |kind: u32| {
         let body = format!(
             "(i32.store (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const {kind}))
@@ -66,12 +66,12 @@ fn a_tool_says_itself_that_it_failed() {
     assert_eq!(failed(says(0), FailureCode::InvalidArguments), "no");
     assert_eq!(failed(says(1), FailureCode::ToolFailed), "no");
     assert_eq!(failed(says(2), FailureCode::ToolUnavailable), "no");
-    // A kind of failure that the interface does not have is a crash and not a failure of the tool's choosing.
+    // An unknown kind of failure is a crash, not a failure that the tool reports.
     assert!(failed(says(3), FailureCode::Trapped).contains("discriminant"));
 }
 
 #[test]
-fn what_is_not_json_is_no_result() {
+fn result_that_is_not_json_is_a_failure() {
     for (text, len) in [("nope", 4), ("1 1", 3), ("", 0)] {
         let items = format!(r#"(data (i32.const 4096) "{text}")"#);
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
@@ -81,7 +81,7 @@ fn what_is_not_json_is_no_result() {
 }
 
 #[test]
-fn a_crash_is_an_outcome_and_says_where() {
+fn crash_is_an_outcome_with_a_location() {
     let items = "(func $inner (unreachable)) (func $outer (call $inner))";
     let message = failed(
         outcome(&Wat { run: "(call $outer) (i32.const 0)", items, ..Wat::default() }.build()),
@@ -94,7 +94,7 @@ fn a_crash_is_an_outcome_and_says_where() {
 }
 
 #[test]
-fn lies_about_memory_are_crashes() {
+fn wrong_pointers_from_a_guest_are_crashes() {
     for (what, body) in [
         ("a result beyond the memory", "(call $ok (i32.const 131000) (i32.const 1000))"),
         ("a length beyond everything", "(call $ok (i32.const 0) (i32.const -1))"),
@@ -117,7 +117,7 @@ fn lies_about_memory_are_crashes() {
 }
 
 #[test]
-fn a_spinning_guest_ends_at_its_deadline_and_disturbs_nobody() {
+fn spinning_guest_ends_at_its_deadline_and_delays_nobody() {
     let (spin, echo) = (load(&guest(SPIN)), load(&guest(ECHO)));
     let limits = Limits { time: Span::from_millis(300), ..tight() };
     let started = Instant::now();
@@ -134,7 +134,7 @@ fn a_spinning_guest_ends_at_its_deadline_and_disturbs_nobody() {
         assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").outcome), "1");
         calls += 1;
     }
-    assert!(calls >= 3, "only {calls} calls went through while others were spinning");
+    assert!(calls >= 3, "only {calls} calls succeeded while others were spinning");
     for spun in spinning {
         let end = RUNTIME.block_on(spun).expect("no panic");
         assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
@@ -144,7 +144,7 @@ fn a_spinning_guest_ends_at_its_deadline_and_disturbs_nobody() {
 }
 
 #[test]
-fn time_runs_wherever_the_guest_spends_it() {
+fn time_limit_covers_every_place_where_a_guest_waits() {
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let places = [
         ("start", Wat { run: ECHO, items: "(func $start (loop $again (br $again))) (start $start)", ..Wat::default() }),
@@ -164,7 +164,7 @@ fn time_runs_wherever_the_guest_spends_it() {
 }
 
 #[test]
-fn a_cancelled_call_stops_and_its_place_is_free_again() {
+fn cancelled_call_stops_and_releases_its_permit() {
     let spin = load(&guest(SPIN));
     for _ in 0..200 {
         RUNTIME.block_on(async {
@@ -178,7 +178,7 @@ fn a_cancelled_call_stops_and_its_place_is_free_again() {
 }
 
 #[test]
-fn declarations_come_as_the_plugin_made_them() {
+fn declarations_are_returned_unchanged() {
     let items = r#"
       (data (i32.const 64) "\80\00\00\00\01\00\00\00")
       (data (i32.const 128) "\00\10\00\00\02\00\00\00" "\02\10\00\00\03\00\00\00" "\05\10\00\00\02\00\00\00"
@@ -203,7 +203,7 @@ fn a_hostile_catalog_is_refused() {
     };
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
     assert_eq!(declare("(unreachable)"), FailureCode::Trapped);
-    // A hundred million tools, all at one address.
+    // A hundred million tools at the same address.
     let many =
         "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 100000000)) (i32.const 64)";
     assert!(matches!(declare(many), FailureCode::Trapped | FailureCode::LimitExceeded));
@@ -237,7 +237,7 @@ fn calls_beyond_the_pool_wait_for_a_limited_time() {
     held.abort();
 }
 
-/// Tells when a guest has logged a line.
+/// Notifies the test when a guest has logged a line.
 struct Began(mpsc::Sender<()>);
 
 impl Sink for Began {

@@ -1,4 +1,4 @@
-//! A child process compiles components, and its costs and failures are findings about the component.
+//! A child process compiles components. Its costs and failures become findings about the component.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn refused(compiler: ChildCompiler, component: &[u8]) -> LoadError {
     load(&sandbox(compiler, None), component).expect_err("refused")
 }
 
-/// A component with functions that take long to compile: straight lines in which everything depends on everything.
+/// A component with functions that take long to compile: straight lines with many dependencies.
 fn bomb(functions: usize) -> Vec<u8> {
     let line = "(local.set 0 (i64.rotl (i64.add (local.get 0) (local.get 1)) (local.get 2)))
       (local.set 1 (i64.xor (local.get 1) (local.get 0))) (local.set 2 (i64.mul (local.get 2) (local.get 1)))";
@@ -48,28 +48,28 @@ fn bomb(functions: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_child_compiles_runs_and_is_kept() {
+fn code_from_the_child_runs_and_is_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     let plugin = load(&sandbox(ours(CompileBounds::default()), Some(folder.path())), &component).expect("it loads");
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
 
-    // What is kept needs no compiler any more.
+    // Cached code needs no compiler.
     let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
     let plugin = load(&sandbox(missing.clone(), Some(folder.path())), &component).expect("it is kept");
     assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
-    assert!(matches!(refused(missing, &component), LoadError::Host(_)), "no compiler is the host's fault");
+    assert!(matches!(refused(missing, &component), LoadError::Host(_)), "a missing compiler is a fault of the host");
 }
 
 #[test]
-fn what_is_not_valid_is_refused_with_the_reason() {
+fn invalid_component_is_refused_with_the_reason() {
     let relaxed = "(drop (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0))) (i32.const 0)";
     let LoadError::Compile(why) = refused(ours(CompileBounds::default()), &guest(relaxed)) else { panic!() };
     assert!(why.contains("relaxed SIMD"), "{why}");
 }
 
 #[test]
-fn compiling_costs_no_more_than_it_may() {
+fn compiling_stays_within_its_limits() {
     let bounds = CompileBounds::default();
     let bomb = bomb(6);
     let costs = |bounds, component: &[u8]| match refused(ours(bounds), component) {
@@ -94,7 +94,7 @@ fn a_wrong_structure_is_refused_before_a_child_starts() {
 }
 
 #[test]
-fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
+fn misbehaving_compiler_is_reported_and_contained() {
     let component = guest(ECHO);
     let minute = Duration::from_secs(60);
     let refuse = |text: &str, wall| refused(script(text, wall), &component);
@@ -110,11 +110,14 @@ fn a_compiler_that_misbehaves_is_told_apart_and_harms_nobody() {
     assert!(matches!(refuse("cat >/dev/null; yes >&2; exit 3", minute), LoadError::Compile(why) if why.len() < 1000));
     let soon = Duration::from_millis(200);
     assert!(matches!(refuse("exec sleep 1000", soon), LoadError::Costs(CompileCost::Wall(_))));
-    assert!(matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))), "with all it started");
+    assert!(
+        matches!(refuse("sleep 1000 & wait", soon), LoadError::Costs(CompileCost::Wall(_))),
+        "with all its children"
+    );
 }
 
 #[test]
-fn a_child_knows_nothing_of_its_host() {
+fn compiler_child_inherits_nothing_from_the_host() {
     let said = |text: &str| match refused(
         script(&format!("cat >/dev/null; {text} >&2; exit 3"), Duration::from_secs(60)),
         &guest(ECHO),

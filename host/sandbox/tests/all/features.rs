@@ -1,4 +1,5 @@
-//! Every proposal of `docs/engine-features.md`, with a module or a component that uses it: taken if it is on, refused if not.
+//! Every proposal of `docs/engine-features.md`, with a module or a component that uses it. It loads if the proposal is
+//! on, and is refused if it is off.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::world::sandbox;
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
-/// What uses each proposal, as text. The few that have none are bytes.
+/// A use of each proposal as text. The few without a text form are bytes.
 const USES: &[(&str, &str)] = &[
     ("mutable-globals", r#"(module (global (export "g") (mut i32) (i32.const 0)))"#),
     ("saturating-float-to-int", "(module (func (drop (i32.trunc_sat_f32_s (f32.const 0)))))"),
@@ -63,11 +64,11 @@ const USES: &[(&str, &str)] = &[
     ("component-model-implements", r#"(component (import "a" (implements "b:c/d") (instance)))"#),
     ("component-model-values", r#"(component (import "v" (value u32)))"#),
     ("component-model-nested-names", r#"(component (import "a:b:c/d/e" (instance)))"#),
-    // The text format has no form for it yet.
+    // The text format does not support it yet.
     ("component-model-canonical-names", ""),
 ];
 
-/// The name and whether it is on, of each row of the page.
+/// The name in each row of the page, and whether it is on.
 fn page() -> Vec<(&'static str, bool)> {
     let page = include_str!("../../../../docs/engine-features.md");
     let row = |line: &'static str| {
@@ -78,7 +79,7 @@ fn page() -> Vec<(&'static str, bool)> {
 }
 
 #[test]
-fn what_is_on_loads_and_what_is_off_is_refused() {
+fn enabled_features_load_and_disabled_ones_are_refused() {
     let mut wrong = Vec::new();
     for (name, is_on) in page() {
         let Some((_, text)) = USES.iter().find(|(used, _)| *used == name) else { continue };
@@ -104,7 +105,7 @@ fn what_is_on_loads_and_what_is_off_is_refused() {
 }
 
 #[test]
-fn every_proposal_of_the_page_is_tried() {
+fn every_proposal_of_the_page_is_tested() {
     let tried: BTreeSet<_> = USES.iter().map(|(name, _)| *name).collect();
     let page: BTreeSet<_> = page().into_iter().map(|(name, _)| name).collect();
     assert_eq!(tried, page);

@@ -1,4 +1,4 @@
-//! Folders are what was granted and nothing beside it; values are the plugin's own.
+//! A plugin reaches only its granted folders and its own configuration values.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use toolgate_sandbox::{End, Job, Plugin};
 use crate::guests::Wat;
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 
-/// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1 and the
-/// number of the error.
+/// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1
+/// and the number of the error.
 fn filer(run: &str) -> Plugin {
     let items = "(data (i32.const 4096) \"file\") (data (i32.const 4104) \"twin\")
       (data (i32.const 4112) \"in\") (data (i32.const 4116) \"was\") (data (i32.const 4120) \"../beside\") (global $dir (mut i32) (i32.const 0)) (global $file (mut i32) (i32.const 0)) (global $times (mut i32) (i32.const 0))
@@ -61,7 +61,7 @@ fn run(plugin: &Plugin, folder: Option<(&Path, bool)>, path: &str, limits: &Limi
     RUNTIME.block_on(plugin.run(&job, limits, Arc::new(())))
 }
 
-/// Opens the path for reading, or makes it.
+/// Opens the path for reading, or creates it.
 fn opens(how: u32, flags: u32) -> Plugin {
     filer(&format!(
         "(call $ok_number (i64.extend_i32_u (call $open (local.get $args) (local.get $args_len) (i32.const {how}) (i32.const {flags}))))"
@@ -69,7 +69,7 @@ fn opens(how: u32, flags: u32) -> Plugin {
 }
 
 #[test]
-fn a_folder_is_reached_and_nothing_outside_of_it() {
+fn only_the_granted_folder_is_reachable() {
     let place = tempfile::tempdir().expect("a folder");
     let (inside, outside) = (place.path().join("in"), place.path().join("secret"));
     std::fs::create_dir(&inside).expect("a folder");
@@ -97,12 +97,12 @@ fn a_folder_is_reached_and_nothing_outside_of_it() {
     }
     assert_eq!(std::fs::read(&outside).expect("it is there"), b"secret");
     let folders = filer("(call $ok_number (i64.extend_i32_u (i32.load (i32.const 36))))");
-    assert_eq!(value(run(&folders, None, "", &tight()).outcome), "0", "without a grant there is none");
+    assert_eq!(value(run(&folders, None, "", &tight()).outcome), "0", "without a grant there is no folder");
     let gone = run(&folders, Some((&place.path().join("gone"), false)), "", &tight());
     failed(gone.outcome, FailureCode::HostFault);
 }
 
-/// A folder with a file in it, a link out of it, and what lies beside it.
+/// A folder with a file and a link out of it, and a secret beside it.
 fn beside_a_secret() -> (tempfile::TempDir, PathBuf) {
     let place = tempfile::tempdir().expect("a folder");
     let inside = place.path().join("in");
@@ -114,8 +114,8 @@ fn beside_a_secret() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
-    // The path in the arguments is where to, or what is linked; `$answer` is 0 where it was done.
+fn moves_and_links_stay_within_one_folder() {
+    // The path in the arguments is the target. `$answer` is 0 on success.
     let answer = "(call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
     let rename = filer(&format!(
         "(call $rename (global.get $dir) (i32.const 4096) (i32.const 4) (global.get $dir) (local.get $args) (local.get $args_len) (i32.const 32)) {answer}"
@@ -140,13 +140,17 @@ fn nothing_is_moved_or_linked_out_of_a_folder_or_into_it() {
         assert!(!inside.join("twin").exists() && !place.path().join("stolen").exists(), "{path}");
     }
     let (_place, inside) = beside_a_secret();
-    assert_eq!(value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome), "0", "within, it is moved");
+    assert_eq!(
+        value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome),
+        "0",
+        "inside the folder it is moved"
+    );
 }
 
-/// One call renames the inner of two granted folders and puts a link out of both in its place. The next call opens the inner
-/// folder's file.
+/// One call renames the inner of two granted folders and replaces it by a link out of both. The next call opens the
+/// inner folder's file.
 #[test]
-fn a_link_in_place_of_a_granted_folder_is_not_followed() {
+fn symlink_that_replaces_a_granted_folder_is_not_followed() {
     let place = tempfile::tempdir().expect("a folder");
     let (outer, inner, beside) =
         (place.path().join("outer"), place.path().join("outer/in"), place.path().join("beside"));
@@ -166,7 +170,7 @@ fn a_link_in_place_of_a_granted_folder_is_not_followed() {
          (call $symlink (global.get $dir) (i32.const 4120) (i32.const 9) (i32.const 4112) (i32.const 2) (i32.const 40))
          (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 32)) (i32.load8_u (i32.const 40)))))",
     );
-    assert_eq!(swapped, "0", "the plugin may rename what it may write to");
+    assert_eq!(swapped, "0", "the plugin may rename in a writable folder");
     assert_eq!(std::fs::read(inner.join("file")).expect("the link is followed here"), b"outside");
     let read = call(
         "(call $folders (i32.const 32))
@@ -179,7 +183,7 @@ fn a_link_in_place_of_a_granted_folder_is_not_followed() {
 }
 
 #[test]
-fn a_file_of_a_read_only_folder_is_not_cut() {
+fn file_of_a_read_only_folder_is_not_truncated() {
     let (_place, inside) = beside_a_secret();
     const TRUNCATE: u32 = 8;
     for flags in [1, 2, 3] {
@@ -190,7 +194,7 @@ fn a_file_of_a_read_only_folder_is_not_cut() {
 }
 
 #[test]
-fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
+fn symlink_that_replaces_a_file_is_not_followed() {
     let (_place, inside) = beside_a_secret();
     std::fs::write(inside.join("race"), "data").expect("a file");
     let over = Arc::new(AtomicBool::new(false));
@@ -206,7 +210,8 @@ fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
         }
         swaps
     });
-    // Opens it a thousand times, and says how often it read its own file, and in millions how often the secret.
+    // Opens it a thousand times. Returns the number of reads of its own file, plus a million for each read of the
+    // secret.
     let plugin = filer(
         "(loop $again
            (if (i32.eqz (call $open (local.get $args) (local.get $args_len) (i32.const 0) (i32.const 1)))
@@ -222,7 +227,7 @@ fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
          (call $ok_number (i64.load (i32.const 4200)))",
     );
     let limits = Limits { time: domain::Span::from_secs(60), memory: 64 << 20, ..tight() };
-    // Where the machine is busy, the link may lie there the whole time.
+    // On a busy machine, the link may be there the whole time.
     let read: u64 = loop {
         let end = run(&plugin, Some((&inside, false)), "race", &limits);
         let read = value(end.outcome).parse().expect("a number");
@@ -236,7 +241,7 @@ fn a_link_that_replaces_a_file_meanwhile_is_not_followed() {
 }
 
 #[test]
-fn what_is_written_to_files_is_limited() {
+fn bytes_written_to_files_are_limited() {
     let place = tempfile::tempdir().expect("a folder");
     let plugin = filer(
         "(if (call $open (local.get $args) (local.get $args_len) (i32.const 1) (i32.const 2)) (then (unreachable)))
@@ -253,7 +258,7 @@ fn what_is_written_to_files_is_limited() {
 }
 
 #[test]
-fn a_write_beyond_the_end_of_a_file_also_pays_for_the_gap() {
+fn write_beyond_the_end_also_pays_for_the_gap() {
     let place = tempfile::tempdir().expect("a folder");
     for (way, write) in [
         ("at once", "(call $write (global.get $file) (i32.const 0) (i32.const 1) (local.get $at) (i32.const 48))"),
@@ -269,7 +274,7 @@ fn a_write_beyond_the_end_of_a_file_also_pays_for_the_gap() {
         };
         let limits = Limits { files_written: 20_000, ..tight() };
         let end = |at: u64, path: &str| run(&plugin(at), Some((place.path(), true)), path, &limits).outcome;
-        assert_eq!(value(end(15_000, "near")), "0", "{way}: the gap is paid for once");
+        assert_eq!(value(end(15_000, "near")), "0", "{way}: the gap is charged once");
         for at in [16_000, 1 << 40] {
             let why = failed(end(at, "far"), FailureCode::LimitExceeded);
             assert!(why.contains("`files_written`"), "{way}: {why}");
@@ -297,11 +302,7 @@ fn open_files_are_limited_and_charged() {
     assert_eq!(value(opened(32, "", 1 << 20)), "32");
     let why = failed(opened(33, "", 1 << 20), FailureCode::LimitExceeded);
     assert!(why.contains("more than 32 files and folders open"), "{why}");
-    assert_eq!(
-        value(opened(200, "(call $close (global.get $file))", 1 << 20)),
-        "200",
-        "what is closed is no longer open"
-    );
+    assert_eq!(value(opened(200, "(call $close (global.get $file))", 1 << 20)), "200", "a closed file does not count");
     let why = failed(opened(10, "", 9 * 4096), FailureCode::LimitExceeded);
     assert!(why.contains("`host_bytes`"), "{why}");
 }
@@ -353,5 +354,5 @@ fn a_plugin_gets_its_values_and_placeholders_of_its_secrets() {
     assert_eq!(get("other", &grants), "0");
     let placeholder = get("token", &grants);
     assert!(placeholder.starts_with("\"toolgate-secret-") && !placeholder.contains("hunter2"), "{placeholder}");
-    assert_eq!(get("greeting", &Arc::default()), "0", "another plugin's values are not there");
+    assert_eq!(get("greeting", &Arc::default()), "0", "another plugin's values are not visible");
 }

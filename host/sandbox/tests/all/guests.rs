@@ -1,4 +1,4 @@
-//! Makes plugins of a few lines of WebAssembly text: the part that differs is given, the rest is written here.
+//! Makes plugins from a few lines of WebAssembly text. A test gives the part that differs, and this file adds the rest.
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -13,7 +13,7 @@ use wit_parser::Resolve;
 pub(crate) struct Wat<'a> {
     /// The body of `server.run`.
     pub(crate) run: &'a str,
-    /// More imports; they have to come first in a module.
+    /// More imports. They must come first in a module.
     pub(crate) imports: &'a str,
     /// More items: tables, functions, globals, data.
     pub(crate) items: &'a str,
@@ -106,7 +106,8 @@ pub(crate) fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> 
     component
 }
 
-/// Adds core modules to a component, each instantiated once: what no single module can have, such as several memories.
+/// Adds core modules to a component, each instantiated once. So it gets parts that one module cannot have, such as
+/// several memories.
 pub(crate) fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Vec<u8> {
     let before = count_modules(&component);
     for text in modules {

@@ -1,4 +1,4 @@
-//! Buckets are a plugin's own, within their quotas, and only with the grant.
+//! A plugin has its own buckets, within its quota, and only with the grant.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,8 @@ use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 
-/// A guest with the functions of `wasi:keyvalue`. Its `run` begins with `$bucket` opened, whose name is the text at 4096.
+/// A guest with the functions of `wasi:keyvalue`. Its `run` begins with `$bucket` opened, whose name is the text at
+/// 4096.
 fn keeper(bucket: &str, run: &str) -> Plugin {
     let component = keeping(bucket, run);
     sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads")
@@ -72,12 +73,12 @@ fn key_value_data_outlasts_the_call_and_belongs_to_its_plugin() {
     assert_eq!(value(run(&keeper("other", COUNT), "counter").outcome), "1");
     let looked = run(&keeper("default", LOOK), "counter");
     assert_eq!(value(looked.outcome), "1");
-    assert!(!looked.wrote_keyvalue, "looking is not writing");
+    assert!(!looked.wrote_keyvalue, "reading is not writing");
     assert_eq!(value(run(&keeper("default", LOOK), "stranger").outcome), "0");
 }
 
 #[test]
-fn names_cannot_reach_beyond_the_plugins_own_buckets() {
+fn names_reach_only_the_plugins_own_buckets() {
     for bucket in ["", "../counter", "a/b", "a\\00b", "counter:default", " "] {
         // 100 and the case `no-such-store`.
         assert_eq!(value(run(&keeper(bucket, COUNT), "names").outcome), "100", "{bucket:?}");
@@ -93,14 +94,14 @@ fn quotas_are_errors_that_the_guest_can_read() {
              (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 48)) (i32.load8_u (i32.const 52)))))"
         )
     };
-    // 0 is success; an error of the case `other` is 1 + 2.
+    // 0 is success. An error of the case `other` is 1 + 2.
     for (key, bytes, expected) in [(1024, 65536, "0"), (1025, 1, "3"), (0, 1, "3"), (1, 65537, "3")] {
         assert_eq!(value(run(&keeper("quota", &set(key, bytes)), "quota").outcome), expected, "{key} {bytes}");
     }
 }
 
 #[test]
-fn a_swap_that_came_too_late_changes_nothing() {
+fn late_swap_changes_nothing() {
     let body = "(call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
       (local.set $cas (i32.load (i32.const 36)))
       (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 5010) (i32.const 2) (i32.const 32))
@@ -116,8 +117,8 @@ fn a_swap_that_came_too_late_changes_nothing() {
 }
 
 #[test]
-fn a_catalog_is_read_without_the_capability() {
-    // A plugin that crashes unless the store is denied to it while it is asked for its tools.
+fn catalog_is_read_without_the_capability() {
+    // A plugin that crashes if it can use the store while it returns its catalog.
     let component = Wat {
         run: "(unreachable)",
         imports: r#"(import "wasi:keyvalue/store@0.2.0-draft2" "open" (func $open (param i32 i32 i32)))"#,
@@ -137,8 +138,8 @@ fn a_catalog_is_read_without_the_capability() {
 }
 
 #[test]
-fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
-    // Sets the value under a key of one byte, of the size that the arguments say as a digit.
+fn plugin_stores_data_up_to_its_quota() {
+    // Sets a value under a key of one byte. The arguments are its size as a digit.
     let set = "(call $set (local.get $bucket) (i32.const 5000) (i32.const 1) (i32.const 5010)
         (i32.sub (i32.load8_u (local.get $args)) (i32.const 48)) (i32.const 48))
       (call $ok_number (i64.extend_i32_u (i32.add (i32.load8_u (i32.const 48)) (i32.load8_u (i32.const 52)))))";
@@ -148,7 +149,7 @@ fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
         let job = Job { grants: Arc::new(grants), ..job("thrifty", size) };
         value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
     };
-    // The bucket's name and the key have a byte each; an error of the case `other` is 1 + 2.
+    // The bucket's name and the key have one byte each. An error of the case `other` is 1 + 2.
     assert_eq!((set("5").as_str(), set("4").as_str(), set("5").as_str()), ("3", "0", "3"));
     let counted = Job {
         grants: Arc::new(Grants { keyvalue: Some(KeyValueQuota { bytes: 4, keys: 9 }), ..Grants::default() }),
@@ -158,7 +159,7 @@ fn a_plugin_keeps_as_much_as_its_quota_has_room_for() {
     failed(end.outcome, FailureCode::Trapped);
 }
 
-/// Starts compare-and-swaps without end, and keeps every handle.
+/// Starts endless compare-and-swaps, and keeps every handle.
 const HOARD: &str = "(loop $again
     (call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
     (if (i32.load8_u (i32.const 32)) (then (unreachable)))
@@ -175,13 +176,13 @@ fn handles_are_charged_to_the_calls_host_memory() {
     let limits = Limits { host_bytes: 1 << 20, ..tight() };
     let end = RUNTIME.block_on(keeper("default", HOARD).run(&job("hoarder", "{}"), &limits, Arc::new(())));
     let spent = end.spent.expect("it ran");
-    // The bucket, seventeen handles with what they saw, and the one that was too much.
+    // The bucket, seventeen handles with their values, and the one beyond the limit.
     assert_eq!(spent.host_calls, 1 + 18);
     assert!(spent.peak_host_bytes > 17 * 60_000 && spent.peak_host_bytes <= 1 << 20, "{spent:?}");
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
 }
 
-/// Buckets on a disk that does not answer until the test lets it.
+/// Buckets on a disk that hangs until the test releases it.
 struct Stuck {
     asked: Mutex<Sender<()>>,
     answer: Mutex<Receiver<()>>,
@@ -190,7 +191,7 @@ struct Stuck {
 impl Buckets for Stuck {
     fn get(&self, _place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         self.asked.lock().expect("no panic").send(()).expect("the test waits");
-        // An error means that the test has ended: the disk is back.
+        // An error means that the test has ended, so the disk answers.
         let _ = self.answer.lock().expect("no panic").recv();
         Ok(None)
     }
@@ -219,7 +220,7 @@ impl Buckets for Stuck {
 }
 
 #[test]
-fn a_stuck_disk_ends_only_the_call_that_waits_for_it() {
+fn stuck_disk_ends_only_the_call_that_waits() {
     let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
     let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
     let settings = SandboxSettings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..SandboxSettings::default() };
@@ -232,7 +233,7 @@ fn a_stuck_disk_ends_only_the_call_that_waits_for_it() {
     let waits = sandbox.load(Digest::of(&component), &component, capabilities).expect("it loads");
     let neighbour = load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
 
-    // One thread for all guests: a call that kept it would keep the neighbour from being served.
+    // All guests share one thread, so a blocked thread would block the neighbour.
     let runtime = guest_runtime(1).expect("a thread");
     let limits = Limits { host_call_time: Span::from_millis(400), ..tight() };
     let waiting = runtime.spawn(async move { waits.run(&job("test", "{}"), &limits, Arc::new(())).await });
@@ -241,7 +242,7 @@ fn a_stuck_disk_ends_only_the_call_that_waits_for_it() {
     assert_eq!(value(runtime.block_on(served).expect("no panic").outcome), "1");
     assert!(!waiting.is_finished(), "the neighbour did not wait for the disk");
     let end = runtime.block_on(waiting).expect("no panic");
-    assert!(end.wrote_keyvalue, "what it wrote may yet happen");
+    assert!(end.wrote_keyvalue, "its write may still happen");
     let message = failed(end.outcome, FailureCode::LimitExceeded);
     assert!(message.contains("400 ms") && message.contains("`host_call_time`"), "{message}");
     release.send(()).expect("the disk still waits");

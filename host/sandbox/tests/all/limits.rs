@@ -19,7 +19,7 @@ fn grow(pages: u32) -> String {
 
 #[test]
 fn memory_grows_up_to_its_limit() {
-    // The limit is 4 MiB, which is 64 pages; the guest begins with two.
+    // The limit is 4 MiB, which is 64 pages. The guest begins with two.
     let end = run(&load(&guest(&grow(62))), &tight());
     assert_eq!(end.spent.expect("it ran").peak_memory, 4 << 20);
     assert_eq!(value(end.outcome), "64");
@@ -28,14 +28,14 @@ fn memory_grows_up_to_its_limit() {
 }
 
 #[test]
-fn a_guest_that_lives_with_less_memory_has_its_result() {
+fn guest_that_handles_failed_allocation_succeeds() {
     let tries = "(call $ok_number (i64.extend_i32_u (i32.eq (memory.grow (i32.const 1000)) (i32.const -1))))";
     assert_eq!(value(outcome(&guest(tries))), "1");
 }
 
 #[test]
-fn asking_for_the_impossible_earns_no_memory() {
-    // After each refusal that the limit has nothing to do with, the guest takes what it had returned, if it was.
+fn impossible_memory_request_fails() {
+    // Each of these requests fails for another reason than the limit. Then the guest uses memory that it has.
     let body = "(local $n i32)
       (drop (memory.grow (i32.const 50)))
       (loop $again
@@ -95,14 +95,14 @@ fn the_stack_is_limited() {
 }
 
 #[test]
-fn a_recursion_with_host_calls_in_it_is_no_way_out() {
+fn recursion_through_host_calls_hits_the_stack_limit() {
     let items = "(func $deep (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (call $deep))";
     let ended = outcome(&Wat { run: "(call $deep) (i32.const 0)", items, ..Wat::default() }.build());
     assert!(failed(ended, FailureCode::LimitExceeded).contains("nested too deeply"));
 }
 
 #[test]
-fn arguments_and_results_have_their_size() {
+fn sizes_of_arguments_and_results_are_limited() {
     let limits = Limits { arguments: 10, ..tight() };
     let plugin = load(&guest(ECHO));
     let with = |arguments: &str| RUNTIME.block_on(plugin.run(&job("test", arguments), &limits, Arc::new(()))).outcome;
@@ -117,7 +117,7 @@ fn arguments_and_results_have_their_size() {
 }
 
 #[test]
-fn what_is_copied_out_at_once_has_its_size() {
+fn size_of_one_copy_from_a_guest_is_limited() {
     let limits = Limits { hostcall_bytes: 64 << 10, ..tight() };
     let result = guest("(call $ok (i32.const 0) (i32.const 120000))");
     assert!(failed(run(&load(&result), &limits).outcome, FailureCode::LimitExceeded).contains("`hostcall_bytes`"));
@@ -192,7 +192,7 @@ fn host_calls_are_counted_and_limited() {
     assert_eq!(end.spent.expect("it ran").host_calls, 10);
     assert_eq!(value(end.outcome), "{}");
     let end = run(&load(&logging(11)), &limits);
-    assert_eq!(end.spent.expect("it has a receipt all the same").host_calls, 10, "the eleventh did nothing");
+    assert_eq!(end.spent.expect("it has a receipt").host_calls, 10, "the eleventh had no effect");
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
 }
 
@@ -218,7 +218,7 @@ fn printed_output_is_charged_and_limited() {
         ..Wat::default()
     };
     let plugin = load(&wat.build());
-    // What was printed, and the handle of the stream.
+    // The printed output and the handle of the stream.
     let end = run(&plugin, &Limits { host_bytes: 6512, ..tight() });
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6512, 3, 6002));

@@ -1,4 +1,4 @@
-//! What is refused before anything of it runs, and that the refusal names all that is wrong.
+//! Components that are refused before they run. The refusal names all errors.
 
 use capabilities::{Capabilities, Capability};
 use domain::Digest;
@@ -14,7 +14,7 @@ fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
 }
 
 #[test]
-fn a_component_says_what_it_is() {
+fn kind_of_a_component_is_recognised() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
     assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
     assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
@@ -53,13 +53,12 @@ fn every_foreign_import_is_named_with_its_missing_grant() {
     assert!(text.contains("(needs the grant `keyvalue`)") && text.contains("(no grant exists"), "{text}");
 }
 
-/// The same component, as if it had been built against another version.
+/// The same component with another interface version.
 fn of_version(version: &str) -> Vec<u8> {
     replaced(guest(ECHO), "@0.1.1", &format!("@{version}"))
 }
 
-/// A component that asks whether it should stop, as if it had been built against another version, in which that function has
-/// another name.
+/// A component that checks for cancellation, with another interface version, in which that function has another name.
 fn of_the_future(version: &str, function: &str) -> Vec<u8> {
     let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
     let component = Wat { run: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
@@ -67,7 +66,7 @@ fn of_the_future(version: &str, function: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
+fn unknown_version_is_refused_by_name() {
     for version in ["0.2.0", "1.0.0"] {
         let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
@@ -80,15 +79,15 @@ fn a_version_that_the_host_does_not_speak_is_refused_by_name() {
 }
 
 #[test]
-fn what_only_a_newer_host_has_is_named() {
-    assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "nothing newer is used");
+fn imports_of_a_newer_host_are_named() {
+    assert_eq!(crate::world::value(outcome(&of_the_future("0.1.9", "stop-requested"))), "{}", "it uses nothing newer");
     let refused = refusal(&of_the_future("0.1.9", "stop-sometimes"), Capabilities::default());
     assert_eq!(
         refused.to_string(),
         "it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built against version 0.1.9 \
          of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1"
     );
-    // An interface is seen by its name, before anything is compiled.
+    // The name of an interface is read before compilation.
     let component = wat::parse_str(
         r#"(component
           (import "toolgate:plugin/timers@0.1.9" (instance))
@@ -102,7 +101,7 @@ fn what_only_a_newer_host_has_is_named() {
     .expect("text");
     let refused = Sandbox::inspect(&component).expect_err("refused").to_string();
     assert!(refused.starts_with("it needs the interface `timers`, the interface `dreams`, which"), "{refused}");
-    // What it imports counts like what it exports.
+    // Imports count like exports.
     let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.1", "toolgate:plugin/host@0.2.1");
     assert!(matches!(refusal(&mixed, Capabilities::default()), LoadError::Version { found, .. } if found == "0.2.1"));
 }
@@ -123,7 +122,7 @@ fn an_unknown_package_is_refused_with_its_exports() {
 }
 
 #[test]
-fn a_component_of_an_older_version_runs_as_it_always_did() {
+fn component_of_an_older_version_still_runs() {
     let component = std::fs::read("../../tests/fixtures/wit-0.1.0.wasm").expect("it is kept");
     let interface = Sandbox::inspect(&component).expect("a plugin");
     assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
@@ -139,7 +138,7 @@ fn a_later_patch_of_the_same_version_runs() {
 }
 
 #[test]
-fn what_is_no_plugin_is_told_apart() {
+fn file_that_is_not_a_plugin_is_recognised() {
     let refuse = |bytes: &[u8]| refusal(bytes, Capabilities::default());
     for (bytes, expected) in [
         (&b""[..], "an empty file"),
@@ -165,20 +164,20 @@ fn what_is_no_plugin_is_told_apart() {
 }
 
 #[test]
-fn bytes_that_rotted_are_refused_or_run_within_their_limits() {
+fn corrupt_bytes_are_refused_or_run_within_limits() {
     let whole = guest(ECHO);
     for at in (8..whole.len()).step_by(61) {
         let mut rotten = whole.clone();
         rotten[at] ^= 0x55;
         if let Ok(plugin) = sandbox().load(Digest::of(&rotten), &rotten, Capabilities::default()) {
-            // Whatever it is now, it ends.
+            // Any outcome is allowed, but the call must end.
             let _ = crate::world::run(&plugin, &crate::world::tight());
         }
     }
 }
 
 #[test]
-fn an_export_of_another_form_is_refused() {
+fn export_of_another_type_is_refused() {
     let component = wat::parse_str(
         r#"(component
           (core module $m (func (export "f")))
@@ -189,13 +188,13 @@ fn an_export_of_another_form_is_refused() {
     )
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());
-    // Its name is right, so it loads; the moment it is asked, its type is found to be another.
+    // Its name is right, so it loads. The first call finds another type.
     let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations());
     assert!(asked.is_err());
 }
 
 #[test]
-fn components_have_their_size_and_their_memories() {
+fn size_and_memories_of_components_are_limited() {
     let small =
         Sandbox::new(SandboxSettings { pool: 1, max_component: 1000, ..SandboxSettings::default() }).expect("a pool");
     let component = guest(ECHO);
@@ -206,7 +205,7 @@ fn components_have_their_size_and_their_memories() {
 }
 
 #[test]
-fn what_differs_between_machines_does_not_compile() {
+fn machine_dependent_features_do_not_compile() {
     let relaxed =
         "(drop (i32x4.extract_lane 0 (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))) (i32.const 0)";
     assert!(matches!(refusal(&guest(relaxed), Capabilities::default()), LoadError::Compile(_)));

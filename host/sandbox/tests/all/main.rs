@@ -1,8 +1,8 @@
-//! What the sandbox promises, each promise with a guest that tries it. The guests are modules written by hand, so that
-//! nothing has to be built and each does exactly one thing.
+//! The guarantees of the sandbox, each with a guest that tries to break it. The guests are handwritten modules, so they
+//! need no build, and each does exactly one thing.
 
 #![expect(clippy::expect_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::disallowed_methods, reason = "what takes how long is what some of these tests are about")]
+#![expect(clippy::disallowed_methods, reason = "some of these tests measure time")]
 
 mod cache;
 mod calls;

@@ -1,4 +1,4 @@
-//! Policies: what they are asked, what they may answer, and that one that misbehaves gives no answer and harms nobody.
+//! Policies: their questions and answers. A policy that misbehaves gives no answer and is contained.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use wit_parser::Resolve;
 use crate::guests::{guest, replaced};
 use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
 
-/// A policy. `judge` is the body of the function; its local `$q` is the address of the question and it returns that of the
-/// answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason), `$log`, and the memory from 4096 on.
+/// A policy. `judge` is the body of its function. The local `$q` is the address of the question, and the function
+/// returns the address of the answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason),
+/// `$log`, and the memory from 4096 on.
 #[derive(Clone, Copy, Default)]
 struct Wat<'a> {
     judge: &'a str,
@@ -104,7 +105,7 @@ fn judge(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
     RUNTIME.block_on(load(component).judge(&question(), Span::from_millis(2_000), Arc::new(())))
 }
 
-/// Appends the text at this offset of the question, and a stroke.
+/// Appends the text at this offset of the question, and a slash.
 fn copied(at: u32) -> String {
     format!(
         "(memory.copy (local.get $to) (i32.load offset={at} (local.get $q)) (i32.load offset={} (local.get $q)))
@@ -116,7 +117,7 @@ fn copied(at: u32) -> String {
 }
 
 #[test]
-fn a_policy_gets_the_whole_call_and_its_answer_counts() {
+fn policy_gets_the_whole_call_and_its_answer_applies() {
     let texts: String = [0, 8, 16, 24, 32, 44, 56].map(copied).concat();
     let letters = "(i32.store8 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=52 (local.get $q))))
       (i32.store8 offset=1 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=53 (local.get $q))))";
@@ -137,7 +138,7 @@ fn a_policy_gets_the_whole_call_and_its_answer_counts() {
 }
 
 #[test]
-fn a_policy_logs_within_bounds() {
+fn log_of_a_policy_is_limited() {
     let item = r#"(data (i32.const 4096) "looked")"#;
     let body = "(local $n i32)
       (loop $again
@@ -154,9 +155,9 @@ fn a_policy_logs_within_bounds() {
     assert!(log.len() < 700 && log.last().is_some_and(|line| line.contains("bytes of this log were dropped")));
 }
 
-/// None of these gives an answer. The host explains it in its own words, and the next policy answers.
+/// None of these policies gives an answer. The host explains the failure, and the next policy answers.
 #[test]
-fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
+fn misbehaving_policy_gives_no_answer_and_is_contained() {
     let answer = |first: u32| format!("(i32.store8 (i32.const 16) (i32.const {first})) (i32.const 16)");
     let long = "(memory.fill (i32.const 4096) (i32.const 120) (i32.const 100000))";
     let grow =
@@ -165,16 +166,16 @@ fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
         ("spins", "(loop $again (br $again)) (unreachable)".into(), "did not answer within 2000 ms"),
         ("traps", "(unreachable)".into(), "it crashed"),
         ("grows", grow.into(), "64 MiB"),
-        ("an answer that is none", answer(3), "it crashed"),
+        ("an unknown answer", answer(3), "it crashed"),
         (
-            "a risk that is none",
+            "an unknown risk",
             format!(
                 "{long} (drop (call $ask (i32.const 4096) (i32.const 1))) (i32.store8 (i32.const 29) (i32.const 9)) (i32.const 16)"
             ),
             "it crashed",
         ),
         (
-            "an option of a risk that is none",
+            "an option with an unknown risk",
             "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store8 (i32.const 28) (i32.const 7)) (i32.const 16)"
                 .into(),
             "it crashed",
@@ -193,7 +194,7 @@ fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
             "more than what a policy may spend",
         ),
         (
-            "a reason that is no text",
+            "a reason that is not UTF-8",
             "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ask (i32.const 4096) (i32.const 1))".into(),
             "it crashed",
         ),
@@ -206,7 +207,7 @@ fn a_policy_that_misbehaves_gives_no_answer_and_harms_nobody() {
         ("an answer out of range", "(i32.const 131072)".into(), "it crashed"),
         ("an answer that is not aligned", "(i32.const 17)".into(), "it crashed"),
         (
-            "calls the host for ever",
+            "calls the host forever",
             "(loop $again (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (br $again)) (unreachable)".into(),
             "more than what a policy may spend",
         ),
@@ -251,7 +252,7 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
 }
 
 #[test]
-fn a_policy_that_spins_delays_no_plugin_and_no_other_policy() {
+fn spinning_policy_delays_no_plugin_or_other_policy() {
     let spins = load(&policy("(loop $again (br $again)) (unreachable)"));
     let echo = crate::world::load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
     let spinning: Vec<_> = (0..8)
@@ -262,12 +263,12 @@ fn a_policy_that_spins_delays_no_plugin_and_no_other_policy() {
         .collect();
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
     assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
-    assert!(spinning.iter().all(|task| !task.is_finished()), "they spin on");
+    assert!(spinning.iter().all(|task| !task.is_finished()), "they still spin");
     spinning.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[test]
-fn a_decision_leaves_nothing_for_the_next_one() {
+fn policy_state_does_not_survive_a_decision() {
     let remembers = Wat {
         judge: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
           (if (result i32) (i32.eq (global.get $seen) (i32.const 1))
@@ -283,7 +284,7 @@ fn a_decision_leaves_nothing_for_the_next_one() {
 }
 
 #[test]
-fn a_call_that_the_provider_has_carried_out_is_not_judged() {
+fn policy_is_not_asked_about_a_providers_call() {
     let asked = PolicyQuestion { executor: Executor::Provider, ..question() };
     let answer = RUNTIME.block_on(load(&policy(PROCEED)).judge(&asked, Span::from_secs(5), Arc::new(())));
     assert!(answer.is_err());
@@ -319,7 +320,7 @@ fn a_policy_with_other_imports_is_refused_before_compiling() {
 }
 
 #[test]
-fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
+fn plugins_and_policies_are_not_interchangeable() {
     let plugin = guest("(call $ok (local.get $args) (local.get $args_len))");
     assert!(refusal(&plugin).starts_with("not a policy: it does not export `toolgate:policy/judge@0.1.x`"));
     let policy = policy(PROCEED);
@@ -330,7 +331,7 @@ fn a_plugin_is_no_policy_and_a_policy_is_no_plugin() {
 }
 
 #[test]
-fn a_policy_of_another_version_is_refused_by_what_it_needs() {
+fn policy_of_another_version_is_refused_with_the_reason() {
     let of = |version: &str| replaced(policy(PROCEED), "@0.1.0", &format!("@{version}"));
     for version in ["0.2.0", "1.0.0"] {
         let said = format!(
@@ -340,7 +341,7 @@ fn a_policy_of_another_version_is_refused_by_what_it_needs() {
         assert_eq!(refusal(&of(version)), said);
     }
     let component = of("0.1.9");
-    sandbox().load_policy(Digest::of(&component), &component).expect("it needs nothing that is newer");
+    sandbox().load_policy(Digest::of(&component), &component).expect("it needs no newer host");
     let logs =
         Wat { judge: "(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (call $proceed)", ..Wat::default() };
     let newer = replaced(replaced(logs.build(), "@0.1.0", "@0.1.9"), "log", "lag");
@@ -352,7 +353,7 @@ fn a_policy_of_another_version_is_refused_by_what_it_needs() {
 }
 
 #[test]
-fn a_policy_has_the_bounds_of_every_component() {
+fn limits_of_components_apply_to_policies() {
     let small =
         Sandbox::new(SandboxSettings { pool: 2, max_component: 100, ..SandboxSettings::default() }).expect("a sandbox");
     let component = policy(PROCEED);
@@ -361,7 +362,7 @@ fn a_policy_has_the_bounds_of_every_component() {
 }
 
 #[test]
-fn the_code_of_a_policy_is_kept_though_no_plugin_needs_it() {
+fn code_of_a_policy_stays_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = SandboxSettings { cache: Some(folder.path().to_owned()), pool: 2, ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a sandbox");

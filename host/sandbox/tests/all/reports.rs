@@ -71,7 +71,7 @@ fn progress_is_bounded_and_only_for_tools_that_stream() {
 }
 
 #[test]
-fn a_wrong_fraction_is_unknown_and_wrong_data_is_dropped() {
+fn wrong_progress_fraction_or_data_is_dropped() {
     let with = |fraction: &str, data: (u32, u32)| {
         let body = format!(
             "(call $progress (i32.const 4096) (i32.const 2) (i32.const 1) (f64.const {fraction}) (i32.const 1)
@@ -119,7 +119,7 @@ fn printing(run: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_guest_prints_is_in_its_log() {
+fn printed_output_is_in_the_log() {
     let component = printing(
         "(call $write (call $stdout) (i32.const 4096) (i32.const 14) (i32.const 32))
          (call $write (call $stderr) (i32.const 4096) (i32.const 4) (i32.const 32))
@@ -131,7 +131,7 @@ fn what_a_guest_prints_is_in_its_log() {
 }
 
 #[test]
-fn printing_too_much_is_dropped_and_never_a_broken_pipe() {
+fn excess_output_is_dropped_without_a_broken_pipe() {
     let body = format!(
         "(local $out i32) (local.set $out (call $stdout)) {}",
         times(
@@ -152,7 +152,7 @@ fn printing_too_much_is_dropped_and_never_a_broken_pipe() {
 }
 
 #[test]
-fn a_crash_comes_with_the_guests_last_words() {
+fn crash_includes_the_last_output() {
     let component =
         printing("(call $write (call $stderr) (i32.const 4096) (i32.const 8) (i32.const 32)) (unreachable)");
     let message = failed(hear(&component, &tight(), &job("test", "{}")).0, FailureCode::Trapped);
@@ -215,7 +215,7 @@ impl Random for Fixed {
 }
 
 #[test]
-fn a_host_can_give_guests_other_clocks_and_other_randomness() {
+fn host_can_replace_clocks_and_randomness() {
     let settings =
         SandboxSettings { pool: 2, clock: Arc::new(Fixed), random: Arc::new(Fixed), ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a pool");
@@ -241,7 +241,7 @@ impl toolgate_sandbox::Sink for Panics {
 }
 
 #[test]
-fn a_panic_of_the_host_is_an_outcome_too() {
+fn panic_of_the_host_is_an_outcome() {
     let plugin = load(&guest("(call $log (i32.const 1) (i32.const 0) (i32.const 1)) (call $ok_number (i64.const 1))"));
     let end = RUNTIME.block_on(plugin.run(&job("test", "{}"), &tight(), Arc::new(Panics)));
     let message = failed(end.outcome, FailureCode::HostFault);

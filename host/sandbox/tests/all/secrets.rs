@@ -1,4 +1,4 @@
-//! A guest that came to know a secret all the same tells it to nobody.
+//! A secret is redacted in all outputs of a guest, even if the guest has learned it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
 
 const SECRET: &str = "hunter2-hunter2";
 
-/// What the guest knows: at 4096 a sentence, at 5000 a string of JSON.
+/// The secret in the guest's memory: in a sentence at 4096, and in a JSON string at 5000.
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
 fn tell(run: &str) -> (Outcome, Arc<Heard>) {
@@ -32,7 +32,7 @@ fn told(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
 }
 
 #[test]
-fn neither_in_its_result_nor_in_what_it_reports() {
+fn secret_is_redacted_in_result_progress_and_log() {
     let (outcome, heard) = tell(
         "(call $log (i32.const 2) (i32.const 4096) (i32.const 22))
          (call $progress (i32.const 4096) (i32.const 22) (i32.const 0) (f64.const 0) (i32.const 1) (i32.const 5000) (i32.const 17))
@@ -46,7 +46,7 @@ fn neither_in_its_result_nor_in_what_it_reports() {
 }
 
 #[test]
-fn nor_in_its_failure() {
+fn secret_is_redacted_in_a_failure() {
     let (outcome, _) = tell(
         "(i32.store (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const 1))
          (i32.store (i32.const 24) (i32.const 4096)) (i32.store (i32.const 28) (i32.const 22)) (i32.const 16)",
@@ -55,7 +55,7 @@ fn nor_in_its_failure() {
 }
 
 #[test]
-fn nor_in_the_last_words_of_a_crash() {
+fn secret_is_redacted_in_the_output_of_a_crash() {
     let (outcome, heard) = told(Wat {
         run: "(call $write (call $stderr) (i32.const 4096) (i32.const 22) (i32.const 32)) (unreachable)",
         items: KNOWS,

@@ -1,4 +1,4 @@
-//! A call can ask whether it should stop. A guest that cannot ask gets no time for it.
+//! A call can check whether it should stop. A guest that cannot check gets no grace.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::world::{RUNTIME, failed, job, load, tight, value};
 
 const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop_requested (result i32)))"#;
 
-/// Asks until it hears that it should stop, and says how often it asked in vain.
+/// Checks until it should stop, and returns the number of checks before.
 const ASKS: &str = "(local $in_vain i64)
   (block $stop
     (loop $again
@@ -24,7 +24,7 @@ fn asking(run: &str) -> Vec<u8> {
     Wat { run, imports: IMPORT, ..Wat::default() }.build()
 }
 
-/// Says that a call should stop when it has asked so often, and remembers the grace that was asked for.
+/// Asks a call to stop after so many checks, and records the requested grace.
 #[derive(Default)]
 struct Stopping {
     in_vain: u32,
@@ -53,23 +53,23 @@ fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> End {
 }
 
 #[test]
-fn a_call_hears_that_it_should_stop_when_it_asks() {
+fn cancelled_call_sees_the_request_to_stop() {
     let sink = Arc::new(Stopping { in_vain: 3, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
-    assert_eq!(end.spent.expect("it ran").host_calls, 4, "asking is a call of a host function like any other");
+    assert_eq!(end.spent.expect("it ran").host_calls, 4, "a check counts as a call of a host function");
     assert_eq!(value(end.outcome), "3");
 }
 
 #[test]
-fn asking_is_counted_and_limited() {
+fn checks_for_cancellation_are_counted_and_limited() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
     assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
-    assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh did nothing");
+    assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh had no effect");
 }
 
 #[test]
-fn a_call_hears_that_its_time_is_nearly_up_and_ends_in_time() {
+fn call_near_its_deadline_is_told_and_ends_in_time() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let limits = |grace| Limits {
         time: Span::from_millis(400),
@@ -78,13 +78,13 @@ fn a_call_hears_that_its_time_is_nearly_up_and_ends_in_time() {
         ..tight()
     };
     assert_ne!(value(run(&asking(ASKS), &limits(300), &sink).outcome), "0", "not from its beginning");
-    // However long the grace is, half of the time is the call's own.
+    // Even with a long grace, the call keeps half of its time.
     assert_ne!(value(run(&asking(ASKS), &limits(60_000), &sink).outcome), "0");
     failed(run(&asking(ASKS), &limits(0), &sink).outcome, FailureCode::OutOfTime);
 }
 
 #[test]
-fn only_who_can_ask_is_given_a_grace() {
+fn only_components_that_can_ask_get_a_grace() {
     let limits = Limits { stop_grace: Span::from_millis(700), ..tight() };
     let sink = Arc::new(Stopping::default());
     value(run(&asking(ASKS), &limits, &sink).outcome);
@@ -94,7 +94,7 @@ fn only_who_can_ask_is_given_a_grace() {
 }
 
 #[test]
-fn a_call_that_is_over_before_it_begins_never_runs() {
+fn call_cancelled_before_it_starts_never_runs() {
     let sink = Arc::new(Stopping { over: true, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
     assert_eq!((end.spent, sink.asked.load(Ordering::Relaxed)), (None, 0));

@@ -1,4 +1,4 @@
-//! Compiled code that several programs of one user keep: compiled once, and none is lenient because another was.
+//! Compiled code that several programs of one user share. It is compiled once, but each program applies its own limits.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -49,7 +49,7 @@ fn usual() -> CompileBounds {
 }
 
 #[test]
-fn one_program_compiles_for_all_whatever_the_declaration_says() {
+fn one_program_compiles_for_all_programs_of_the_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let component = guest(ECHO);
@@ -60,16 +60,16 @@ fn one_program_compiles_for_all_whatever_the_declaration_says() {
     assert_eq!(code(&path).len(), 1);
     let other = guest("(unreachable)");
     let error = open(none(usual()), &path, 1 << 30).load(Digest::of(&other), &other, Capabilities::default());
-    assert!(matches!(error, Err(LoadError::Host(_))), "another one is compiled");
+    assert!(matches!(error, Err(LoadError::Host(_))), "another component is compiled");
 
-    // A program that needs nothing of it does not say so for the others.
+    // A program without the component does not remove the code for others.
     let sandbox = open(none(usual()), &path, 1 << 30);
     assert_eq!(sandbox.retain(&std::collections::HashSet::new()).expect("it may"), 0);
     load(none(usual()), &path, &component).expect("it is still kept");
 }
 
 #[test]
-fn a_changed_byte_is_noticed_and_compiled_again() {
+fn code_with_a_changed_byte_is_compiled_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -84,13 +84,13 @@ fn a_changed_byte_is_noticed_and_compiled_again() {
 }
 
 #[test]
-fn nobody_is_lenient_because_another_program_was() {
+fn limits_of_another_program_do_not_apply() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
     let tight = CompileBounds { output: 1_000, ..usual() };
     let refused = load(compiler(tight), folder.path(), &component);
-    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own bound counts");
+    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Output(1_000)))), "its own limit applies");
     for bounds in [
         CompileBounds { memory: 1 << 30, ..usual() },
         CompileBounds { time: usual().time / 2, ..usual() },
@@ -100,7 +100,7 @@ fn nobody_is_lenient_because_another_program_was() {
     }
     load(none(CompileBounds { time: usual().time * 10, ..usual() }), folder.path(), &component).expect("it is kept");
 
-    // The code of this one is there, and its structure is not what it may be.
+    // The code is cached, but the structure of the component exceeds this program's limits.
     let mut name = vec![15];
     name.extend_from_slice(section::SECTION.as_bytes());
     let flooded = (0..2_001).fold(component, |component, _| with_section(component, 0, &name));
@@ -108,7 +108,7 @@ fn nobody_is_lenient_because_another_program_was() {
 }
 
 #[test]
-fn what_was_compiled_under_wider_bounds_is_not_kept() {
+fn code_compiled_under_wider_limits_is_not_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     for bounds in [
@@ -121,14 +121,14 @@ fn what_was_compiled_under_wider_bounds_is_not_kept() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_done_without() {
+fn unusable_cache_folder_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     let (file, link, elsewhere) =
         (folder.path().join("file"), folder.path().join("link"), folder.path().join("elsewhere"));
     fs::write(&file, "no folder").expect("we may");
     load(compiler(usual()), &file.join("compiled"), &component).expect("it is compiled");
-    // Whoever made the link may have chosen what lies behind it.
+    // The author of the link may have chosen its target.
     fs::create_dir(&elsewhere).expect("we may");
     symlink(&elsewhere, &link).expect("we may");
     load(compiler(usual()), &link, &component).expect("it is compiled");
@@ -136,7 +136,7 @@ fn a_folder_that_cannot_be_used_is_done_without() {
 }
 
 #[test]
-fn a_key_that_others_could_read_is_replaced() {
+fn key_that_others_can_read_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     load(compiler(usual()), folder.path(), &component).expect("it is compiled");
@@ -145,14 +145,14 @@ fn a_key_that_others_could_read_is_replaced() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).expect("ours");
     assert!(
         matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))),
-        "whoever knows it could have written the code"
+        "anybody with the key could have written the code"
     );
     assert_ne!(fs::read(&key).expect("a key"), known);
     assert_eq!(fs::metadata(&key).expect("a key").permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn programs_that_start_at_once_all_have_what_they_need() {
+fn concurrent_programs_all_get_their_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("compiled");
     let components = [guest(ECHO), guest("(i32.const 0)"), guest("(i32.const 1)")];
@@ -160,7 +160,7 @@ fn programs_that_start_at_once_all_have_what_they_need() {
         for at in 0..6 {
             let (path, component) = (&path, &components[at % 3]);
             scope.spawn(move || {
-                // Room for one of them alone, so that they remove what the others write.
+                // Room for one file, so that the programs remove each other's files.
                 let sandbox = open(compiler(usual()), path, 1);
                 sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
             });
@@ -174,7 +174,7 @@ fn programs_that_start_at_once_all_have_what_they_need() {
 #[test]
 fn sandboxes_of_one_program_write_separate_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Large enough to be written in many steps, and each of another size.
+    // Large enough for many writes, and each of another size.
     let components: Vec<_> = (1..=6)
         .map(|size| guest(&format!("{ECHO}{}", "(drop (i32.load (i32.const 0)))".repeat(size * 2_000))))
         .collect();
@@ -191,7 +191,7 @@ fn sandboxes_of_one_program_write_separate_files() {
     all_that_is_kept_is_whole(folder.path(), &components);
 }
 
-/// Nobody has to compile what there is a file for, and nothing that was begun is left.
+/// Checks that every cached file is complete and no unfinished file is left.
 fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
     let sandbox = open(none(usual()), folder, 1 << 30);
     let is_kept =
@@ -203,7 +203,7 @@ fn all_that_is_kept_is_whole(folder: &Path, components: &[Vec<u8>]) {
 }
 
 #[test]
-fn files_of_killed_programs_are_removed_and_others_stay() {
+fn only_files_of_killed_programs_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let draft = |name: &str, age: u64| {
         let file = fs::File::create(folder.path().join(name)).expect("we may");

@@ -1,4 +1,4 @@
-//! A sandbox, a runtime for its guests, and one way to run something in them.
+//! A sandbox, a runtime for its guests, and functions to run them.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -8,7 +8,7 @@ use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, PluginName, Sp
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{End, Job, Level, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
-/// Guests of every test share one runtime and one pool, as on a host.
+/// The guests of all tests share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
@@ -26,7 +26,7 @@ pub(crate) fn load(component: &[u8]) -> Plugin {
     sandbox().load(Digest::of(component), component, Capabilities::default()).expect("it loads")
 }
 
-/// What a call reported.
+/// The reports of a call.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) updates: Mutex<Vec<Update>>,
@@ -66,7 +66,7 @@ pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
     }
 }
 
-/// Limits small enough that a test hits them at once.
+/// Limits that are small, so that tests reach them at once.
 pub(crate) fn tight() -> Limits {
     Limits { time: Span::from_millis(5_000), memory: 4 << 20, result: 64 << 10, ..Limits::default() }
 }
@@ -76,7 +76,7 @@ pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> End {
     RUNTIME.block_on(plugin.run(&job("test", "{}"), limits, Arc::new(())))
 }
 
-/// Runs a component once under tight limits and says how that ended.
+/// Runs a component once with tight limits, and returns the outcome.
 pub(crate) fn outcome(component: &[u8]) -> Outcome {
     run(&load(component), &tight()).outcome
 }
@@ -89,7 +89,7 @@ pub(crate) fn value(outcome: Outcome) -> String {
     }
 }
 
-/// The failure, which has to be of this kind.
+/// The message of the failure. Checks its kind.
 pub(crate) fn failed(outcome: Outcome, code: FailureCode) -> String {
     match outcome {
         Outcome::Failed(Failure { code: found, message }) => {

@@ -1,4 +1,4 @@
-//! `/v1/audit`: who did what, in order, and the chain in which nothing can be changed unnoticed.
+//! `/v1/audit`: all actions in order, and the hash chain that reveals every change to them.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,25 +17,25 @@ use crate::error::{Code, Error, Result};
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List {
-    /// Only those after this position: the `next` of the page before.
+    /// Only entries after this position: the `next` of the previous page.
     after: Option<u64>,
-    /// At most about so many: 1 to 500, 100 if absent. Entries of one commit are never parted.
+    /// The approximate size of the page: 1 to 500, 100 if absent. Entries of one commit are never split.
     limit: Option<usize>,
-    /// Only those of this conversation.
+    /// Only entries of this conversation.
     #[param(value_type = Option<String>)]
     conversation: Option<Id<ConversationId>>,
-    /// Only those of this turn.
+    /// Only entries of this turn.
     #[param(value_type = Option<String>)]
     turn: Option<Id<TurnId>>,
-    /// Only those of this tool or plugin.
+    /// Only entries about this tool or plugin.
     subject: Option<String>,
-    /// Only those of this plugin and of calls of its tools.
+    /// Only entries about this plugin and about calls of its tools.
     #[param(value_type = Option<String>)]
     plugin: Option<Id<PluginName>>,
-    /// Only what this principal did.
+    /// Only actions of this principal.
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
-    /// Only this.
+    /// Only this action.
     #[param(value_type = Option<String>)]
     action: Option<Id<Action>>,
     /// The same as `by`.
@@ -46,11 +46,12 @@ pub(crate) struct List {
     event: Option<Id<Action>>,
 }
 
-/// What two names of one parameter ask for together.
+/// The value of a parameter that has two names.
 fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)) -> Result<Option<T>> {
     match (one.1, other.1) {
         (Some(one_value), Some(other_value)) if one_value.0 != other_value.0 => {
-            let detail = format!("{} and {} are the same and differ; give one of them", one.0, other.0);
+            let detail =
+                format!("{} and {} are the same parameter with different values; send one of them", one.0, other.0);
             Err(Error::new(Code::BadRequest, detail))
         }
         (one, other) => Ok(one.or(other).map(|id| id.0)),
@@ -59,7 +60,7 @@ fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)
 
 /// Reads the audit
 ///
-/// A page may be empty and still have a next one, where few entries match.
+/// A page may be empty and still have a next one, if few entries match.
 #[utoipa::path(
     get, path = "/v1/audit", operation_id = "read_audit", tag = "audit", params(List),
     responses(
@@ -96,16 +97,16 @@ pub(crate) async fn list(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chain {
-    /// Only those after this position: the `next` of the page before.
+    /// Only entries after this position: the `next` of the previous page.
     after: Option<u64>,
-    /// At most so many: 1 to 500, 100 if absent.
+    /// The size of the page: 1 to 500, 100 if absent.
     limit: Option<usize>,
 }
 
 /// Reads the chain of the audit
 ///
-/// With each commit's hash as it was stored and the digest that its record has now: whoever reads it from the beginning can
-/// work every hash out anew, as `toolgate audit verify` does.
+/// Each entry has the stored hash of a commit and the current digest of its record. A reader that begins at the first
+/// entry can recompute every hash, as `toolgate audit verify` does.
 #[utoipa::path(
     get, path = "/v1/audit/chain", operation_id = "read_audit_chain", tag = "audit", params(Chain),
     responses(

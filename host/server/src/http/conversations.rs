@@ -1,4 +1,4 @@
-//! `/v1/conversations`: which there are.
+//! `/v1/conversations`: lists the conversations.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,16 +15,17 @@ use crate::error::Result;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List {
-    /// Only those after this one: the `next` of the page before.
+    /// Only conversations after this one: the `next` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<Id<ConversationId>>,
-    /// At most so many: 1 to 500, 100 if absent.
+    /// The size of the page: 1 to 500, 100 if absent.
     limit: Option<usize>,
 }
 
 /// Lists conversations
 ///
-/// Those that this principal may see, in the order of their ids. A page may be empty and still have a next one.
+/// The conversations that this principal may see, in the order of their ids. A page may be empty and still have a next
+/// one.
 #[utoipa::path(
     get, path = "/v1/conversations", operation_id = "list_conversations", tag = "turns", params(List),
     responses(

@@ -1,4 +1,4 @@
-//! `/v1/conversations/{conversation}/events` and `/v1/events`: following what happens.
+//! `/v1/conversations/{conversation}/events` and `/v1/events`: streams of events.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ pub(crate) struct InConversation {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Follow {
-    /// Attach as the client that carries out these tools, their names separated by commas.
+    /// Attach as the client that runs these tools. Separate their names by commas.
     client: Option<String>,
-    /// The id of the event after which to begin, or `now`. The header `last-event-id` goes before it.
+    /// The id of the event after which to begin, or `now`. The header `last-event-id` takes precedence.
     after: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Follow {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowHost {
-    /// The id of the event after which to begin, or `now`. The header `last-event-id` goes before it.
+    /// The id of the event after which to begin, or `now`. The header `last-event-id` takes precedence.
     after: Option<String>,
 }
 
@@ -50,7 +50,7 @@ enum From {
     Now,
 }
 
-/// Where a stream is asked to begin, if it is.
+/// The requested beginning of a stream.
 fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
     let wrong = |error: String| Error::new(Code::BadRequest, error);
     if let Some(last) = headers.get("last-event-id") {
@@ -66,20 +66,20 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 
 /// Follows a conversation
 ///
-/// What was committed is told with an `id`, and a stream that comes back with it as `last-event-id` goes on exactly there.
-/// `call.progress`, `call.log` and the events of ephemeral turns are live only and have no id. Without a place to begin,
-/// the stream begins with the first event of the conversation.
+/// Each stored event has an `id`. A stream that reconnects with it as `last-event-id` continues exactly there.
+/// `call.progress`, `call.log` and the events of ephemeral turns are not stored and have no id. By default, the stream
+/// begins with the first event of the conversation.
 ///
-/// With `client=`, the connection is a client that carries out these tools for as long as it lasts. It is first told what
-/// waits for it, as `call.suspended` with `"snapshot":true`, and then what happens from now on. A client that comes back
-/// is told again what still waits, and knows by the suspension's id what it has taken on already.
+/// With `client=`, the connection is a client that runs these tools while it is open. It first gets the suspensions
+/// that wait for it, as `call.suspended` with `"snapshot":true`, and then all new events. A client that reconnects gets
+/// the open suspensions again, and recognises by their ids which it has already accepted.
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/events", operation_id = "follow_conversation", tag = "events", params(InConversation, Follow),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a client without the role `client`"),
-        (status = 404, description = "`not-found`: the conversation is somebody else's"),
+        (status = 404, description = "`not-found`: another principal owns the conversation"),
     )
 )]
 pub(crate) async fn conversation(
@@ -94,7 +94,7 @@ pub(crate) async fn conversation(
     let tools = query.client.as_deref().map(tool_names).transpose()?;
     let begin = match (asked(&headers, query.after.as_deref())?, &tools) {
         (Some(begin), _) => begin,
-        // A client acts on what it is told, and so it is not told what was done long ago.
+        // A client acts on events, so it must not get old ones.
         (None, Some(_)) => From::Now,
         (None, None) => From::Cursor(Cursor::START),
     };
@@ -120,7 +120,7 @@ pub(crate) async fn conversation(
 
 /// Follows the host
 ///
-/// What becomes of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`.
+/// The events of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "follow_host", tag = "events", params(FollowHost),
     responses(

@@ -1,4 +1,4 @@
-//! `/healthz`, `/metrics` and `/openapi.json`: the server about itself.
+//! `/healthz`, `/metrics` and `/openapi.json`: information about the server.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -10,27 +10,27 @@ use super::{App, NoParams, Params, answer, verbatim};
 use crate::auth::Admin;
 use crate::error::Result;
 
-/// That the server answers.
+/// The server is running.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
     /// Always `ok`.
     status: String,
 }
 
-/// Says that the server answers
+/// Checks that the server is running
 ///
-/// Needs no token, and says nothing of what the host does.
+/// Needs no token. The response says nothing else about the host.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "read_health", tag = "host", security(()),
-    responses((status = 200, description = "It does", body = Health), (status = 400, description = "`bad-request`"))
+    responses((status = 200, description = "It is running", body = Health), (status = 400, description = "`bad-request`"))
 )]
 pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Response> {
     answer(StatusCode::OK, &Health { status: "ok".to_owned() })
 }
 
-/// Counts, in the text form of Prometheus
+/// Reads the metrics in the text format of Prometheus
 ///
-/// For admins: how much is called, and when, is not everybody's business. A scraper sends the token as any client does.
+/// For admins, because metrics show how much is called and when. A scraper sends a token like any other client.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "read_metrics", tag = "host",
     responses(

@@ -1,4 +1,5 @@
-//! `/v1/pending/…`: what waits, in numbers, live, and answered several at a time. The list itself is in `suspensions`.
+//! `/v1/pending/…`: counts and events of open suspensions, and several answers in one request. The list is in
+//! `suspensions`.
 
 use std::time::Duration;
 
@@ -22,33 +23,33 @@ use crate::events::Open;
 use crate::inbox::Inbox;
 use crate::serve::Closing;
 
-/// The most answers at a time.
+/// The maximum number of answers in one request.
 const ANSWERS: usize = 100;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counted {
-    /// Only those of this conversation.
+    /// Only suspensions of this conversation.
     #[param(value_type = Option<String>)]
     conversation: Option<Id<ConversationId>>,
-    /// Only those of turns that this principal submitted.
+    /// Only suspensions of turns that this principal submitted.
     #[param(value_type = Option<String>)]
     caller: Option<Id<PrincipalId>>,
-    /// Only those of calls of this tool.
+    /// Only suspensions of calls of this tool.
     tool: Option<String>,
-    /// Only those of this kind.
+    /// Only suspensions of this kind.
     #[param(inline)]
     kind: Option<api::Kind>,
-    /// Only those that this principal may answer now.
+    /// Only suspensions that this principal may answer now.
     #[serde(default)]
     #[param(required = false)]
     mine: bool,
 }
 
-/// Counts what waits
+/// Counts open suspensions
 ///
-/// Of what this principal may see.
+/// Counts those that this principal may see.
 #[utoipa::path(
     get, path = "/v1/pending/counts", operation_id = "count_pending", tag = "suspensions", params(Counted),
     responses(
@@ -76,16 +77,16 @@ pub(crate) async fn counts(
     answer(StatusCode::OK, &counts)
 }
 
-/// Follows what waits
+/// Follows open suspensions
 ///
-/// Of all that this principal may see, as it happens: `pending.opened` and `pending.changed` with the suspension as in the
-/// list, and `pending.closed` once for each suspension, however it ends. The first event is `pending.ready`: read the list
-/// after it, not before. `pending.reset` says that the stream fell behind: read the list again. Nothing is told twice to
-/// whoever comes back, and nothing of what was missed; there are no ids.
+/// Live events of all suspensions that this principal may see. `pending.opened` and `pending.changed` hold the
+/// suspension as in the list. `pending.closed` is sent once for each suspension that ends, in any way. The first event
+/// is `pending.ready`: read the list after it, not before. `pending.reset` means that the stream missed events: read
+/// the list again. The events have no ids, and a client that reconnects does not get the events that it missed.
 #[utoipa::path(
     get, path = "/v1/pending/events", operation_id = "follow_pending", tag = "events",
     responses(
-        (status = 200, description = "Events; `data` is a Suspension, of `pending.closed` a PendingClosed", content_type = "text/event-stream", body = api::PendingClosed),
+        (status = 200, description = "Events; `data` is a Suspension, or a PendingClosed for `pending.closed`", content_type = "text/event-stream", body = api::PendingClosed),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -106,13 +107,13 @@ pub(crate) async fn events(
 
 /// Answers several suspensions
 ///
-/// Each by itself, one after the other: an answer that does not stand changes nothing and keeps none of the others from
-/// standing. The status is 200 even if none stands; each has its own.
+/// The host processes the answers one after the other. A refused answer has no effect on the others. The status of the
+/// response is 200 even if all answers are refused; each answer has its own status.
 #[utoipa::path(
     post, path = "/v1/pending/resolve", operation_id = "resolve_several", tag = "suspensions",
     request_body = api::ResolveSeveral,
     responses(
-        (status = 200, description = "What became of each", body = api::ResolvedSeveral),
+        (status = 200, description = "The result of each answer", body = api::ResolvedSeveral),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
@@ -132,7 +133,7 @@ pub(crate) async fn resolve(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::ResolveSeveral { answers } = json::object(&body)?;
     if answers.is_empty() || answers.len() > ANSWERS {
-        return Err(Error::invalid_at("/answers", format!("there are 1 to {ANSWERS} answers")));
+        return Err(Error::invalid_at("/answers", format!("send 1 to {ANSWERS} answers")));
     }
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {

@@ -1,4 +1,4 @@
-//! `/v1/plugins`: what is loaded, for the operator.
+//! `/v1/plugins`: the plugins, for operators.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub(crate) struct OnePlugin {
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "list_plugins", tag = "plugins",
     responses(
-        (status = 200, description = "Every plugin that is live or was refused", body = api::PluginList),
+        (status = 200, description = "All live and rejected plugins", body = api::PluginList),
         (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
@@ -40,8 +40,8 @@ pub(crate) async fn list(
 
 /// Loads a plugin
 ///
-/// The body is the component. It takes the place of whatever is live under the name, or is refused with everything that is
-/// wrong with it; then what was live still is. Calls that wait keep the component that they were submitted to.
+/// The body is the component. It replaces the live component of this name. If it is refused, the response lists all
+/// findings, and the live component stays live. Calls that wait keep the component that they were submitted to.
 #[utoipa::path(
     put, path = "/v1/plugins/{name}", operation_id = "put_plugin", tag = "plugins", params(OnePlugin),
     request_body(content = Vec<u8>, content_type = "application/wasm"),
@@ -70,7 +70,7 @@ pub(crate) async fn put(
 
 /// Unloads a plugin
 ///
-/// Its tools can no longer be called. Calls that wait keep waiting, and run when they are answered.
+/// Its tools cannot be called any more. Calls that wait keep waiting, and run when they are answered.
 #[utoipa::path(
     delete, path = "/v1/plugins/{name}", operation_id = "remove_plugin", tag = "plugins", params(OnePlugin),
     responses(

@@ -1,4 +1,4 @@
-//! `/v1/policy/explain`: what the rules and policies would say of a call, without making it.
+//! `/v1/policy/explain`: how the rules and policies would decide a call. The call is not made.
 
 use api::json;
 use axum::body::Body;
@@ -13,18 +13,18 @@ use crate::auth::Admin;
 use crate::body;
 use crate::error::{Code, Error, Result};
 
-/// The conversation of a call that is in none.
+/// The conversation if the request names no other.
 const NOWHERE: &str = "explain";
 
-/// Explains what would become of a call
+/// Explains how a call would be decided
 ///
-/// Every rule and dynamic policy with whether it fits and why, which one decides, and what follows together with the
-/// tool's declaration. Nothing is called, asked or written down.
+/// Lists every rule and dynamic policy, whether it matches and why, which one decides, and the effect together with the
+/// tool's declaration. Nothing runs, nobody is asked, and nothing is stored.
 #[utoipa::path(
     post, path = "/v1/policy/explain", operation_id = "explain_policy", tag = "policy",
     request_body = api::Explain,
     responses(
-        (status = 200, description = "What would become of it", body = api::Explanation),
+        (status = 200, description = "The decision", body = api::Explanation),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`: there is no such tool"),

@@ -1,4 +1,4 @@
-//! `/v1/session` and links: how a person's browser comes by a session.
+//! `/v1/session` and one-time links: a browser gets a session.
 
 use api::json;
 use axum::body::Body;
@@ -12,36 +12,37 @@ use super::{App, NoParams, Params, Segments, answer, to_the_end};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
-use crate::doors::NotEnded;
+use crate::doors::NotRevoked;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::Kind;
 use crate::links::{Links, NoLink};
 use crate::signed::{Pass, Purpose};
 
-/// How long a session lasts that was opened with a token.
+/// The lifetime of a session that a token opened.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
 
-/// How long one lasts that was opened by a link.
+/// The lifetime of a session that a link opened.
 const BY_LINK: Span = Span::from_secs(60 * 60);
 
-/// How long a link counts if nobody says otherwise.
+/// The default lifetime of a link.
 const LINK: Span = Span::from_secs(60 * 60);
 
-/// The most bytes of a body here.
+/// The maximum size of a body, in bytes.
 const BODY: usize = 4 << 10;
 
 /// Logs in
 ///
-/// For browsers: gives a cookie that no script can read, for twelve hours or until the token is revoked. Requests with the
-/// cookie other than GET and HEAD carry the `csrf` of the answer in the header `x-toolgate-csrf`.
+/// For browsers. The response sets a cookie that scripts cannot read. It is valid for twelve hours or until the token
+/// is revoked. A request with the cookie, other than GET and HEAD, carries the `csrf` of this response in the header
+/// `x-toolgate-csrf`.
 #[utoipa::path(
     post, path = "/v1/session", operation_id = "log_in", tag = "session", security(()),
     request_body = api::LogIn,
     responses(
-        (status = 200, description = "Who it is; with `set-cookie`", body = api::Session),
+        (status = 200, description = "The session; with `set-cookie`", body = api::Session),
         (status = 400, description = "`bad-json`, `bad-request`"),
-        (status = 401, description = "`unauthorized`: the token is not known here"),
-        (status = 403, description = "`not-allowed`: a page of another site asks"),
+        (status = 401, description = "`unauthorized`: this host does not know the token"),
+        (status = 403, description = "`not-allowed`: a page of another site sent the request"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
@@ -61,7 +62,7 @@ pub(crate) async fn log_in(
     let now = app.doors.handle.now();
     app.login_throttle.attempt(peer, now)?;
     let by = app.doors.auth.principal(&token);
-    let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "the token is not known here"))?;
+    let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, Kind::Request)?;
     let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
@@ -69,13 +70,13 @@ pub(crate) async fn log_in(
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
 }
 
-/// Says who is asking
+/// Reads the principal of the request
 #[utoipa::path(
     get, path = "/v1/session", operation_id = "read_session", tag = "session",
     responses(
-        (status = 200, description = "Who it is", body = api::Session),
+        (status = 200, description = "The principal", body = api::Session),
         (status = 400, description = "`bad-request`"),
-        (status = 403, description = "`not-allowed`: a page of another site asks"),
+        (status = 403, description = "`not-allowed`: a page of another site sent the request"),
     )
 )]
 pub(crate) async fn read_session(
@@ -95,13 +96,13 @@ pub(crate) async fn read_session(
 
 /// Logs out
 ///
-/// The session counts no more, here or wherever its cookie was copied to; neither does one that a link opened in the same browser.
+/// Revokes the session, and a session that a link opened in the same browser. Copies of their cookies are invalid too.
 #[utoipa::path(
     delete, path = "/v1/session", operation_id = "log_out", tag = "session",
     responses(
-        (status = 200, description = "It has ended", body = api::LoggedOut),
-        (status = 400, description = "`bad-request`: a bearer token asks, which is no session"),
-        (status = 403, description = "`not-allowed`: without the right `x-toolgate-csrf`, or a page of another site asks"),
+        (status = 200, description = "The session has ended", body = api::LoggedOut),
+        (status = 400, description = "`bad-request`: the request has a bearer token, not a session"),
+        (status = 403, description = "`not-allowed`: without the right `x-toolgate-csrf`, or a page of another site sent the request"),
     )
 )]
 pub(crate) async fn log_out(
@@ -112,13 +113,13 @@ pub(crate) async fn log_out(
     headers: HeaderMap,
 ) -> Result<Response> {
     let Credential::Session(_) = asking.credential else {
-        let detail = "a bearer token is no session; `toolgate token revoke` ends it";
+        let detail = "a bearer token is not a session; revoke it with `toolgate token revoke`";
         return Err(Error::new(Code::BadRequest, detail));
     };
-    let (ended, now) = (app.doors.sessions.ended.clone(), app.doors.handle.now());
+    let (revoked, now) = (app.doors.sessions.revoked.clone(), app.doors.handle.now());
     for pass in Passes::of(&uri, &headers, &app).living {
-        let ended = ended.clone();
-        to_the_end(async move { ended.end(pass.mark(), now).await }).await??;
+        let revoked = revoked.clone();
+        to_the_end(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
     let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
@@ -127,21 +128,21 @@ pub(crate) async fn log_out(
 
 /// Makes a link to one suspension
 ///
-/// For one principal, good for one use: it opens a session that may read and answer this suspension and do nothing else.
-/// Sending it to the right person is up to whoever asks for it.
+/// The link is for one principal and one use. It opens a session that may only read and answer this suspension. The
+/// requesting program must send it to the right person.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/links", operation_id = "make_link", tag = "session", params(OneSuspension),
     request_body = api::MakeLink,
     responses(
-        (status = 200, description = "The link; nobody can look it up again", body = api::Link),
+        (status = 200, description = "The link; it cannot be read again", body = api::Link),
         (status = 400, description = "`bad-json`, `bad-request`"),
-        (status = 403, description = "`not-allowed`; a hundred links to one suspension are made and no more"),
+        (status = 403, description = "`not-allowed`; a suspension has at most a hundred links"),
         (status = 404, description = "`not-found`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open; with `state`, `by` and `at`"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`; nobody of that name answers"),
+        (status = 422, description = "`invalid`: with `errors`; no principal of this name may answer"),
     )
 )]
 pub(crate) async fn make_link(
@@ -176,19 +177,19 @@ pub(crate) async fn make_link(
 
 /// Uses a link
 ///
-/// Uses it up, and gives a cookie that may read and answer the link's suspension and do nothing else, for an hour. It is a cookie
-/// of its own: a session of a log-in in the same browser goes on beside it. Looking at the page of a link uses nothing up:
-/// programs that scan mail do that.
+/// Uses the link up. The response sets a cookie that is valid for an hour and may only read and answer the link's
+/// suspension. It does not replace the session of a log-in in the same browser. Opening the page of a link does not use
+/// it up, because programs that scan mail open links.
 #[utoipa::path(
     post, path = "/v1/session/link", operation_id = "use_link", tag = "session", security(()),
     request_body = api::UseLink,
     responses(
-        (status = 200, description = "Who it is, and `only` which suspension; with `set-cookie`", body = api::Session),
+        (status = 200, description = "The session, with its suspension in `only`; with `set-cookie`", body = api::Session),
         (status = 400, description = "`bad-json`, `bad-request`"),
-        (status = 401, description = "`unauthorized`: the link was not made here, has expired, or was revoked with its token"),
-        (status = 403, description = "`not-allowed`: a page of another site asks"),
+        (status = 401, description = "`unauthorized`: another host made the link, it has expired, or it was revoked with its token"),
+        (status = 403, description = "`not-allowed`: a page of another site sent the request"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 409, description = "`link-used`: somebody has used it. `stale`: the question has ended; with `state`, `by` and `at`"),
+        (status = 409, description = "`link-used`: it was used before. `stale`: the suspension has ended; with `state`, `by` and `at`"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with `errors`"),
@@ -206,7 +207,7 @@ pub(crate) async fn use_link(
     let api::UseLink { link } = read(&app, &headers, body).await?;
     let now = app.doors.handle.now();
     app.login_throttle.attempt(peer, now)?;
-    let wrong = || Error::new(Code::Unauthorized, "the link does not count, or counts no more; ask for another");
+    let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, Kind::Request)?;
@@ -218,28 +219,28 @@ pub(crate) async fn use_link(
         error => error.into(),
     })?;
     if !used {
-        let detail = "somebody has used this link; if that was not you, tell whoever sent it, and ask for another";
+        let detail = "this link was used before; if you did not use it, tell the sender and ask for another one";
         return Err(Error::new(Code::LinkUsed, detail));
     }
     let pass = Pass { expires: expires(&app, (link.token, true), BY_LINK), ..link };
     opened(&app, &by, &pass, BY_LINK, cookies::is_secure(&uri, &headers))
 }
 
-/// When a session ends that is opened now: after all those of its token that were ended together, or it would be one of them. Where
-/// the clock was set back, that is later than otherwise.
+/// When a new session expires. It must be later than the sessions of its token that were revoked together, or it would
+/// be revoked too. This matters only if the clock was set back.
 fn expires(app: &App, (token, by_link): (domain::Digest, bool), lasts: Span) -> Timestamp {
     let expires = app.doors.handle.now() + lasts;
-    let ended = app.doors.sessions.ended.all_until(token, by_link);
-    ended.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
+    let until = app.doors.sessions.revoked.revoked_until(token, by_link);
+    until.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
 }
 
-/// To whoever comes too late there is nothing left to be shown.
+/// The error if the suspension of a link has ended. The session would have nothing to show.
 fn answered_already(refusal: Refusal) -> Error {
     let Refusal::Stale { state, by: Some(by), .. } = &refusal else { return refusal.into() };
     let detail = match state.as_str() {
-        "expired" => "nobody answered this in time, and the link opens nothing any more".to_owned(),
-        "withdrawn" => "this is asked no more, and the link opens nothing any more".to_owned(),
-        state => format!("this was answered already ({state}, by {by}), and the link opens nothing any more"),
+        "expired" => "nobody answered this in time, so the link is no longer valid".to_owned(),
+        "withdrawn" => "this question was withdrawn, so the link is no longer valid".to_owned(),
+        state => format!("this was already answered ({state}, by {by}), so the link is no longer valid"),
     };
     Error::from(refusal).with_detail(detail)
 }
@@ -248,7 +249,8 @@ fn links(app: &App) -> Links {
     Links::new(app.doors.handle.clone(), app.doors.sessions.key.clone(), app.doors.auth.clone())
 }
 
-/// A body that opens a session. Whoever could make a browser send one would have it act in a name that is not its user's.
+/// Reads a body that opens a session. Its content type must be JSON: otherwise a page of another site could make a
+/// browser send it, and log its user in as somebody else.
 async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T> {
     is_same_origin(headers)?;
     if !headers.contains_key(header::CONTENT_TYPE) {
@@ -270,7 +272,7 @@ fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
     }
 }
 
-/// What a link opened beside the session of a log-in.
+/// The session that a link opened beside the session of a log-in.
 fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
     Some(api::LinkSession {
         principal: app.doors.auth.holder(pass.token)?.id.to_string(),
@@ -287,8 +289,8 @@ fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> 
     Ok(response)
 }
 
-impl From<NotEnded> for Error {
-    fn from(error: NotEnded) -> Self {
+impl From<NotRevoked> for Error {
+    fn from(error: NotRevoked) -> Self {
         Self::fault(&error)
     }
 }

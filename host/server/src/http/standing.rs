@@ -1,4 +1,4 @@
-//! `/v1/standing-approvals`: what approvers allowed beforehand.
+//! `/v1/standing-approvals`: lists and revokes standing approvals.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,7 +15,7 @@ use crate::error::Result;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
-    /// Only those after this one: the `next` of the page before.
+    /// Only standing approvals after this one: the `next` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<Id<StandingId>>,
 }
@@ -30,11 +30,12 @@ pub(crate) struct One {
 
 /// Lists standing approvals
 ///
-/// Approvers see all of them, callers those for their own calls. They are made with an answer: see `standing` there.
+/// Approvers see all of them. Callers see those for their own calls. An approver makes one with an answer: see its
+/// member `standing`.
 #[utoipa::path(
     get, path = "/v1/standing-approvals", operation_id = "list_standing_approvals", tag = "suspensions", params(Which),
     responses(
-        (status = 200, description = "Some of them, and where the next begin", body = api::StandingApprovals),
+        (status = 200, description = "A page", body = api::StandingApprovals),
         (status = 400, description = "`bad-request`"),
     )
 )]
@@ -50,15 +51,15 @@ pub(crate) async fn list(
     answer(StatusCode::OK, &api::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
 }
 
-/// Takes a standing approval back
+/// Revokes a standing approval
 ///
-/// By who gave it, or by an admin. Calls that it let go on have gone on; from now on people are asked again.
+/// Its approver or an admin may do this. Calls that it already approved continue. Later calls ask people again.
 #[utoipa::path(
     delete, path = "/v1/standing-approvals/{standing}", operation_id = "revoke_standing_approval", tag = "suspensions", params(One),
     responses(
-        (status = 200, description = "As it is now", body = api::StandingApproval),
+        (status = 200, description = "The revoked standing approval", body = api::StandingApproval),
         (status = 400, description = "`bad-request`"),
-        (status = 403, description = "`not-allowed`: somebody else gave it"),
+        (status = 403, description = "`not-allowed`: another approver gave it"),
         (status = 404, description = "`not-found`"),
     )
 )]

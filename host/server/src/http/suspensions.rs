@@ -1,4 +1,4 @@
-//! `/v1/pending` and `/v1/suspensions/{suspension}`: what waits for somebody, and the answers.
+//! `/v1/pending` and `/v1/suspensions/{suspension}`: suspensions and their answers.
 
 use api::json;
 use axum::body::Body;
@@ -16,7 +16,7 @@ use crate::auth::{Asking, By};
 use crate::body;
 use crate::error::{Code, Error, Result};
 
-/// A page in which more than this is to be shown to people ends early.
+/// A page ends early when its texts for people exceed this size, in bytes.
 const SHOWN_BYTES: usize = 4 << 20;
 
 #[derive(Deserialize, IntoParams)]
@@ -27,16 +27,16 @@ pub(crate) struct OneSuspension {
     pub(super) suspension: Id<SuspensionId>,
 }
 
-/// Which suspensions.
+/// A selection by state.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Which {
-    /// Those that wait.
+    /// Open suspensions.
     #[default]
     Open,
-    /// Those that ended.
+    /// Suspensions that ended.
     Closed,
-    /// Both.
+    /// Both kinds.
     All,
 }
 
@@ -44,33 +44,33 @@ enum Which {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pending {
-    /// Only those of this conversation.
+    /// Only suspensions of this conversation.
     #[param(value_type = Option<String>)]
     conversation: Option<Id<ConversationId>>,
-    /// Only those of turns that this principal submitted.
+    /// Only suspensions of turns that this principal submitted.
     #[param(value_type = Option<String>)]
     caller: Option<Id<PrincipalId>>,
-    /// Only those of calls of this tool.
+    /// Only suspensions of calls of this tool.
     tool: Option<String>,
-    /// Only those of this kind.
+    /// Only suspensions of this kind.
     #[param(inline)]
     kind: Option<api::Kind>,
-    /// Only those that wait (if absent), only those that ended, or all.
+    /// Only open suspensions (if absent), only those that ended, or all.
     #[serde(default)]
     #[param(inline, required = false)]
     state: Which,
-    /// Only those that this principal may answer now. A page may be empty and still have a next one.
+    /// Only suspensions that this principal may answer now. A page may be empty and still have a next one.
     #[serde(default)]
     #[param(required = false)]
     mine: bool,
-    /// Only those after this one: the `next` of the page before.
+    /// Only suspensions after this one: the `next` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<Id<SuspensionId>>,
-    /// At most so many: 1 to 500, 100 if absent.
+    /// The size of the page: 1 to 500, 100 if absent.
     limit: Option<usize>,
 }
 
-/// How many to list.
+/// The size of a page.
 pub(super) fn page(limit: Option<usize>) -> Result<usize> {
     match limit.unwrap_or(100) {
         limit @ 1..=500 => Ok(limit),
@@ -78,10 +78,9 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
     }
 }
 
-/// Lists what waits
+/// Lists suspensions
 ///
-/// Suspensions that this principal may see, oldest first. What waits for the outside is here and nothing else: a guest
-/// that runs is not.
+/// The suspensions that this principal may see, oldest first. A running guest has no suspension.
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
     responses(
@@ -112,7 +111,8 @@ pub(crate) async fn pending(
     answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
 }
 
-/// A page as it leaves. The loop bounds what is exact of it; what is shown can be seven times as long, and ends the page too.
+/// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
+/// long, so they have a limit of their own.
 fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
@@ -133,7 +133,7 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
     responses(
         (status = 200, description = "The suspension, open or ended", body = api::Suspension),
         (status = 400, description = "`bad-request`"),
-        (status = 403, description = "`not-allowed`: a link to another one"),
+        (status = 403, description = "`not-allowed`: the session is from a link to another suspension"),
         (status = 404, description = "`not-found`"),
     )
 )]
@@ -150,7 +150,7 @@ pub(crate) async fn read(
     answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &asking.by) })
 }
 
-/// One suspension. To one who answers, a question that does not exist is stale; to one who reads, it is not there.
+/// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
 pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<PendingItem> {
     app.doors.handle.suspension(by, id).await.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension").into(),
@@ -160,17 +160,18 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
 
 /// Answers a suspension
 ///
-/// When the reply comes, the answer is on disk and the call goes on; the reply never waits for that. The first answer
-/// stands; the same one again by the same principal is `ok` with `replayed`. A refused answer changes nothing.
+/// At the time of the response, the answer is on disk. The call continues, and the response does not wait for it. The
+/// first answer is accepted. If the same principal sends the same answer again, the response is `ok` with `replayed`. A
+/// refused answer has no effect.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/resolve", operation_id = "resolve_suspension", tag = "suspensions", params(OneSuspension),
     request_body = api::Resolve,
     responses(
-        (status = 200, description = "The answer stands", body = api::Resolved),
+        (status = 200, description = "The answer is accepted", body = api::Resolved),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the `digest` as it is"),
+        (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the current `digest`"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with `errors`"),
@@ -189,7 +190,7 @@ pub(crate) async fn resolve(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
     if asking.only().is_some() && given.standing.is_some() {
-        let why = "a link answers its suspension and allows nothing beyond that; log in to let an approval stand";
+        let why = "a link may only answer its suspension; log in to give a standing approval";
         return Err(Error::new(Code::NotAllowed, why));
     }
     answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, given).await?)
@@ -210,15 +211,15 @@ pub(super) async fn resolve_one(
     Ok(api::Resolved { ok: true, replayed, suspension: suspension.to_string(), state, votes_missing })
 }
 
-/// Hands an approval on
+/// Delegates an approval
 ///
-/// One who may approve hands that on to another principal, who may not yet; from then on the other decides and the first no
-/// longer. Where every approver may answer anyway there is nothing to hand on.
+/// An approver delegates the authority to another principal, who must not have it yet. Then the other principal decides
+/// and the approver no longer does. An approval that any approver may give cannot be delegated.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/delegate", operation_id = "delegate_suspension", tag = "suspensions", params(OneSuspension),
     request_body = api::Delegate,
     responses(
-        (status = 200, description = "It was handed on", body = api::Delegated),
+        (status = 200, description = "It was delegated", body = api::Delegated),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),

@@ -1,4 +1,4 @@
-//! `/v1/tools`: what can be called.
+//! `/v1/tools`: the live tools.
 
 use api::formats::{self, ToolFormat};
 use axum::extract::State;
@@ -15,7 +15,7 @@ use crate::error::Result;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List {
-    /// The form of the answer.
+    /// The format of the response.
     #[serde(default)]
     #[param(inline, required = false)]
     format: ToolFormat,
@@ -23,13 +23,14 @@ pub(crate) struct List {
 
 /// Lists the live tools
 ///
-/// In a provider's form the answer can be pasted into a request to its models. Provider tools are left out there, as the
-/// provider offers them itself; the header `toolgate-left-out` names them. Schemas are the plugins' own texts.
+/// The list in a provider's format can be pasted into a request to its models. It leaves out provider tools, because
+/// the provider offers them itself; the header `toolgate-left-out` names them. Schemas are exactly as the plugins wrote
+/// them.
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
         (status = 200, description = "The tools", body = api::ToolsInForm, headers(
-            ("toolgate-left-out" = Option<String>, description = "The provider tools that the form leaves out, separated by commas")
+            ("toolgate-left-out" = Option<String>, description = "The provider tools that the format leaves out, separated by commas")
         )),
         (status = 400, description = "`bad-request`"),
     )

@@ -1,4 +1,4 @@
-//! `/v1/conversations/{conversation}/turns`: submitting, reading and cancelling turns.
+//! `/v1/conversations/{conversation}/turns`: submits, reads and cancels turns.
 
 use api::formats::{self, Own, TurnFormat};
 use api::json;
@@ -21,7 +21,7 @@ use crate::serve::Closing;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct InConversation {
-    /// The conversation, named by its caller.
+    /// The conversation. The caller chooses its id.
     #[param(value_type = String)]
     conversation: Id<ConversationId>,
 }
@@ -37,13 +37,13 @@ pub(crate) struct OneTurn {
     turn: Id<TurnId>,
 }
 
-/// Until when to wait.
+/// The end of a wait.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum WaitUntil {
-    /// Until every call has its outcome.
+    /// Every call has its outcome.
     Settled,
-    /// Until nothing of the turn runs: it has ended, or all that is left waits for the outside.
+    /// No guest of the turn runs: the turn has ended, or all its open calls wait for people or clients.
     Quiet,
 }
 
@@ -60,12 +60,12 @@ impl From<WaitUntil> for Until {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
-    /// How long to wait at most; 0 if absent, and never longer than the host's bound (60 s by default).
+    /// The maximum wait in milliseconds. 0 if absent. The host limits it (60 s by default).
     wait_ms: Option<u64>,
-    /// Until when to wait: `settled` if absent.
+    /// The end of the wait. `settled` if absent.
     #[param(inline)]
     until: Option<WaitUntil>,
-    /// The form of the answer.
+    /// The format of the response.
     #[serde(default)]
     #[param(inline, required = false)]
     format: TurnFormat,
@@ -75,48 +75,48 @@ pub(crate) struct Read {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Submit {
-    /// How long to wait at most; 0 if absent, and never longer than the host's bound (60 s by default).
+    /// The maximum wait in milliseconds. 0 if absent. The host limits it (60 s by default).
     wait_ms: Option<u64>,
-    /// Until when to wait: `quiet` if absent.
+    /// The end of the wait. `quiet` if absent.
     #[param(inline)]
     until: Option<WaitUntil>,
-    /// The form of the answer. The form of the body is told by its members.
+    /// The format of the response. The host recognises the format of the body by its members.
     #[serde(default)]
     #[param(inline, required = false)]
     format: TurnFormat,
-    /// For bodies in a provider's form: a JSON object for tools and people.
+    /// For a body in a provider's format: a JSON object for tools and people.
     context: Option<String>,
-    /// For bodies in a provider's form: what a denial does to the other calls.
+    /// For a body in a provider's format: the effect of a denial on the other calls.
     #[param(inline)]
     rejection: Option<api::Rejection>,
-    /// For bodies in a provider's form: not to be written down as long as nothing of it waits.
+    /// For a body in a provider's format: whether the turn is stored only when something in it waits.
     ephemeral: Option<bool>,
 }
 
 /// Submits a turn
 ///
-/// The calls of one model answer, in toolgate's own form or exactly as the model's provider returned them: an OpenAI chat
-/// completion or its assistant message (`tool_calls`), an OpenAI response (`output`), an Anthropic message (`content` with
-/// `tool_use`; a `server_tool_use` and its `…_tool_result` make a provider's call with its result). A call of an unknown
-/// tool, or with arguments that are not JSON or do not fit, is that call's failure and not the turn's.
+/// The body holds the calls of one model answer, in toolgate's own format or exactly as the model's provider returned
+/// them: an OpenAI chat completion or its assistant message (`tool_calls`), an OpenAI response (`output`), an Anthropic
+/// message (`content` with `tool_use`; a `server_tool_use` and its `…_tool_result` make a provider's call with its
+/// result). A call of an unknown tool or with invalid arguments fails, and the turn continues.
 ///
-/// Submitting the same calls again under the same ids is the same turn, however often and from wherever it comes: 200
-/// instead of 201. When the answer comes, the turn is on disk.
+/// A repeated submission of the same calls with the same ids is the same turn. Its status is 200 instead of 201. At the
+/// time of the response, the turn is on disk.
 #[utoipa::path(
     post, path = "/v1/conversations/{conversation}/turns", operation_id = "submit_turn", tag = "turns", params(InConversation, Submit),
-    request_body(content = api::Submit, description = "Or a model's answer in its provider's form."),
+    request_body(content = api::Submit, description = "Or a model's answer in its provider's format."),
     responses(
         (status = 201, description = "The turn, new", body = api::TurnInForm),
         (status = 200, description = "The turn, recorded before", body = api::TurnInForm),
-        (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = api::Turn),
+        (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own format; read it at `location`", body = api::Turn),
         (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
-        (status = 404, description = "`not-found`: the conversation is somebody else's"),
+        (status = 404, description = "`not-found`: another principal owns the conversation"),
         (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 409, description = "`call-id-taken`: submitted before, as another call or among others"),
+        (status = 409, description = "`call-id-taken`: a call id was submitted before with another content or in another turn"),
         (status = 413, description = "`too-large`"),
         (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: which members are wrong"),
+        (status = 422, description = "`invalid`: with the wrong members"),
     )
 )]
 pub(crate) async fn submit(
@@ -160,7 +160,7 @@ pub(crate) async fn submit(
     Ok(stated(response, &turn))
 }
 
-/// The request that a body and a query make together.
+/// The request from a body and a query.
 fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8]) -> Result<TurnRequest> {
     let is_provider = |name: &str| {
         let tools = app.doors.handle.tools();
@@ -170,7 +170,7 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
     let beside = query.context.is_some() || query.rejection.is_some() || query.ephemeral.is_some();
     let own = match submitted.own {
         Some(_) if beside => {
-            let detail = "context, rejection and ephemeral are members of the body here, not parameters of the query";
+            let detail = "with this format, context, rejection and ephemeral are members of the body, not parameters of the query";
             return Err(Error::new(Code::BadRequest, detail));
         }
         Some(own) => own,
@@ -183,7 +183,7 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
         }
     };
     if own.context.as_ref().is_some_and(|context| !context.as_str().trim_start().starts_with('{')) {
-        return Err(Error::invalid_at("/context", "the context is a JSON object"));
+        return Err(Error::invalid_at("/context", "the context must be a JSON object"));
     }
     Ok(TurnRequest {
         conversation,
@@ -194,8 +194,8 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
     })
 }
 
-/// Submits to the end although the caller may hang up. An ephemeral turn is different: it is of use to nobody but the one
-/// who waits for it, and ends with the connection.
+/// Submits to the end, even if the caller disconnects. An ephemeral turn ends with the connection, because nobody else
+/// can read its results.
 async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Submitted> {
     if request.ephemeral {
         return Ok(app.doors.handle.submit(by, request).await?);
@@ -204,7 +204,7 @@ async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Su
     Ok(to_the_end(async move { handle.submit(&by, request).await }).await??)
 }
 
-/// The turn as it is once it has come so far, or when the time is over, or when the server closes.
+/// Waits until the turn has reached this state, the time has ended, or the server closes. Returns the turn.
 async fn waited(
     app: &App,
     by: &Principal,
@@ -225,8 +225,8 @@ async fn waited(
     }
 }
 
-/// Says in the headers, too, which turn it is and how it stands: providers' forms have no place for it, and an aborted
-/// turn is not to be handed to the model.
+/// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
+/// the results of an aborted turn to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
     let state = api::TurnState::from(&turn.state).as_str();
     let id = HeaderValue::try_from(turn.id.to_string()).ok();
@@ -238,15 +238,15 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 
 /// Reads a turn
 ///
-/// In a provider's form the answer holds what is to be appended to the model's messages. Calls that the provider carried
-/// out are not among it: the provider has their results.
+/// In a provider's format, the response holds the messages to append for the model. It leaves out calls that the
+/// provider carried out, because the provider has their results.
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
-        (status = 200, description = "The turn, or what it gives back to the model", body = api::Turn),
+        (status = 200, description = "The turn, or its results for the model", body = api::Turn),
         (status = 400, description = "`bad-request`"),
         (status = 404, description = "`not-found`"),
-        (status = 409, description = "`not-settled`: in a provider's form a turn can be read once it has ended"),
+        (status = 409, description = "`not-settled`: in a provider's format, a turn can be read when it has ended"),
     )
 )]
 pub(crate) async fn read(
@@ -260,7 +260,7 @@ pub(crate) async fn read(
     let until = query.until.map_or(Until::Settled, Until::from);
     let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
     if query.format != TurnFormat::Toolgate && !turn.is_ended() {
-        let detail = "results are handed over all at once when the turn has ended; wait for it with wait_ms";
+        let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
     Ok(stated(verbatim(StatusCode::OK, formats::results(query.format, &turn, false, false)?), &turn))
@@ -268,13 +268,13 @@ pub(crate) async fn read(
 
 /// Cancels a turn
 ///
-/// Every call of it that has not ended ends `cancelled`. A turn that has ended stays as it is.
+/// Every open call of the turn ends `cancelled`. A turn that has ended does not change.
 #[utoipa::path(
     post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", operation_id = "cancel_turn", tag = "turns", params(OneTurn),
     responses(
-        (status = 200, description = "The turn as it is now", body = api::Turn),
+        (status = 200, description = "The turn", body = api::Turn),
         (status = 400, description = "`bad-request`"),
-        (status = 403, description = "`not-allowed`: neither its caller nor an admin"),
+        (status = 403, description = "`not-allowed`: the principal is neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
     )
 )]

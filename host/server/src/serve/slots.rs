@@ -1,5 +1,5 @@
-//! Slots for connections. When all are taken, the connection that has waited longest for its client is closed, so that
-//! clients that send or read nothing keep nobody out. One peer has only part of the slots, and makes room for itself.
+//! Slots for connections. When all are taken, the connection that has waited longest for its client is closed. So idle
+//! clients cannot block others. One peer gets only part of the slots: at its limit, it replaces its own connections.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,9 +12,9 @@ use crate::login_throttle::{Peer, network};
 
 /// The slots of a server.
 pub(super) struct Slots {
-    most: usize,
-    most_per_peer: usize,
-    /// Rises with each event, so that a lower number is an earlier event.
+    max: usize,
+    max_per_peer: usize,
+    /// A logical clock: a lower number is an earlier event.
     now: AtomicU64,
     slots: Mutex<HashMap<u64, Arc<State>>>,
     /// A slot became free, or its connection began to wait for its client.
@@ -23,7 +23,8 @@ pub(super) struct Slots {
 
 /// The state of a connection.
 struct State {
-    /// The network it comes from. `None` for loopback, which is not bounded: a local proxy and all local users share it.
+    /// The network it comes from. `None` for loopback, which is not bounded: a local proxy and all local users share
+    /// it.
     network: Option<IpAddr>,
     /// Since when it has waited for its client to send a request or to read an answer. Zero while the host is at work.
     idle: AtomicU64,
@@ -35,8 +36,8 @@ pub(super) struct Slot {
     slots: Arc<Slots>,
     number: u64,
     state: Arc<State>,
-    /// Since when the client has owed the current request: since the connection was opened, or since the last answer. A client
-    /// that sends a little at a time gains nothing by it.
+    /// When the client began to owe the current request: when the connection was opened, or at the last response. Bytes
+    /// of a request do not reset it, so a slow sender gains nothing.
     owed: AtomicU64,
     /// Whether a request is being answered.
     answering: AtomicBool,
@@ -48,28 +49,28 @@ pub(super) struct Slot {
 pub(super) struct Answering(Arc<Slot>);
 
 impl Slots {
-    pub(super) fn new(most: usize, most_per_peer: usize) -> Arc<Self> {
-        let (most, most_per_peer) = (most.max(1), most_per_peer.max(1));
-        Arc::new(Self { most, most_per_peer, now: AtomicU64::new(1), slots: Mutex::default(), changed: Notify::new() })
+    pub(super) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
+        let (max, max_per_peer) = (max.max(1), max_per_peer.max(1));
+        Arc::new(Self { max, max_per_peer, now: AtomicU64::new(1), slots: Mutex::default(), changed: Notify::new() })
     }
 
-    /// A slot for a peer, as soon as there is one. `None` where the peer has as many as it may, and none of them waits for
-    /// its client.
+    /// A slot for a peer, as soon as one is free. `None` if the peer has reached its limit and none of its connections
+    /// waits for its client.
     pub(super) async fn slot(self: &Arc<Self>, peer: Peer) -> Option<Slot> {
         let network = (!peer.0.to_canonical().is_loopback()).then(|| network(Some(peer)));
         if let Some(network) = network {
             let is_of = |state: &State| state.network == Some(network);
             let count = self.slots().values().filter(|state| is_of(state)).count();
-            if count >= self.most_per_peer && !self.evict_longest_waiting(is_of) {
+            if count >= self.max_per_peer && !self.evict_longest_waiting(is_of) {
                 return None;
             }
         }
         loop {
             let changed = self.changed.notified();
-            if self.slots().len() < self.most || self.evict() {
+            if self.slots().len() < self.max || self.evict() {
                 return Some(self.take(network));
             }
-            // Each connection is being answered, for no longer than its principal's quota and the clock allow.
+            // Every connection has a request in flight. The quota of its principal and the time limits end it.
             changed.await;
         }
     }
@@ -129,7 +130,7 @@ impl Slot {
         }
     }
 
-    /// The client has done its part: the host is at work, if it has a request to answer.
+    /// The connection no longer waits for its client, if the host has a request to answer.
     pub(super) fn works(&self) {
         if self.answering.load(Ordering::Acquire) {
             self.state.idle.store(0, Ordering::Release);

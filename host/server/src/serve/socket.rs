@@ -1,6 +1,6 @@
-//! A client's socket, and the bodies that pass through it. A client that does not read its answer for too long is
-//! disconnected. A client that still sends when its request was refused may finish, within bounds: closing a socket with
-//! unread input discards the answer, and the client would never learn the reason.
+//! A client's socket and its bodies. A client that does not read its response for too long is disconnected. A client
+//! that still sends after its request was refused may finish, within limits: if the host closed the socket with unread
+//! input, the client could lose the response and never learn the reason.
 
 use std::io;
 use std::pin::Pin;
@@ -18,16 +18,16 @@ use tokio::time::Sleep;
 use super::slots::{Answering, Slot};
 
 /// The most bytes that are read and discarded after a refusal: more than the largest component.
-const MOST_UNREAD: usize = 128 << 20;
+const MAX_UNREAD: usize = 128 << 20;
 
-/// A socket with a bound on how long its client is waited for.
+/// A socket with a limit on the time that it waits for its client.
 pub(super) struct Socket {
     stream: TcpStream,
     slot: Arc<Slot>,
     stall: Duration,
-    /// Runs while the client is waited for.
+    /// Runs while the socket waits for the client.
     timer: Option<Pin<Box<Sleep>>>,
-    /// How many bytes may still be discarded, once our side is closed.
+    /// The number of bytes that may still be discarded after our side is closed.
     unread: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Socket {
         Self { stream, slot, stall, timer: None, unread: None }
     }
 
-    /// Fails when the client was waited for too long.
+    /// Fails when the socket has waited too long for the client.
     fn patient<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             if self.timer.take().is_some() {
@@ -45,19 +45,16 @@ impl Socket {
             return polled;
         }
         ready!(self.impatient(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
     }
 
-    /// Ready when the client was waited for too long.
+    /// Ready when the socket has waited too long for the client.
     fn impatient(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.timer.is_none() {
             // A connection that waits for its client can be evicted.
             self.slot.waits();
         }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "how slow a client is belongs to its connection, and decides nothing"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "the speed of a client concerns its connection only")]
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.stall)));
         timer.as_mut().poll(cx)
     }
@@ -112,7 +109,7 @@ impl AsyncWrite for Socket {
         if self.unread.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             let unread = self.slot.unread.load(Ordering::Acquire);
-            self.unread = Some(if unread { MOST_UNREAD } else { 0 });
+            self.unread = Some(if unread { MAX_UNREAD } else { 0 });
         }
         if self.unread != Some(0) {
             ready!(self.throw_away(cx));
@@ -168,7 +165,7 @@ impl Drop for Arriving {
     }
 }
 
-/// The body of an answer. Once it is dropped, the connection waits for its client again.
+/// The body of a response. When it is dropped, the connection waits for its client again.
 pub(super) struct Leaving {
     body: Body,
     _answering: Answering,

@@ -1,4 +1,4 @@
-//! Suspensions: listed, read, answered, with every reply that an answer can get.
+//! Suspensions are listed, read and answered, with every possible response.
 
 use expect_test::expect;
 
@@ -13,7 +13,7 @@ async fn waiting(world: &World, body: &str) -> (String, String) {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is one snapshot of all members")]
-async fn what_waits_is_listed_with_all_that_an_answer_needs() {
+async fn suspensions_are_listed_with_everything_for_an_answer() {
     let world = World::new();
     let (_, suspension) = waiting(&world, PAY).await;
     let one = world.get("bob", &format!("/v1/suspensions/{suspension}")).await;
@@ -99,7 +99,7 @@ async fn every_reply_to_an_answer() {
     let asked = async |who: &str, body: &str| {
         let reply = world.resolve(who, &suspension, body).await;
         let mut members = reply.json();
-        // What every problem says of its code is said elsewhere.
+        // Other tests check the members that depend on the code only.
         for name in ["type", "title", "status"] {
             members.as_object_mut().unwrap().shift_remove(name);
         }
@@ -151,7 +151,7 @@ async fn every_reply_to_an_answer() {
 }
 
 #[tokio::test]
-async fn what_was_asked_about_stays_what_it_was_when_the_arguments_are_edited() {
+async fn edit_does_not_change_the_shown_arguments() {
     let world = World::new();
     let (turn, suspension) = waiting(&world, PAY).await;
     let answer = r#"{"decision":"approve","arguments":{"n":1,"city":"Rome"},"comment":"ok"}"#;
@@ -166,7 +166,7 @@ async fn what_was_asked_about_stays_what_it_was_when_the_arguments_are_edited() 
     assert_eq!((closed.at("/arguments/city"), closed.at("/closed/comment")), ("Bern".into(), "ok".into()));
 }
 
-/// The members that say what was submitted and what was approved.
+/// The submitted and the approved arguments.
 fn told(suspension: &serde_json::Value) -> String {
     let pointers = [
         "/state",
@@ -183,7 +183,7 @@ fn told(suspension: &serde_json::Value) -> String {
 }
 
 #[tokio::test]
-async fn a_suspension_says_what_was_submitted_and_what_approved() {
+async fn suspension_has_submitted_and_approved_arguments() {
     let mut said = String::new();
     for answer in [
         r#"{"decision":"approve","arguments":{"n":1,"city":"Rome"}}"#,
@@ -233,7 +233,7 @@ async fn a_suspension_says_what_was_submitted_and_what_approved() {
 }
 
 #[tokio::test]
-async fn an_answer_is_checked_against_its_schema_and_a_clients_result_is_not_trusted() {
+async fn answers_are_checked_and_client_results_are_untrusted() {
     let world = World::new();
     let (turn, ask) = waiting(
         &world,
@@ -257,7 +257,7 @@ async fn an_answer_is_checked_against_its_schema_and_a_clients_result_is_not_tru
 }
 
 #[tokio::test]
-async fn late_answers_are_stale_and_the_audit_says_who_decided() {
+async fn late_answers_are_stale_and_the_audit_has_the_decision() {
     let world = World::new();
     let (_, suspension) = waiting(&world, PAY).await;
     world.clock.advance(3600);
@@ -279,7 +279,7 @@ async fn late_answers_are_stale_and_the_audit_says_who_decided() {
 }
 
 #[tokio::test]
-async fn what_deceives_is_exact_for_programs_and_written_out_for_people() {
+async fn deceptive_text_is_exact_for_programs_escaped_for_people() {
     let world = World::new();
     let body = "{\"calls\":[{\"id\":\"p\",\"tool\":\"pay\",\"arguments\":{\"city\":\"раураӏ\u{202e}\",\"n\":1}}],\
                 \"context\":{\"why\":\"\u{200b}rent\"}}";
@@ -296,10 +296,10 @@ async fn what_deceives_is_exact_for_programs_and_written_out_for_people() {
 }
 
 #[tokio::test]
-async fn a_page_in_which_much_is_written_out_is_short() {
+async fn page_with_many_escapes_is_short() {
     let world = World::new();
     for id in ["a", "b"] {
-        // Six characters are shown for each of these, and seven bytes sent.
+        // Each of these is shown as six characters and sent as seven bytes.
         let city = "\u{7f}".repeat(700_000);
         let body = format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{"city":"{city}","n":1}}}}]}}"#);
         world.submit("", &body).await;

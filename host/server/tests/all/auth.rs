@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authentication and roles.
 
 use axum::http::header;
 use expect_test::expect;
@@ -6,7 +6,7 @@ use expect_test::expect;
 use crate::world::{World, request};
 
 #[tokio::test]
-async fn every_door_asks_who_is_there_and_says_who_may_pass() {
+async fn every_route_authenticates_and_checks_roles() {
     let world = World::new();
     world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let turns = "/v1/conversations/c/turns";
@@ -42,7 +42,7 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
         }
         table += &(row + "\n");
     }
-    // An empty body is no JSON: 400 says that the door was passed.
+    // An empty body is not JSON, so 400 means that authentication passed.
     expect![[r#"
         POST /v1/conversations/c/turns 401 401 400 400 400 400 400 400
         GET /v1/conversations/c/turns/turn_2 401 401 200 404 404 200 200 200
@@ -69,7 +69,7 @@ async fn every_door_asks_who_is_there_and_says_who_may_pass() {
 }
 
 #[tokio::test]
-async fn a_token_comes_in_one_header_of_one_form() {
+async fn token_is_accepted_in_one_header_and_form() {
     let world = World::new();
     let with = |values: &[&str]| {
         let mut asked = request("GET", "/v1/tools", "", None);
@@ -86,12 +86,12 @@ async fn a_token_comes_in_one_header_of_one_form() {
         assert_eq!(reply.code(), "401 unauthorized", "{bad:?}");
         assert_eq!(reply.headers[header::WWW_AUTHENTICATE], "Bearer realm=\"toolgate\"");
     }
-    // Not from the query, where it would be logged, and not from the body.
+    // Never from the query, because logs would contain it, and never from the body.
     assert_eq!(world.get("", "/v1/tools?access_token=root").await.code(), "401 unauthorized");
 }
 
 #[tokio::test]
-async fn a_page_that_points_its_name_at_this_machine_gets_nothing() {
+async fn dns_rebinding_page_is_refused() {
     let world = World::new();
     let named = |host: &str| {
         let mut asked = request("GET", "/healthz", "", None);

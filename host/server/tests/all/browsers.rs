@@ -1,4 +1,4 @@
-//! Sessions: a browser logs in, and no other page makes use of that.
+//! Sessions of browsers, and their protection from other pages.
 
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -10,14 +10,14 @@ use tower::ServiceExt as _;
 
 use crate::world::{Reply, World, request};
 
-/// What a browser has after it logged in.
+/// A browser with a session.
 pub(crate) struct Browser {
     pub(crate) cookie: String,
     pub(crate) csrf: String,
 }
 
 impl Browser {
-    /// What a browser has after this answer.
+    /// The session from this response.
     pub(crate) fn of(reply: &Reply) -> Self {
         let set = reply.headers[header::SET_COOKIE].to_str().unwrap();
         let cookie = set.split(';').next().unwrap().to_owned();
@@ -28,12 +28,12 @@ impl Browser {
         Self::of(&log_in(world, token).await)
     }
 
-    /// A request with the cookie and nothing else.
+    /// A request with only the cookie.
     pub(crate) fn bare(&self, method: &str, path: &str, body: Option<&str>) -> Request<Body> {
         with(request(method, path, "", body), "cookie", &self.cookie)
     }
 
-    /// A request as a page of this host makes it.
+    /// A request of a page of this host, with cookie and CSRF token.
     pub(crate) fn own(&self, method: &str, path: &str, body: Option<&str>) -> Request<Body> {
         let asked = with(self.bare(method, path, body), "sec-fetch-site", "same-origin");
         with(asked, "x-toolgate-csrf", &self.csrf)
@@ -54,7 +54,7 @@ const TURN: &str = r#"{"calls":[{"id":"1","tool":"pay","arguments":{}}]}"#;
 const TURNS: &str = "/v1/conversations/c/turns";
 
 #[tokio::test]
-async fn a_browser_logs_in_and_may_do_what_its_token_may() {
+async fn session_has_the_rights_of_its_token() {
     let world = World::new();
     let reply = log_in(&world, "alice").await;
     expect![[r#"
@@ -85,7 +85,7 @@ async fn a_browser_logs_in_and_may_do_what_its_token_may() {
 }
 
 #[tokio::test]
-async fn a_cookie_alone_changes_nothing() {
+async fn cookie_without_csrf_token_changes_nothing() {
     let world = World::new();
     let (browser, other) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     let turn = || browser.bare("POST", TURNS, Some(TURN));
@@ -109,7 +109,7 @@ async fn a_cookie_alone_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
+async fn request_from_another_site_or_port_is_refused() {
     let world = World::new();
     let browser = Browser::log_in(&world, "root").await;
     let site = "sec-fetch-site";
@@ -118,11 +118,11 @@ async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
         assert_eq!(world.send(read).await.code(), "403 not-allowed", "{other}");
         let both = with(with(browser.bare("GET", "/v1/tools", None), site, "same-origin"), site, other);
         assert_eq!(world.send(both).await.code(), "403 not-allowed", "{other}");
-        // Nor does it log a browser in, under a name that its user does not know of.
+        // It cannot log a browser in as another principal either.
         let body = r#"{"token":"eve"}"#;
         let login = with(request("POST", "/v1/session", "", Some(body)), site, other);
         assert_eq!(world.send(login).await.code(), "403 not-allowed", "{other}");
-        // With a token of its own it is a program like any other.
+        // With a token of its own, the page is a program like any other.
         assert_eq!(world.send(with(request("GET", "/v1/tools", "alice", None), site, other)).await.status, 200);
     }
     for own in ["same-origin", "none"] {
@@ -139,7 +139,7 @@ async fn what_a_page_of_another_site_or_port_asks_for_is_refused() {
 }
 
 #[tokio::test]
-async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
+async fn session_ends_by_revocation_expiry_and_log_out() {
     let world = World::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (revoked, ended, left) = (
@@ -157,7 +157,7 @@ async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
     assert_eq!(out.status, 200);
     let set = out.headers[header::SET_COOKIE].to_str().unwrap();
     assert!(set.starts_with("toolgate_session=; Path=/; Max-Age=0;"), "{set}");
-    // Wherever a copy of the cookie is.
+    // A copy of the cookie is invalid too.
     assert_eq!(alive(&ended).await, "401 unauthorized");
     assert_eq!(alive(&left).await, "200");
     world.clock.advance(12 * 60 * 60 - 1);
@@ -168,10 +168,10 @@ async fn a_session_ends_with_its_token_with_its_time_and_with_a_log_out() {
 }
 
 #[tokio::test]
-async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
+async fn session_survives_a_restart_and_a_forged_one_is_refused() {
     let mut world = World::new();
     let browser = Browser::log_in(&world, "alice").await;
-    world.open_anew();
+    world.restart_server();
     assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
     let (name, value) = browser.cookie.split_once('=').unwrap();
     let changed = format!("{name}={}{}", if value.starts_with('B') { 'C' } else { 'B' }, &value[1..]);
@@ -183,9 +183,9 @@ async fn a_session_outlives_a_restart_and_a_changed_one_never_lived() {
     assert_eq!(world.send(with(request("GET", "/v1/tools", "", None), "cookie", &among)).await.status, 200);
 }
 
-/// Cookies know no ports: a page of another one can put a cookie of this name into the browser, on any path.
+/// Browsers do not separate cookies by port, so a page of another port can set a cookie of this name on any path.
 #[tokio::test]
-async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
+async fn cookie_of_another_port_logs_nobody_in_or_out() {
     let world = World::new();
     let (browser, before) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     world.send(before.own("DELETE", "/v1/session", None)).await;
@@ -205,7 +205,7 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
             assert_eq!(whose(&cookies, None).await, "alice", "{cookies}");
         }
     }
-    // Whoever has put a session of their own there is not taken for the one who logged in, nor the other way round.
+    // If another user's session is in the browser too, neither is used.
     let eve = Browser::log_in(&world, "eve").await;
     for cookies in [
         format!("{}; {own}", eve.cookie),
@@ -217,7 +217,7 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
         assert_eq!(whose(&cookies, Some(&browser.csrf)).await, "alice", "{cookies}");
         assert_eq!(whose(&cookies, Some(&eve.csrf)).await, "eve", "{cookies}");
     }
-    // Who has logged in twice, with TLS and without it, is one person.
+    // Two sessions of one token, with TLS and without, are not ambiguous.
     let again = Browser::log_in(&world, "alice").await;
     for cookies in [format!("__Host-{}; {own}", again.cookie), format!("{}; {own}", again.cookie)] {
         for csrf in [None, Some(&*again.csrf), Some(&*browser.csrf)] {
@@ -227,20 +227,20 @@ async fn a_cookie_that_another_port_put_there_logs_nobody_out_and_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_ends_no_new_log_in() {
+async fn clock_set_back_does_not_end_a_new_session() {
     let world = World::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
-    world.end_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
+    world.revoke_sessions_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
     world.clock.set_back(6 * hours);
     let reply = log_in(&world, "bob").await;
-    assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than those that have ended");
+    assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than the revoked sessions");
     let after = Browser::of(&reply);
     assert_eq!((alive(&before).await, alive(&after).await), ("401 unauthorized".to_owned(), "200".to_owned()));
     assert_eq!(
         log_in(&world, "alice").await.at("/expires_at"),
         "2026-01-01T06:00:00.000Z",
-        "nobody else's lasts longer"
+        "other tokens are not affected"
     );
     world.clock.advance(18 * hours);
     assert_eq!(alive(&after).await, "200");
@@ -249,12 +249,12 @@ async fn a_clock_that_is_set_back_ends_no_new_log_in() {
 }
 
 #[tokio::test]
-async fn a_token_in_the_header_goes_before_the_cookie() {
+async fn token_takes_precedence_over_the_cookie() {
     let world = World::new();
     let browser = Browser::log_in(&world, "root").await;
     let as_alice = with(request("GET", "/v1/session", "alice", None), "cookie", &browser.cookie);
     assert_eq!(world.send(as_alice).await.at("/principal"), "alice");
-    // A token that does not count is not made good by a cookie.
+    // A cookie does not help if the token is invalid.
     for wrong in ["nobody", "a b"] {
         let both = with(request("GET", "/v1/session", wrong, None), "cookie", &browser.cookie);
         assert_eq!(world.send(both).await.code(), "401 unauthorized");
@@ -264,7 +264,7 @@ async fn a_token_in_the_header_goes_before_the_cookie() {
 }
 
 #[tokio::test]
-async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
+async fn cookie_is_secure_on_other_host_names() {
     let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
     let page = "https://gate.example.com";
     for (host, origin, secure) in [
@@ -272,7 +272,7 @@ async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
         ("127.0.0.1", Some("http://127.0.0.1"), false),
         ("[::1]:1", None, false),
         ("gate.example.com", None, true),
-        // A proxy with TLS that asks under a name of its own.
+        // A proxy with TLS that sends its own host name.
         ("127.0.0.1:7420", Some(page), true),
     ] {
         let asked = |method: &str, path: &str, body: Option<&str>| {
@@ -288,7 +288,7 @@ async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
         let cookie = set.split(';').next().unwrap();
         let own = with(asked("GET", "/v1/session", None), "cookie", cookie);
         assert_eq!(world.send(own).await.at("/principal"), "bob", "{host}");
-        // Another name of the domain can put a cookie without the prefix there, and it is not looked at.
+        // Another name of the domain can set a cookie without the prefix. The server ignores it.
         let planted = cookie.strip_prefix("__Host-").unwrap_or(cookie);
         let planted = world.send(with(asked("GET", "/v1/session", None), "cookie", planted)).await;
         assert_eq!(planted.status == 200, !host.starts_with("gate"), "{host}");
@@ -296,7 +296,7 @@ async fn the_cookie_is_for_tls_alone_wherever_the_name_is_not_this_machines() {
 }
 
 #[tokio::test]
-async fn whoever_guesses_is_made_to_wait_and_is_told_how_long() {
+async fn wrong_log_ins_are_throttled_with_retry_after() {
     let world = World::new();
     for guess in 0..5 {
         assert_eq!(log_in(&world, &format!("guess-{guess}")).await.code(), "401 unauthorized");
@@ -307,10 +307,10 @@ async fn whoever_guesses_is_made_to_wait_and_is_told_how_long() {
     assert_eq!((refused.code().as_str(), refused.json()["retry_after"].as_u64()), ("429 busy", Some(40)));
     assert_eq!(refused.headers[header::RETRY_AFTER], "40");
     assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "429 busy");
-    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "tokens are not asked for in vain meanwhile");
+    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "bearer tokens still work meanwhile");
     world.clock.advance(40);
     for _ in 0..20 {
-        assert_eq!(log_in(&world, "alice").await.status, 200, "who is right is not counted");
+        assert_eq!(log_in(&world, "alice").await.status, 200, "right attempts are not counted");
     }
 }
 

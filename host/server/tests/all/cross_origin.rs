@@ -1,4 +1,4 @@
-//! Other origins' pages: those that the operator named use the API with tokens of their own, and no others.
+//! CORS: only pages of origins that the operator names may use the API, with tokens of their own.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
@@ -25,20 +25,20 @@ fn preflight(origin: &str, method: &str, asks: &str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn a_named_origin_may_send_a_token_and_no_page_may_use_a_session() {
+async fn named_origin_may_send_a_token_but_not_a_session() {
     let world = world();
     let (status, told) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
     assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
     let allowed = told[header::ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap();
     assert_eq!(allowed, "authorization,content-type,last-event-id");
     assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
-    assert!(told[header::VARY].to_str().unwrap().contains("origin"), "no cache gives it to another origin");
+    assert!(told[header::VARY].to_str().unwrap().contains("origin"), "no cache reuses it for another origin");
 
     let asked = with(request("GET", "/v1/tools", "alice", None), "origin", APP);
     let (status, told) = headers(&world, asked).await;
     assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
     assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
-    // What is wrong with a request is for the page to read, too.
+    // The page can read problems too.
     let (status, told) = headers(&world, with(request("GET", "/v1/tools", "nobody", None), "origin", APP)).await;
     assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (401, true));
 
@@ -48,7 +48,7 @@ async fn a_named_origin_may_send_a_token_and_no_page_may_use_a_session() {
 }
 
 #[tokio::test]
-async fn an_origin_that_is_not_named_is_told_nothing() {
+async fn other_origin_gets_no_cors_headers() {
     let world = world();
     for origin in [
         "https://evil.example.com",
@@ -66,11 +66,11 @@ async fn an_origin_that_is_not_named_is_told_nothing() {
     }
     let mut renamed = preflight(APP, "POST", "authorization");
     renamed.headers_mut().insert(header::HOST, "evil.example".parse().unwrap());
-    assert_eq!(headers(&world, renamed).await.0, 421, "under another name there is nothing, for nobody's page");
+    assert_eq!(headers(&world, renamed).await.0, 421, "no page is served under another host name");
 }
 
 #[tokio::test]
-async fn without_named_origins_nothing_is_said_of_any() {
+async fn without_named_origins_there_are_no_cors_headers() {
     let world = World::new();
     let (status, told) = headers(&world, preflight(APP, "POST", "authorization")).await;
     assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));

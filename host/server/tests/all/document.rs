@@ -1,4 +1,4 @@
-//! The OpenAPI document says what there is, and there is what it says.
+//! The OpenAPI document matches the routes.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     operations.collect()
 }
 
-/// What other people's pages are typed by.
+/// The typed client of `sdk/web` is generated from the committed document.
 #[tokio::test]
-async fn the_typed_client_is_made_of_this_document() {
+async fn committed_document_matches_the_served_one() {
     let served = document(&World::new()).await;
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/openapi.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
@@ -29,7 +29,7 @@ async fn the_typed_client_is_made_of_this_document() {
 }
 
 #[tokio::test]
-async fn it_lists_every_door_with_its_problems() {
+async fn document_lists_every_route_with_its_problems() {
     let world = World::new();
     let document = document(&world).await;
     let mut told = String::new();
@@ -79,7 +79,7 @@ async fn it_lists_every_door_with_its_problems() {
 }
 
 #[tokio::test]
-async fn every_method_that_it_lists_is_there_and_no_other() {
+async fn document_lists_exactly_the_existing_methods() {
     let world = World::new();
     let document = document(&world).await;
     let listed: BTreeSet<(String, String)> = operations(&document).into_iter().map(|(m, p, _)| (m, p)).collect();
@@ -90,7 +90,7 @@ async fn every_method_that_it_lists_is_there_and_no_other() {
                 .replace("{turn}", "turn_00000000000000000000000000000001")
                 .replace("{suspension}", "susp_00000000000000000000000000000001")
                 .replace("{name}", "p");
-            // Nobody is there, so a door that is there asks who it is, unless it is open to all.
+            // The request has no token, so an existing route answers 401, unless it is public.
             let reply = world.send(request(method, &asked, "", None)).await;
             let is_listed = listed.contains(&(method.to_owned(), path.clone()));
             assert_eq!(reply.status != 405, is_listed, "{method} {path}: {}", reply.status);
@@ -100,7 +100,7 @@ async fn every_method_that_it_lists_is_there_and_no_other() {
 }
 
 #[tokio::test]
-async fn it_is_valid_as_far_as_it_refers_to_itself() {
+async fn references_in_the_document_resolve() {
     let world = World::new();
     let document = document(&world).await;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -126,7 +126,7 @@ async fn it_is_valid_as_far_as_it_refers_to_itself() {
 }
 
 #[tokio::test]
-async fn its_words_are_those_that_are_sent() {
+async fn enums_of_the_document_match_the_responses() {
     let world = World::new();
     let document = document(&world).await;
     for (name, words) in [

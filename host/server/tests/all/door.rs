@@ -1,5 +1,5 @@
-//! Clients that keep the host waiting: each bound on a connection is hit, from a raw socket, and a neighbour notices nothing.
-//! No test sleeps: it waits for what the host does.
+//! Slow and silent clients. Each limit on a connection is reached from a raw socket, and a neighbour is not affected.
+//! No test sleeps: it waits for an action of the host.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use toolgate_server::{Connections, Settings};
 
 use crate::world::{World, request};
 
-/// A second in which nothing happens is longer than any test of this file takes.
+/// Longer than any test of this file takes.
 const NEVER: Span = Span::from_secs(3600);
 
 fn patient() -> Connections {
@@ -26,7 +26,7 @@ async fn serve(world: &World, bounds: Connections) -> SocketAddr {
     address
 }
 
-/// Does what blocks on a thread that may.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
@@ -45,7 +45,7 @@ async fn exchange(address: SocketAddr, sent: Vec<u8>) -> String {
     .await
 }
 
-/// What the host says until it closes the connection, in either way that there is.
+/// Reads until the host closes or resets the connection.
 fn until_closed(connection: &mut TcpStream) -> String {
     let mut said = Vec::new();
     match connection.read_to_end(&mut said) {
@@ -62,7 +62,7 @@ async fn assert_a_neighbour_is_served(address: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_that_never_ends_is_not_waited_for_and_neither_is_a_connection_that_nobody_uses() {
+async fn endless_heads_and_idle_connections_are_closed() {
     let world = World::new();
     let address = serve(&world, Connections { head: Span::from_millis(100), ..patient() }).await;
     for begun in ["", "GET /v1/tools HTTP/1.1\r\nx-slow: "] {
@@ -74,9 +74,9 @@ async fn a_head_that_never_ends_is_not_waited_for_and_neither_is_a_connection_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
+async fn silent_clients_do_not_block_the_next_one() {
     let world = World::new();
-    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let mut silent = blocking(move || {
         let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
         silent.iter_mut().for_each(|connection| connection.write_all(b"GET / HTTP").unwrap());
@@ -84,14 +84,14 @@ async fn however_many_clients_say_nothing_the_next_one_is_let_in() {
     })
     .await;
     assert_a_neighbour_is_served(address).await;
-    // Those who had waited longest made room: all but as many as there is room for beside the neighbour.
+    // The connections that had waited longest were closed. The others fit beside the neighbour.
     blocking(move || silent.drain(..18).for_each(|mut connection| assert_eq!(until_closed(&mut connection), ""))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_sent_logins_keep_nobody_out() {
+async fn half_sent_log_ins_block_nobody() {
     let world = World::with(Settings { body: NEVER, log_in_body: NEVER, ..Settings::default() });
-    let address = serve(&world, Connections { most: 3, ..patient() }).await;
+    let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{\"token\":";
     let _half_sent = blocking(move || {
@@ -107,7 +107,7 @@ async fn half_sent_logins_keep_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn login_body_is_waited_for_by_its_own_bound() {
+async fn log_in_body_has_its_own_time_limit() {
     let world = World::with(Settings { body: NEVER, log_in_body: Span::from_millis(100), ..Settings::default() });
     let address = serve(&world, patient()).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -125,7 +125,7 @@ async fn login_body_is_waited_for_by_its_own_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
+async fn slow_body_is_refused_without_effect() {
     let world = World::with(Settings { body: Span::from_millis(100), ..Settings::default() });
     let address = serve(&world, patient()).await;
     let more = "content-type: application/json\r\ncontent-length: 1000\r\n";
@@ -149,7 +149,7 @@ async fn a_body_that_trickles_in_is_not_waited_for_and_nothing_of_it_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
+async fn client_that_sends_too_much_gets_the_refusal() {
     let world = World::with(Settings { turn_bytes: 1000, ..Settings::default() });
     let address = serve(&world, patient()).await;
     let body = vec![b' '; 24 << 20];
@@ -157,7 +157,7 @@ async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
     for (who, status) in [("alice", "413"), ("nobody", "401")] {
         let head = head("POST", "/v1/conversations/c/turns", &format!("content-type: application/json\r\n{length}"));
         let head = head.replace("Bearer alice", &format!("Bearer {who}"));
-        // Sends all of it before it reads a word, as most clients do.
+        // Sends everything before it reads, as most clients do.
         let answer = exchange(address, [head.as_bytes(), &body].concat()).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
         assert!(answer.contains("application/problem+json"), "{answer}");
@@ -165,7 +165,7 @@ async fn whoever_still_sends_what_is_too_large_learns_that_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_that_is_too_large_is_refused() {
+async fn too_large_head_is_refused() {
     let world = World::new();
     let address = serve(&world, Connections { head_bytes: 9_000, ..patient() }).await;
     let large = format!("x-large: {}\r\nconnection: close\r\n", "x".repeat(10_000));
@@ -177,13 +177,13 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_reads_nothing_is_hung_up_on() {
+async fn client_that_reads_nothing_is_disconnected() {
     let world = World::new();
     let address = serve(&world, Connections { stall: Span::from_millis(100), ..patient() }).await;
     blocking(move || {
         let mut connection = TcpStream::connect(address).unwrap();
         let asked = head("GET", "/openapi.json", "");
-        // More answers than all buffers on the way hold; then the host stops reading, and in the end it is gone.
+        // More responses than all buffers hold. Then the host stops reading, and later it disconnects.
         loop {
             if let Err(error) = connection.write_all(asked.as_bytes()) {
                 assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
@@ -196,7 +196,7 @@ async fn a_client_that_reads_nothing_is_hung_up_on() {
 }
 
 #[tokio::test]
-async fn requests_of_one_principal_at_once_are_bounded() {
+async fn concurrent_requests_of_one_principal_are_limited() {
     let world = World::with_quota(Settings::default(), Quota { requests: 1, ..Quota::default() });
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let wait = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
@@ -210,5 +210,5 @@ async fn requests_of_one_principal_at_once_are_bounded() {
     assert_eq!(world.get("eve", "/v1/tools").await.status, 200);
     waiting.abort();
     assert!(waiting.await.is_err());
-    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "the one that was given up is not counted");
+    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "the abandoned request is not counted");
 }

@@ -1,4 +1,4 @@
-//! Event streams: what is told, in which order, and how a broken stream goes on.
+//! Event streams: their events, the order, and how a stream resumes.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tower::ServiceExt as _;
 
 use crate::world::{World, request};
 
-/// A stream that is being followed.
+/// An open stream.
 struct Tail {
     body: Body,
     text: String,
 }
 
-/// One event as it came.
+/// One received event.
 struct Told {
     id: Option<String>,
     event: String,
@@ -47,7 +47,7 @@ impl Tail {
                 }
                 continue;
             }
-            // A bound for a stream that is silent against all expectation.
+            // Fails the test if the stream sends nothing.
             let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await.unwrap();
             self.text += std::str::from_utf8(&frame.unwrap().unwrap().into_data().unwrap()).unwrap();
         }
@@ -69,7 +69,7 @@ const PAY: &str =
     r#"{"calls":[{"id":"e","tool":"echo","arguments":{}},{"id":"p","tool":"pay","arguments":{"city":"Bern"}}]}"#;
 
 #[tokio::test]
-async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it() {
+async fn stream_resumes_after_any_event_of_a_turn() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", PAY).await;
     let approve = r#"{"decision":"approve","arguments":{"city":"Rome"}}"#;
@@ -113,7 +113,7 @@ async fn a_stream_tells_a_turn_from_its_start_and_goes_on_after_any_event_of_it(
 }
 
 #[tokio::test]
-async fn progress_logs_and_ephemeral_turns_are_live_and_have_no_id() {
+async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
     let world = World::new();
     let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
     let ephemeral = r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}],"ephemeral":true}"#;
@@ -144,7 +144,7 @@ async fn progress_logs_and_ephemeral_turns_are_live_and_have_no_id() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
+async fn client_gets_open_suspensions_and_then_new_events() {
     let world = World::new();
     let locate = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"locate","arguments":{{}}}}]}}"#);
     let first = world.submit("", &locate("1")).await.at("/pending/0/suspension");
@@ -162,14 +162,14 @@ async fn a_client_is_told_what_waits_for_it_and_then_what_happens() {
     }
     assert_eq!((&seen.data["suspension"], seen.data.get("snapshot")), (&second.into(), None));
 
-    // Whoever is attached is waited for; once nobody is, the grace begins.
+    // The host waits while a client is attached. The grace begins when the last one leaves.
     world.clock.advance(30);
     let reply = world.resolve("carol", &first, r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);
 }
 
 #[tokio::test]
-async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
+async fn client_gets_each_open_suspension_once() {
     let world = World::new();
     let turn = |ids: &[String]| {
         let call = |id: &String| format!(r#"{{"id":"{id}","tool":"locate","arguments":{{}}}}"#);
@@ -180,7 +180,7 @@ async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
     let mut expected: Vec<Value> = (0..20).map(|n| reply.at(&format!("/pending/{n}/suspension")).into()).collect();
 
     let mut client = Tail::open(&world, "carol", &format!("{EVENTS}?client=locate"), None).await;
-    // Both happen while the client has read nothing: what is answered is not told any more, and what is new is told once.
+    // Both happen while the client reads nothing: the answered suspension is not sent, and the new one is sent once.
     let answered = expected.pop().unwrap();
     let reply = world.resolve("carol", answered.as_str().unwrap(), r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);
@@ -203,7 +203,7 @@ async fn what_waits_for_a_client_is_read_as_it_is_told_and_told_once() {
 }
 
 #[tokio::test]
-async fn streams_are_for_those_who_may_see_them() {
+async fn streams_require_the_right_to_read() {
     let world = World::new();
     world.submit("", PAY).await;
     assert_eq!(world.get("", EVENTS).await.code(), "401 unauthorized");

@@ -1,4 +1,4 @@
-//! The formats of models' providers, both ways, with the JSON that their documentation shows.
+//! The formats of models' providers in both directions, with JSON from their documentation.
 
 use expect_test::expect;
 
@@ -60,7 +60,7 @@ async fn back(world: &World, turn: &str, format: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_chat_completion_goes_in_and_tool_messages_come_back() {
+async fn chat_completion_returns_tool_messages() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", COMPLETION).await;
     assert_eq!(turn.status, 201);
@@ -84,14 +84,14 @@ async fn a_chat_completion_goes_in_and_tool_messages_come_back() {
             "content": "{\"ok\":true,\"result\":{}}"
           }
         ]"#]].assert_eq(&back(&world, &turn.at("/turn"), "openai").await);
-    // The assistant message alone is the same turn.
+    // The assistant message without the completion is the same turn.
     let whole: serde_json::Value = serde_json::from_str(COMPLETION).unwrap();
     let again = world.submit("", &whole["choices"][0]["message"].to_string()).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
 }
 
 #[tokio::test]
-async fn a_response_goes_in_and_outputs_come_back() {
+async fn response_returns_outputs() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", RESPONSE).await;
     assert_eq!((turn.status.as_u16(), turn.json()["calls"].as_array().unwrap().len()), (201, 2));
@@ -108,7 +108,7 @@ async fn a_response_goes_in_and_outputs_come_back() {
 }
 
 #[tokio::test]
-async fn a_message_goes_in_with_the_providers_own_calls_and_a_user_message_comes_back_without_them() {
+async fn message_with_provider_calls_returns_results_without_them() {
     let world = World::new();
     let turn = world.submit("?wait_ms=60000", MESSAGE).await;
     assert_eq!(turn.status, 201);
@@ -146,12 +146,12 @@ async fn a_message_goes_in_with_the_providers_own_calls_and_a_user_message_comes
 }
 
 #[tokio::test]
-async fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
+async fn query_carries_members_that_provider_formats_lack() {
     let world = World::new();
     let message = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{}}]}"#;
     let query = "?context=%7B%22who%22%3A%22me%22%7D&rejection=abort_turn&format=anthropic";
     let reply = world.submit(query, message).await;
-    // It was submitted, and there is nothing to hand over yet.
+    // It was submitted, but has no results yet.
     assert_eq!(reply.status, 202);
     assert_eq!((reply.at("/context/who"), reply.at("/rejection")), ("me".into(), "abort_turn".into()));
     let turn = format!("/v1/conversations/c/turns/{}?format=anthropic", reply.at("/turn"));
@@ -173,7 +173,7 @@ async fn what_a_providers_form_has_no_place_for_comes_in_the_query() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_turn_say_where_they_are_not() {
+async fn invalid_turn_bodies_are_refused_with_the_place() {
     let world = World::new();
     let mut told = String::new();
     for body in [
@@ -231,7 +231,7 @@ async fn bodies_that_are_no_turn_say_where_they_are_not() {
         {"calls":[{"id":"a","tool":"web_search","arguments":{},"result":1,"error":"x"}]}
           422 invalid /calls/0: a provider's call has a result or an error, not both
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"context":[]}
-          422 invalid /context: the context is a JSON object
+          422 invalid /context: the context must be a JSON object
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"rejection":"panic"}
           422 invalid /rejection: unknown variant `panic`, expected one of `continue_siblings`, `cancel_siblings`, `abort_turn`
         {"choices":[]}
@@ -246,7 +246,7 @@ async fn bodies_that_are_no_turn_say_where_they_are_not() {
 }
 
 #[tokio::test]
-async fn tools_are_listed_for_each_provider_with_their_schemas_verbatim() {
+async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
     let world = World::new();
     let mut told = String::new();
     for format in ["toolgate", "openai", "openai-responses", "anthropic", "mcp"] {

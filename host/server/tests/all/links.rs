@@ -1,4 +1,4 @@
-//! Links: each opens one suspension, for one principal, once.
+//! One-time links: each gives one principal access to one suspension, once.
 
 use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
@@ -30,7 +30,7 @@ async fn open(world: &World, link: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn an_answer_by_a_link_allows_nothing_beforehand() {
+async fn answer_through_a_link_gives_no_standing_approval() {
     let (world, [one, _]) = asked().await;
     let browser = Browser::of(&open(&world, &link(&world, &one).await).await);
     let resolve = format!("/v1/suspensions/{one}/resolve");
@@ -41,7 +41,7 @@ async fn an_answer_by_a_link_allows_nothing_beforehand() {
 }
 
 #[tokio::test]
-async fn a_link_opens_its_suspension_and_nothing_else() {
+async fn link_gives_access_to_its_suspension_only() {
     let (world, [one, two]) = asked().await;
     let link = link(&world, &one).await;
     let reply = open(&world, &link).await;
@@ -49,7 +49,7 @@ async fn a_link_opens_its_suspension_and_nothing_else() {
     assert_eq!(reply.at("/expires_at"), "2026-01-01T01:00:00.000Z");
     let browser = Browser::of(&reply);
     let own = world.send(browser.bare("GET", "/v1/session", None)).await.json();
-    assert_eq!((&own["only"], own.get("link")), (&one.clone().into(), None), "beside itself there is none");
+    assert_eq!((&own["only"], own.get("link")), (&one.clone().into(), None), "there is no second session");
     let turn = "/v1/conversations/c/turns";
     let mut table = String::new();
     for (method, path) in [
@@ -99,7 +99,7 @@ async fn a_link_opens_its_suspension_and_nothing_else() {
     .assert_eq(&table);
     let resolve = format!("/v1/suspensions/{one}/resolve");
     let bare = browser.bare("POST", &resolve, Some(r#"{"decision":"approve"}"#));
-    assert_eq!(world.send(bare).await.code(), "403 not-allowed", "not without what a page knows");
+    assert_eq!(world.send(bare).await.code(), "403 not-allowed", "not without the CSRF token");
     let answer = world.send(browser.own("POST", &resolve, Some(r#"{"decision":"approve"}"#))).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
@@ -108,14 +108,14 @@ async fn a_link_opens_its_suspension_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn of_two_that_use_a_link_at_once_one_is_let_in() {
+async fn of_two_concurrent_uses_of_a_link_one_succeeds() {
     let (world, [one, _]) = asked().await;
     let link = link(&world, &one).await;
     let all = futures::future::join_all((0..8).map(|_| open(&world, &link))).await;
     let mut codes: Vec<String> = all.iter().map(Reply::code).collect();
     codes.sort();
     assert_eq!((codes[0].as_str(), codes[1..].iter().all(|code| code == "409 link-used")), ("200", true), "{codes:?}");
-    // Looking at it uses nothing up, and neither does asking in any other way.
+    // Opening its page or sending another method does not use it up.
     let second = self::link(&world, &one).await;
     for _ in 0..3 {
         assert_eq!(world.get("", &second).await.code(), "404 not-found");
@@ -125,17 +125,17 @@ async fn of_two_that_use_a_link_at_once_one_is_let_in() {
 }
 
 #[tokio::test]
-async fn a_used_link_stays_used_over_a_restart() {
+async fn used_link_stays_used_after_a_restart() {
     let (mut world, [one, _]) = asked().await;
     let (used, unused) = (link(&world, &one).await, link(&world, &one).await);
     assert_eq!(open(&world, &used).await.status, 200);
-    world.open_anew();
+    world.restart_server();
     assert_eq!(open(&world, &used).await.code(), "409 link-used");
     assert_eq!(open(&world, &unused).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_link_ends_with_its_time_and_with_the_token_of_its_principal() {
+async fn link_ends_by_expiry_and_by_revocation_of_the_token() {
     let (world, [one, _]) = asked().await;
     let short = make(&world, &one, r#"{"principal":"bob","ttl_ms":1000}"#).await;
     assert_eq!(short.at("/expires_at"), "2026-01-01T00:00:01.000Z");
@@ -150,7 +150,7 @@ async fn a_link_ends_with_its_time_and_with_the_token_of_its_principal() {
 }
 
 #[tokio::test]
-async fn a_link_that_was_changed_or_is_something_else_opens_nothing() {
+async fn forged_link_or_another_text_is_refused() {
     let (world, [one, _]) = asked().await;
     let link = link(&world, &one).await;
     let browser = Browser::log_in(&world, "root").await;
@@ -160,16 +160,20 @@ async fn a_link_that_was_changed_or_is_something_else_opens_nothing() {
     for wrong in ["", "/link/", &changed, &session, &text[1..], &format!("{text}=")] {
         assert_eq!(open(&world, wrong).await.code(), "401 unauthorized", "{wrong}");
     }
-    // A link is no session either.
+    // A link is not a session either.
     for name in ["toolgate_session", "toolgate_link"] {
         let asked = with(request("GET", "/v1/session", "", None), "cookie", &format!("{name}={text}"));
         assert_eq!(world.send(asked).await.code(), "401 unauthorized");
     }
-    assert_eq!(open(&world, &format!("https://gate.example.com{link}")).await.status, 200, "as it was mailed");
+    assert_eq!(
+        open(&world, &format!("https://gate.example.com{link}")).await.status,
+        200,
+        "the address from a mail works"
+    );
 }
 
 #[tokio::test]
-async fn a_link_is_made_by_an_admin_for_somebody_who_answers_something_open() {
+async fn admin_makes_a_link_for_an_approver_of_an_open_suspension() {
     let (world, [one, two]) = asked().await;
     let path = format!("/v1/suspensions/{one}/links");
     for who in ["alice", "bob", "carol"] {
@@ -196,7 +200,7 @@ async fn a_link_is_made_by_an_admin_for_somebody_who_answers_something_open() {
 }
 
 #[tokio::test]
-async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
+async fn link_to_a_closed_suspension_opens_no_session() {
     let (world, [one, two]) = asked().await;
     let (answered, expired) = (link(&world, &one).await, link(&world, &two).await);
     let unused = link(&world, &one).await;
@@ -210,7 +214,7 @@ async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
               "type": "/problems/stale",
               "title": "The question is no longer open",
               "status": 409,
-              "detail": "this was answered already (approve, by root), and the link opens nothing any more",
+              "detail": "this was already answered (approve, by root), so the link is no longer valid",
               "code": "stale",
               "state": "approve",
               "by": "root",
@@ -220,7 +224,7 @@ async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
         .assert_eq(&refused.pretty());
         assert!(!refused.headers.contains_key("set-cookie"));
     }
-    // Whoever had opened it before is shown how it ended.
+    // A session that the link opened before can read how the suspension ended.
     let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
     assert_eq!((read.at("/state"), read.at("/closed/by")), ("approve".into(), "root".into()));
     assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.code(), "409 stale");
@@ -230,7 +234,7 @@ async fn a_link_to_what_has_ended_opens_nothing_not_even_to_read() {
 }
 
 #[tokio::test]
-async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
+async fn audit_has_making_use_and_actions_of_a_link() {
     let (world, [one, two]) = asked().await;
     let link = link(&world, &one).await;
     let browser = Browser::of(&open(&world, &link).await);
@@ -238,7 +242,10 @@ async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
     world.resolve("bob", &two, r#"{"decision":"approve"}"#).await;
     let audit = world.get("root", "/v1/audit?limit=500").await;
     let secret = link.strip_prefix("/link/").unwrap();
-    assert!(!audit.text.contains(secret) && !audit.text.contains(&secret[..40]), "what opens it is nowhere");
+    assert!(
+        !audit.text.contains(secret) && !audit.text.contains(&secret[..40]),
+        "the audit does not contain the secret of the link"
+    );
     let mut said = String::new();
     for entry in audit.json()["entries"].as_array().unwrap() {
         let word = |name: &str| entry[name].as_str().unwrap_or("-").replace(&format!("{:031x}", 0), "");
@@ -261,7 +268,7 @@ async fn the_audit_says_that_a_link_was_made_and_used_and_what_came_by_it() {
 }
 
 #[tokio::test]
-async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_it_asks() {
+async fn webhook_gets_one_link_per_suspension_and_principal() {
     let (world, [one, two]) = asked().await;
     let (links, bob, hour) = (world.links(), PrincipalId::new("bob").unwrap(), Span::from_secs(3_600));
     let id = |text: &str| text.parse::<SuspensionId>().unwrap();
@@ -269,21 +276,17 @@ async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_
         async |webhook: &str, suspension: &str| links.of_webhook(webhook, id(suspension), &bob, hour).await.unwrap();
     let first = of("pager", &one).await.unwrap();
     world.clock.advance(1_800);
-    assert_eq!(
-        of("pager", &one).await.as_ref(),
-        Some(&first),
-        "half of its time is left: it is the same to the letter"
-    );
+    assert_eq!(of("pager", &one).await.as_ref(), Some(&first), "half of its time is left, so it is the same text");
     world.clock.advance(1);
     let longer = of("pager", &one).await.unwrap();
     assert!(longer.expires > first.expires && longer.path != first.path);
     let (other, elsewhere) = (of("chat", &one).await.unwrap(), of("pager", &two).await.unwrap());
-    // Whichever message is read, it is used once.
+    // All messages have the same link, and it is used once.
     assert_eq!(open(&world, &first.path).await.status, 200);
     for again in [&first, &longer] {
         assert_eq!(open(&world, &again.path).await.code(), "409 link-used");
     }
-    assert_eq!(of("pager", &one).await, None, "nobody is sent what opens nothing");
+    assert_eq!(of("pager", &one).await, None, "a used link is not sent");
     for more in [&other, &elsewhere] {
         assert_eq!(open(&world, &more.path).await.status, 200);
     }
@@ -301,7 +304,7 @@ async fn a_webhook_has_one_link_for_each_suspension_and_principal_however_often_
 }
 
 #[tokio::test]
-async fn links_to_one_suspension_have_a_bound() {
+async fn number_of_links_to_one_suspension_is_limited() {
     let (world, [one, two]) = asked().await;
     for n in 0..100 {
         assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.status, 200, "{n}");
@@ -311,7 +314,7 @@ async fn links_to_one_suspension_have_a_bound() {
 }
 
 #[tokio::test]
-async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
+async fn link_session_coexists_with_log_in_and_log_out_ends_both() {
     let (world, [one, two]) = asked().await;
     let full = Browser::log_in(&world, "root").await;
     let opened = open(&world, &link(&world, &one).await).await;
@@ -327,7 +330,7 @@ async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
     let session = world.send(as_root.bare("GET", "/v1/session", None)).await;
     let beside = ["principal", "only", "csrf"].map(|name| session.at(&format!("/link/{name}")));
     assert_eq!(beside, ["bob".to_owned(), one.clone(), narrow.csrf.clone()]);
-    // What is about its suspension is the link's, unless the page says that it means the other.
+    // A request about the suspension belongs to the link's session, unless it has the CSRF token of the other one.
     let read = async |browser: &Browser, of: &str, own: bool| {
         let path = format!("/v1/suspensions/{of}");
         let asked = if own { browser.own("GET", &path, None) } else { browser.bare("GET", &path, None) };
@@ -364,7 +367,7 @@ async fn a_link_goes_on_beside_a_log_in_and_a_log_out_ends_both() {
 }
 
 #[tokio::test]
-async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() {
+async fn cookie_of_one_session_kind_is_refused_as_the_other() {
     let (world, [one, _]) = asked().await;
     let (full, narrow) =
         (Browser::log_in(&world, "root").await, Browser::of(&open(&world, &link(&world, &one).await).await));
@@ -375,9 +378,9 @@ async fn the_cookie_of_one_kind_of_session_is_not_taken_for_that_of_the_other() 
     }
 }
 
-/// A page whose session has ended does and reads nothing in the name of the other that the browser has.
+/// A page whose session has ended must not use the other session of the browser.
 #[tokio::test]
-async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
+async fn csrf_token_of_an_ended_session_is_refused() {
     for end in ["its time", "its token", "a log-out"] {
         for link_ends in [true, false] {
             let world = World::new();
@@ -408,7 +411,7 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
             }
             let name = if link_ends { "root" } else { "bob" };
             let whose = async |request| world.send(request).await.at("/principal");
-            // A browser drops the cookie of what has ended by its time.
+            // A browser drops the cookie of an expired session.
             let dropped = Browser { cookie: living.cookie.clone(), csrf: dead.csrf.clone() };
             for (method, path, body) in
                 [("POST", answer.as_str(), Some(r#"{"decision":"approve"}"#)), ("DELETE", "/v1/session", None)]
@@ -420,7 +423,7 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
                 let refused = world.send(dropped.own("GET", path, None)).await;
                 assert_eq!(refused.code(), "401 unauthorized", "{end} {link_ends} {path}");
                 assert!(refused.at("/detail").contains("the session of this page has ended"), "{}", refused.text);
-                assert_eq!(world.send(dropped.bare("HEAD", &read, None)).await.status, 200, "without a word");
+                assert_eq!(world.send(dropped.bare("HEAD", &read, None)).await.status, 200, "without a CSRF token");
             }
             assert_eq!(whose(both(living).own("GET", "/v1/session", None)).await, name, "{end}");
             assert_eq!(whose(both(living).bare("GET", "/v1/session", None)).await, name, "{end}");
@@ -429,9 +432,9 @@ async fn the_word_of_a_session_that_has_ended_stands_for_no_other() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_ends_no_session_that_a_link_opens_after_it() {
+async fn clock_set_back_does_not_end_a_new_link_session() {
     let (world, [one, _]) = asked().await;
-    world.end_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
+    world.revoke_sessions_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
     world.clock.set_back(30 * 60);
     let opened = open(&world, &link(&world, &one).await).await;
     assert_eq!(opened.at("/expires_at"), "2026-01-01T01:00:00.001Z");

@@ -1,6 +1,6 @@
-//! The doors, through a real router over a real host: only tools, plugins, tokens and time are made up.
+//! The routes with a real router and a real host. Only tools, plugins, tokens and time are simulated.
 
-#![expect(clippy::unwrap_used, reason = "a test says what must hold by unwrapping it")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod answers;
 mod auth;

@@ -1,4 +1,4 @@
-//! What waits: live, in numbers, answered several at a time; and which conversations there are.
+//! Streams and counts of open suspensions, several answers at once, and the list of conversations.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -22,7 +22,7 @@ impl Inbox {
         let response = world.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);
         let mut inbox = Self { body: response.into_body().into_data_stream(), rest: String::new() };
-        assert_eq!(inbox.next().await.0, "pending.ready", "whoever has it can read the list");
+        assert_eq!(inbox.next().await.0, "pending.ready", "now the list can be read");
         inbox
     }
 
@@ -30,7 +30,7 @@ impl Inbox {
         Self::open(world, request("GET", "/v1/pending/events", who, None)).await
     }
 
-    /// The next event: its name and what it says.
+    /// The name and data of the next event.
     async fn next(&mut self) -> (String, Value) {
         loop {
             if let Some((event, rest)) = self.rest.split_once("\n\n") {
@@ -47,7 +47,7 @@ impl Inbox {
         }
     }
 
-    /// The next event in short: its name, which suspension, how it stands, and by whom it ended.
+    /// The next event in short: name, suspension, state, and the principal that closed it.
     async fn line(&mut self) -> String {
         let (name, data) = self.next().await;
         let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
@@ -62,7 +62,7 @@ fn calls(tools: &[&str]) -> String {
     json!({ "calls": calls.collect::<Vec<_>>() }).to_string()
 }
 
-/// What waits, by the position in the list.
+/// The open suspensions, in the order of the list.
 async fn waiting(world: &World) -> Vec<String> {
     let list = world.get("root", "/v1/pending").await.json();
     let ids =
@@ -71,10 +71,10 @@ async fn waiting(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
+async fn every_end_of_a_suspension_is_sent_once() {
     let world = World::new();
     let mut inbox = Inbox::of(&world, "bob").await;
-    // Answered, and with it its sibling withdrawn; expired; cancelled.
+    // One is answered, which withdraws its sibling; one expires; one is cancelled.
     let siblings = json!({"calls": [{"id": "a", "tool": "pay", "arguments": {}}, {"id": "b", "tool": "pay", "arguments": {}}],
         "rejection": "cancel_siblings"});
     world.submit("", &siblings.to_string()).await;
@@ -111,7 +111,7 @@ async fn whatever_way_a_suspension_ends_its_end_is_told_once() {
 }
 
 #[tokio::test]
-async fn an_end_says_where_it_came_by_a_link() {
+async fn closed_event_shows_that_a_link_was_used() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
@@ -133,7 +133,7 @@ async fn an_end_says_where_it_came_by_a_link() {
 }
 
 #[tokio::test]
-async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
+async fn stream_has_only_what_its_principal_may_see() {
     let world = World::new();
     let mut told = Vec::new();
     for who in ["alice", "eve", "bob", "carol", "root", "scoped"] {
@@ -142,7 +142,7 @@ async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
     world.submit("", &calls(&["pay"])).await;
     world.post("eve", "/v1/conversations/eves/turns", &calls(&["pay"])).await;
     world.post("scoped", "/v1/conversations/theirs/turns", &calls(&["pay"])).await;
-    // Last, something for a client: whoever is to be told of nothing before is told of this first.
+    // At last a suspension for a client. It is the first event for a principal that may see none of the others.
     world.post("root", "/v1/conversations/clients/turns", &calls(&["locate"])).await;
     let mut table = String::new();
     for (who, mut inbox) in told {
@@ -165,7 +165,7 @@ async fn everybody_is_told_of_what_they_may_see_and_of_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_link_hears_of_its_suspension_alone() {
+async fn stream_of_a_link_has_only_its_suspension() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
@@ -180,7 +180,7 @@ async fn a_link_hears_of_its_suspension_alone() {
 }
 
 #[tokio::test]
-async fn whoever_falls_behind_is_told_to_begin_anew() {
+async fn slow_reader_gets_a_reset_event() {
     let world = World::with(Settings { turn_bytes: 8 << 20, ..Settings::default() });
     let mut inbox = Inbox::of(&world, "bob").await;
     for turn in 0..20 {
@@ -194,12 +194,12 @@ async fn whoever_falls_behind_is_told_to_begin_anew() {
     while names.last().is_none_or(|name| name != "pending.reset") {
         names.push(inbox.next().await.0);
     }
-    assert!(names.len() < 2_000, "what was missed is not told");
-    assert_eq!(inbox.next().await.0, "pending.opened", "and it goes on");
+    assert!(names.len() < 2_000, "missed events are not sent");
+    assert_eq!(inbox.next().await.0, "pending.opened", "the stream continues");
 }
 
 #[tokio::test]
-async fn what_waits_is_counted_and_what_is_mine_is_told_apart() {
+async fn open_suspensions_are_counted_also_for_mine() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     world.post("root", "/v1/conversations/d/turns", &calls(&["pay"])).await;
@@ -229,7 +229,7 @@ async fn what_waits_is_counted_and_what_is_mine_is_told_apart() {
 }
 
 #[tokio::test]
-async fn several_are_answered_each_by_itself() {
+async fn several_answers_are_independent() {
     let world = World::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     let ids = waiting(&world).await;
@@ -268,7 +268,7 @@ async fn several_are_answered_each_by_itself() {
 }
 
 #[tokio::test]
-async fn conversations_are_listed_for_those_who_may_see_them() {
+async fn conversations_are_listed_if_the_principal_may_see_them() {
     let world = World::new();
     for (who, conversation) in [("alice", "b"), ("alice", "a"), ("eve", "e"), ("scoped", "theirs")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;
@@ -293,7 +293,7 @@ async fn conversations_are_listed_for_those_who_may_see_them() {
 }
 
 #[tokio::test]
-async fn the_audit_is_narrowed_by_conversation_plugin_and_who() {
+async fn audit_is_filtered_by_conversation_plugin_and_principal() {
     let world = World::new();
     for (who, conversation) in [("alice", "a"), ("eve", "e")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;

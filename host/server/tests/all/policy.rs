@@ -1,11 +1,11 @@
-//! What rules would say of a call: asked for by admins, for a tool that there is, with arguments that are an object.
+//! Explanations of decisions: for admins, about existing tools, with arguments that are an object.
 
 use crate::world::World;
 
 const EXPLAIN: &str = "/v1/policy/explain";
 
 #[tokio::test]
-async fn an_admin_is_told_what_would_become_of_a_call() {
+async fn admin_gets_an_explanation_of_a_call() {
     let world = World::new();
     let body = r#"{"tool":"pay","arguments":{"city":7},"caller":"alice","context":{"why":"rent"}}"#;
     let reply = world.post("root", EXPLAIN, body).await;
@@ -16,7 +16,7 @@ async fn an_admin_is_told_what_would_become_of_a_call() {
 }
 
 #[tokio::test]
-async fn who_may_not_and_what_is_no_call_is_refused() {
+async fn explanation_requires_admin_and_a_valid_call() {
     let world = World::new();
     let good = r#"{"tool":"pay","arguments":{}}"#;
     for (who, body, status, place) in [

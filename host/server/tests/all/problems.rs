@@ -1,4 +1,4 @@
-//! Whatever is wrong with a request, the answer is a problem that says what.
+//! Every wrong request gets a problem that names the error.
 
 use axum::body::Body;
 use axum::http::header;
@@ -36,9 +36,9 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/nothing
           404 not-found there is nothing at /v1/nothing
         PATCH /v1/tools
-          405 method-not-allowed see /openapi.json for what there is
+          405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/c/turns
-          405 method-not-allowed see /openapi.json for what there is
+          405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/a%20b/turns/turn_1
           400 bad-request Invalid URL: "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
         GET /v1/conversations/c/turns/susp_00000000000000000000000000000001
@@ -69,13 +69,13 @@ async fn bodies_are_bounded_and_must_be_json() {
     let world = World::with(Settings { turn_bytes: 64, component_bytes: 8, ..Settings::default() });
     let long = format!(r#"{{"calls":[{{"id":"{}"}}]}}"#, "x".repeat(64));
     assert_eq!(world.submit("", &long).await.code(), "413 too-large");
-    // Nor may a body hide its length.
+    // A body without a declared length is limited too.
     let chunks = futures::stream::iter([0, 1].map(|_| Ok::<_, std::io::Error>("x".repeat(60))));
     let mut hidden = request("POST", "/v1/conversations/c/turns", "alice", Some(""));
     *hidden.body_mut() = Body::from_stream(chunks);
     assert_eq!(world.send(hidden).await.code(), "413 too-large");
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "root", Some("123456789"))).await.code(), "413 too-large");
-    // Who may not load plugins is told so without being listened to.
+    // A principal that may not load plugins is refused before its body is read.
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "alice", Some("123456789"))).await.code(), "403 not-allowed");
 
     let mut form = request("POST", "/v1/conversations/c/turns", "alice", Some("{}"));
@@ -90,7 +90,7 @@ async fn bodies_are_bounded_and_must_be_json() {
 }
 
 #[tokio::test]
-async fn plugins_are_refused_with_every_finding_and_our_faults_stay_ours() {
+async fn refused_plugin_lists_findings_and_faults_stay_private() {
     let world = World::new();
     let put = async |bytes: &str| world.send(request("PUT", "/v1/plugins/p", "root", Some(bytes))).await;
     assert_eq!(put("good").await.at("/state"), "live");

@@ -1,5 +1,5 @@
-//! Answers of the three provider APIs, written with their official libraries' types: addressed to this host and to others,
-//! complete and cut off. `tests/answers` holds one file for each.
+//! Answers of the three provider APIs, written with their official libraries' types. They are for this host or for
+//! others, complete or cut off. `tests/answers` holds one file for each.
 
 use expect_test::{Expect, expect};
 
@@ -25,13 +25,13 @@ async fn check(answer: &str, format: &str, expected: Expect) {
     if results.is_null() {
         told += "nothing to append\n";
     }
-    // Submitted again it is the same turn, and nothing runs twice.
+    // A repeated submission is the same turn, and no call runs twice.
     let again = world.submit("", answer).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
     expected.assert_eq(&told);
 }
 
-/// An answer that is refused as a whole.
+/// Checks that the whole answer is refused.
 async fn check_refused(answer: &str, expected: Expect) {
     let world = World::new();
     let reply = world.submit("?wait_ms=60000", answer).await;

@@ -1,4 +1,4 @@
-//! What one principal may have at once, as its requests are answered when it would have more.
+//! Responses to requests beyond the quota of a principal.
 
 use dispatch::Quota;
 use toolgate_server::Settings;
@@ -6,7 +6,7 @@ use toolgate_server::Settings;
 use crate::world::World;
 
 #[tokio::test]
-async fn a_caller_with_as_much_as_it_may_have_is_told_when_to_come_back_and_others_notice_nothing() {
+async fn full_quota_gives_retry_after_and_affects_nobody_else() {
     let world = World::with_quota(Settings::default(), Quota { open_turns: 1, ..Quota::default() });
     let gated = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{}}}}]}}"#);
     let first = world.submit("", &gated("1")).await;
@@ -15,7 +15,7 @@ async fn a_caller_with_as_much_as_it_may_have_is_told_when_to_come_back_and_othe
     assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "10"));
     assert_eq!(refused.json()["retry_after"], 10);
     assert!(refused.at("/detail").contains("alice has 1 turns") && refused.at("/detail").contains("quota.open_turns"));
-    // The same turn again is the recorded one; and nothing of the refused one was written.
+    // A repeated submission returns the recorded turn, and the refused turn was not stored.
     assert_eq!(world.submit("", &gated("1")).await.code(), "200");
     let pending = world.get("alice", "/v1/pending").await.json();
     assert_eq!(pending["suspensions"].as_array().map(Vec::len), Some(1));

@@ -1,4 +1,4 @@
-//! A real listener: what only a connection shows.
+//! Tests with a real listener.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use toolgate_server::Connections;
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn closing_ends_streams_and_waits_and_then_the_server() {
+async fn shutdown_ends_streams_and_waits_and_then_the_server() {
     let world = World::new();
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -56,7 +56,7 @@ async fn closing_ends_streams_and_waits_and_then_the_server() {
 }
 
 #[tokio::test]
-async fn what_passes_is_counted_by_route_and_never_by_path() {
+async fn requests_are_counted_by_route_and_never_by_path() {
     let world = World::new();
     world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}]}"#).await;
     world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}]}"#).await;

@@ -1,4 +1,4 @@
-//! How many event streams there may be, and how long each may last: no longer than its token counts.
+//! The limits on event streams. A stream ends when its token is revoked.
 
 use axum::body::Body;
 use dispatch::Quota;
@@ -18,7 +18,7 @@ async fn open(world: &World, who: &str, path: &str) -> Body {
 }
 
 #[tokio::test]
-async fn streams_of_one_principal_are_bounded_and_an_ended_one_makes_room() {
+async fn streams_of_a_principal_are_limited_until_one_ends() {
     let world = World::with_quota(Settings::default(), Quota { event_streams: 2, ..Quota::default() });
     let first = open(&world, "alice", EVENTS).await;
     let _second = open(&world, "alice", EVENTS).await;
@@ -34,18 +34,18 @@ async fn streams_of_one_principal_are_bounded_and_an_ended_one_makes_room() {
 }
 
 #[tokio::test]
-async fn streams_of_all_principals_together_are_bounded() {
+async fn streams_of_all_principals_together_are_limited() {
     let world = World::with(Settings { event_streams: 2, ..Settings::default() });
     let first = open(&world, "alice", EVENTS).await;
     let _second = open(&world, "root", "/v1/events").await;
     assert_eq!(world.get("carol", EVENTS).await.code(), "429 busy");
-    assert_eq!(world.get("carol", "/v1/tools").await.status, 200, "everything else is there");
+    assert_eq!(world.get("carol", "/v1/tools").await.status, 200, "other requests are accepted");
     drop(first);
     drop(open(&world, "carol", EVENTS).await);
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_token_no_longer_counts() {
+async fn stream_ends_when_its_token_is_revoked() {
     let world = World::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
     let silent = open(&world, "root", "/v1/events").await;
     let mut telling = open(&world, "alice", EVENTS).await;
@@ -54,7 +54,7 @@ async fn a_stream_ends_when_its_token_no_longer_counts() {
     telling.frame().await.unwrap().unwrap();
     world.revoke("root");
     world.revoke("alice");
-    // Each is read to its end, and there is one.
+    // Both streams end.
     silent.collect().await.unwrap();
     telling.collect().await.unwrap();
     assert_eq!(world.get("alice", EVENTS).await.code(), "401 unauthorized");

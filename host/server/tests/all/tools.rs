@@ -1,4 +1,4 @@
-//! One tool of each kind, whose runs the tests can hold and let go.
+//! One tool of each kind. Tests can hold and release its runs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use domain::{
 };
 use tokio::sync::Semaphore;
 
-/// The schema of every tool's arguments here. The odd white space is to come out as it went in.
+/// The schema of every tool's arguments. Its odd white space must be kept.
 pub(crate) const PARAMETERS: &str = r#"{"type": "object",  "properties": {"city": {"type": "string"}}, "x": 1.0}"#;
 
 /// The tools of the tests.

@@ -1,4 +1,4 @@
-//! Turns: submitted, read, waited for, cancelled.
+//! Turns are submitted, read, waited for and cancelled.
 
 use expect_test::expect;
 use tower::ServiceExt as _;
@@ -14,7 +14,7 @@ const MIXED: &str = r#"{"calls":[
 ],"context":{"note":"hi"},"rejection":"cancel_siblings"}"#;
 
 #[tokio::test]
-async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
+async fn submitted_turn_is_returned_completely() {
     let world = World::new();
     let reply = world.submit("?wait_ms=60000", MIXED).await;
     let location = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
@@ -43,7 +43,7 @@ async fn a_turn_is_answered_with_everything_that_is_known_of_it() {
 }
 
 #[tokio::test]
-async fn the_same_calls_are_the_same_turn_and_others_are_a_conflict() {
+async fn same_calls_are_the_same_turn_and_others_conflict() {
     let world = World::new();
     let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1,"b":2}}]}"#;
     let first = world.submit("", body).await;
@@ -61,14 +61,14 @@ async fn the_same_calls_are_the_same_turn_and_others_are_a_conflict() {
         assert_eq!(reply.code(), "409 call-id-taken");
         assert_eq!(reply.at("/call"), "1");
     }
-    // Somebody else's conversation is not there, and ids are a matter of each conversation.
+    // Another principal's conversation is not found, and ids are unique only within a conversation.
     let theirs = world.post("eve", "/v1/conversations/c/turns", body).await;
     assert_eq!(theirs.code(), "404 not-found");
     assert_eq!(world.post("eve", "/v1/conversations/d/turns", body).await.status, 201);
 }
 
 #[tokio::test]
-async fn an_ephemeral_turn_is_told_and_forgotten() {
+async fn ephemeral_turn_is_returned_and_not_stored() {
     let world = World::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!((reply.status.as_u16(), reply.at("/state")), (201, "settled".into()));
@@ -76,13 +76,13 @@ async fn an_ephemeral_turn_is_told_and_forgotten() {
     assert!(!reply.headers.contains_key("location"));
     let read = world.get("alice", &format!("/v1/conversations/c/turns/{}", reply.at("/turn"))).await;
     assert_eq!(read.code(), "404 not-found");
-    // What waits is durable, whatever was asked for.
+    // A turn that waits is stored, even if the request says ephemeral.
     let reply = world.submit("", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!(reply.json()["ephemeral"], false);
 }
 
 #[tokio::test]
-async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
+async fn wait_ends_at_the_requested_state_or_time() {
     let world = World::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"slow","arguments":{}}]}"#).await;
     assert_eq!(reply.json()["running"], true);
@@ -98,7 +98,7 @@ async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
     let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
     let wait = format!("{path}?wait_ms=99999999");
     let waiting = world.get("alice", &wait);
-    // The wait is capped, and this is the cap.
+    // This is the maximum wait.
     let pass = async { world.clock.advance(60) };
     let (reply, ()) = tokio::join!(waiting, pass);
     assert_eq!(reply.at("/state"), "open");
@@ -106,7 +106,7 @@ async fn waiting_ends_when_the_turn_has_come_so_far_or_the_time_is_over() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_while_waiting_leaves_nothing_behind() {
+async fn disconnect_during_a_wait_leaves_nothing_behind() {
     let world = World::new();
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let path = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
@@ -120,7 +120,7 @@ async fn whoever_hangs_up_while_waiting_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_pairs_every_call_with_an_outcome() {
+async fn cancelled_turn_gives_every_call_an_outcome() {
     let world = World::new();
     let calls = r#"{"calls":[{"id":"1","tool":"slow","arguments":{}},{"id":"2","tool":"ask","arguments":{}}]}"#;
     let turn = world.submit("", calls).await.at("/turn");

@@ -1,4 +1,4 @@
-//! A host with its doors, and a client that checks of every answer what must hold for all of them.
+//! A host with a router, and a client that checks the headers and the form of every response.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +16,14 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::{
-    Authenticate, Doors, EndedSessions, ExplainPolicy, Links, NotEnded, PluginFault, Plugins, PutError, SessionMark,
-    Sessions, Settings, SigningKey,
+    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    SessionMark, Sessions, Settings, SigningKey,
 };
 use tower::ServiceExt as _;
 
 use crate::tools::Shelf;
 
-/// Time that moves when it is told to. It begins with the year 2026.
+/// A clock that only the test moves. It begins with the year 2026.
 pub(crate) struct SimClock(watch::Sender<Timestamp>);
 
 impl SimClock {
@@ -48,7 +48,7 @@ impl Clock for SimClock {
     }
 }
 
-/// Tokens are names, and names say what they may do, unless they are revoked.
+/// Tokens are names of principals. The name determines the roles. A revoked token is unknown.
 struct Names(Arc<Mutex<HashSet<String>>>);
 
 impl Authenticate for Names {
@@ -77,10 +77,10 @@ impl Authenticate for Names {
     }
 }
 
-/// Whoever there is.
+/// All principals.
 const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
 
-/// What has ended, for as long as it is in memory: sessions by their ids, and of a token all until a time.
+/// Revoked sessions in memory: single sessions, and all sessions of a token until a time.
 #[derive(Default)]
 pub(crate) struct InMemory {
     ids: Mutex<HashSet<u128>>,
@@ -88,23 +88,23 @@ pub(crate) struct InMemory {
 }
 
 #[async_trait]
-impl EndedSessions for InMemory {
+impl RevokedSessions for InMemory {
     fn has(&self, session: &SessionMark) -> bool {
-        let until = self.all_until(session.token, session.by_link);
+        let until = self.revoked_until(session.token, session.by_link);
         until.is_some_and(|until| session.expires <= until) || self.ids.lock().unwrap().contains(&session.id)
     }
 
-    async fn end(&self, session: SessionMark, _: Timestamp) -> Result<(), NotEnded> {
+    async fn revoke(&self, session: SessionMark, _: Timestamp) -> Result<(), NotRevoked> {
         self.ids.lock().unwrap().insert(session.id);
         Ok(())
     }
 
-    fn all_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
+    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
         self.together.lock().unwrap().get(&(token, by_link)).copied()
     }
 }
 
-/// Plugins are refused by their bytes.
+/// Accepts or refuses plugins by their bytes.
 struct Bytewise;
 
 #[async_trait]
@@ -161,7 +161,7 @@ fn finding(rule: &str) -> FindingView {
     FindingView { tool: Some("t".into()), rule: rule.into(), message: "it is wrong".into(), remedy: "mend it".into() }
 }
 
-/// A host with its doors.
+/// A host with a router.
 pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) clock: Arc<SimClock>,
@@ -169,8 +169,8 @@ pub(crate) struct World {
     pub(crate) host: Host,
     settings: Settings,
     sessions: Sessions,
-    ended: Arc<InMemory>,
-    revoked: Arc<Mutex<HashSet<String>>>,
+    revoked_sessions: Arc<InMemory>,
+    revoked_tokens: Arc<Mutex<HashSet<String>>>,
 }
 
 impl World {
@@ -183,7 +183,7 @@ impl World {
         Self::with_quota(settings, Quota::default())
     }
 
-    /// Where each principal may have so much.
+    /// With a quota for each principal.
     pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
@@ -201,49 +201,49 @@ impl World {
             quotas: Quotas { each, ..Quotas::default() },
             subscribers: Arc::new(()),
         });
-        let revoked = Arc::default();
-        let ended = Arc::<InMemory>::default();
-        let sessions = Sessions { key: SigningKey::new([7; 32]), ended: ended.clone() };
+        let revoked_tokens = Arc::default();
+        let revoked_sessions = Arc::<InMemory>::default();
+        let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let router = axum::Router::new();
-        let mut world = Self { router, clock, shelf, host, settings, sessions, ended, revoked };
-        world.open_anew();
+        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked_sessions, revoked_tokens };
+        world.restart_server();
         world
     }
 
-    /// New doors with the same key, in front of the same host: what a restart is to a browser.
-    pub(crate) fn open_anew(&mut self) {
+    /// A new router with the same key for the same host. To a browser, this is a restart.
+    pub(crate) fn restart_server(&mut self) {
         let doors = Doors {
             handle: self.host.handle(),
             plugins: Arc::new(Bytewise),
             policy: Arc::new(Bytewise),
-            auth: Arc::new(Names(self.revoked.clone())),
+            auth: Arc::new(Names(self.revoked_tokens.clone())),
             sessions: self.sessions.clone(),
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(doors);
     }
 
-    /// What makes links, as webhooks have it.
+    /// Makes links, as webhooks do.
     pub(crate) fn links(&self) -> Links {
-        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked.clone())))
+        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked_tokens.clone())))
     }
 
-    /// From now on the token counts no more.
+    /// Revokes a token.
     pub(crate) fn revoke(&self, who: &str) {
-        self.revoked.lock().unwrap().insert(who.to_owned());
+        self.revoked_tokens.lock().unwrap().insert(who.to_owned());
     }
 
-    /// So many log-outs of this token that the sessions it has now have ended together.
-    pub(crate) fn end_together(&self, who: &str, by_link: bool, until: Timestamp) {
-        self.ended.together.lock().unwrap().insert((Digest::of(who), by_link), until);
+    /// Revokes all sessions of this token until a time, as many log-outs do.
+    pub(crate) fn revoke_sessions_together(&self, who: &str, by_link: bool, until: Timestamp) {
+        self.revoked_sessions.together.lock().unwrap().insert((Digest::of(who), by_link), until);
     }
 
-    /// Asks without a body.
+    /// Sends a GET request.
     pub(crate) async fn get(&self, who: &str, path: &str) -> Reply {
         self.send(request("GET", path, who, None)).await
     }
 
-    /// Asks with a JSON body.
+    /// Sends a POST request with a JSON body.
     pub(crate) async fn post(&self, who: &str, path: &str, body: &str) -> Reply {
         self.send(request("POST", path, who, Some(body))).await
     }
@@ -258,7 +258,7 @@ impl World {
         self.post(who, &format!("/v1/suspensions/{suspension}/resolve"), body).await
     }
 
-    /// Sends a request, and checks what holds for every answer.
+    /// Sends a request and checks the rules for every response.
     pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
@@ -281,7 +281,7 @@ pub(crate) fn request(method: &str, path: &str, who: &str, body: Option<&str>) -
     request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_owned()))).unwrap()
 }
 
-/// An answer.
+/// A response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -309,13 +309,13 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap()
     }
 
-    /// The status, and the code where it is a problem.
+    /// The status, and the code of a problem.
     pub(crate) fn code(&self) -> String {
         let code = self.json().get("code").map(|code| format!(" {}", code.as_str().unwrap()));
         format!("{}{}", self.status.as_u16(), code.unwrap_or_default())
     }
 
-    /// The status and the body, laid out to be read.
+    /// The status and the body, formatted.
     pub(crate) fn pretty(&self) -> String {
         format!("{}\n{}\n", self.status.as_u16(), serde_json::to_string_pretty(&self.json()).unwrap())
     }

@@ -49,13 +49,13 @@ fn each_json_string_is_checked_on_its_own() {
 
 /// One word as long as arguments may be. Comparing each pair of its parts would take hours.
 #[test]
-fn a_long_word_of_very_many_parts_is_judged() {
+fn long_word_with_many_parts_is_checked() {
     let parts = (1 << 20) / "а.".len();
     assert_eq!(text::line(&"а.".repeat(parts)), r"\u{430}.".repeat(parts));
 }
 
 #[test]
-fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
+fn every_line_of_a_block_is_indented_and_complete() {
     let long = "x".repeat(10_000);
     let several = format!("one\r\ntwo\rthree\n{long}");
     assert_eq!(text::block(&several, "| "), format!("| one\n| two\\rthree\n| {long}\n"));
@@ -66,7 +66,7 @@ fn every_line_of_a_block_is_behind_the_margin_and_none_is_cut() {
 }
 
 #[test]
-fn a_cut_says_how_much_is_cut() {
+fn cut_text_shows_how_much_is_missing() {
     assert_eq!(text::excerpt("as it\nis", 8), "as it\\nis");
     assert_eq!(text::excerpt(&"ü".repeat(10), 4), "üüüü … and 12 bytes more");
     assert_eq!(text::quoted("a\u{202e}\n", 80), r#""a\u{202e}\n""#);

@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_text_is_shown_whole_and_harmless(text in text()) {
+    fn every_text_is_shown_complete_and_harmless(text in text()) {
         holds::any_text(&text);
     }
 

@@ -1,5 +1,5 @@
-//! The tables `[plugin.NAME]` and `[plugin.NAME.grants]`: what one plugin may use, and which component of that name. Nothing
-//! in it is a default.
+//! The tables `[plugin.NAME]` and `[plugin.NAME.grants]`: what one plugin may use, and which component of that name.
+//! Nothing in it is a default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -90,7 +90,8 @@ pub struct FolderTable {
     pub write: bool,
 }
 
-/// A value that a plugin can send and not read. It comes from the environment or from a file, never from the configuration.
+/// A value that a plugin can send and not read. It comes from the environment or from a file, never from the
+/// configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretTable {
@@ -115,13 +116,13 @@ pub struct HolderTable(pub Holder);
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(super) enum HolderForm {
-    /// The digest of one, "sha256:…"; or "any", to grant it to whatever bears the name.
+    /// The digest of one component, "sha256:…"; or "any", to grant it to every component with the name.
     One(String),
     /// The digests of several.
     Several(Vec<String>),
 }
 
-/// The word for whatever bears the name.
+/// The word for every component with the name.
 const ANY: &str = "any";
 
 /// The value of a secret that nobody looked up, where nothing is run.
@@ -134,8 +135,8 @@ impl GrantsTable {
         *self == Self::default()
     }
 
-    /// The grants of the table. Paths are relative to `beside`; `values` has the secrets that were read, and `handles` the
-    /// folders that were opened.
+    /// The grants of the table. Paths are relative to `beside`; `values` has the secrets that were read, and `handles`
+    /// the folders that were opened.
     pub(super) fn grants(
         &self,
         beside: &Path,

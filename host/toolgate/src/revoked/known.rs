@@ -51,7 +51,7 @@ impl Known {
     }
 
     /// All sessions of the holder that expire at this time or before are revoked.
-    pub(super) fn all_until(&self, holder: Holder) -> Option<Timestamp> {
+    pub(super) fn revoked_until(&self, holder: Holder) -> Option<Timestamp> {
         self.holders.get(&holder)?.before
     }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_total_is_bounded_and_no_session_counts_again() {
+    fn total_is_limited_and_revoked_sessions_stay_revoked() {
         let mut known = Known::default();
         let (tokens, each) = (MAX / MAX_EACH * 2, MAX_EACH as u64);
         for n in 1..=each {

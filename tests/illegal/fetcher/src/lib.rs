@@ -1,5 +1,5 @@
-//! Legal declarations and one tool that sends what it is told to over wasi:http, however wrong that is, and gives back what
-//! came of it. Nothing is interpreted on the way, so that a test can try each form of a URL or a header as it is.
+//! Legal declarations and one tool that sends any given requests over wasi:http, valid or not, and returns their
+//! results. It changes nothing, so that a test can try every form of a URL or a header.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use bindings::wasi::http::types::{
 };
 use bindings::wasi::io::streams::StreamError;
 
-/// Requests. All of them are sent before an answer is waited for.
+/// Requests. All of them are sent before the tool waits for an answer.
 #[derive(Deserialize, JsonSchema)]
 struct Requests {
     requests: Vec<Request>,
@@ -50,9 +50,9 @@ struct Request {
     trailers: Vec<(String, String)>,
     /// Whether the answer is dropped unread.
     unread: bool,
-    /// How many copies of the answer's fields are made and kept.
+    /// The number of copies of the answer's fields to keep.
     copies: u32,
-    /// Milliseconds in which the server has to begin.
+    /// Milliseconds in which the server must begin its answer.
     first_byte_ms: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Default for Request {
     }
 }
 
-/// What came of a request: an answer, or where and how it failed.
+/// The result of a request: an answer, or the place and kind of its failure.
 #[derive(Serialize, JsonSchema, Default)]
 struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ struct Answer {
 
 toolgate_sdk::plugin! {
     Tool::server("fetch", "Sends requests.", |Requests { requests }: Requests, _: &Call| {
-        // What is sent stays in reach until all have been answered.
+        // The requests are kept until all have been answered.
         let pending: Vec<_> = requests.iter().map(|request| (request, send(request))).collect();
         Ok(pending.into_iter().map(|(request, sent)| answer(request, sent)).collect::<Vec<_>>())
     }),
@@ -125,7 +125,8 @@ fn send(request: &Request) -> Result<FutureIncomingResponse, String> {
     options.set_first_byte_timeout(request.first_byte_ms.map(|ms| ms * 1_000_000)).map_err(|()| "options")?;
     let sent = handle(outgoing, Some(options)).map_err(|error| format!("{error:?}"))?;
     if let Some(body) = body {
-        // A server may answer without reading to the end, and the answer says more than that the stream is closed.
+        // A server may answer before it has read everything. The answer is more useful than the error of the closed
+        // stream.
         let _ = write(&body, request);
         if request.unfinished {
             drop(body);
@@ -170,7 +171,7 @@ fn answer(request: &Request, sent: Result<FutureIncomingResponse, String>) -> An
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let copies: Vec<_> = (0..request.copies).map(|_| response.headers().clone()).collect();
     for copy in &copies {
-        // What is changed is no longer shared.
+        // A changed copy is not shared.
         copy.delete("x-own").ok();
     }
     let headers = response.headers().entries().into_iter().map(|(name, value)| (name, text(value))).collect();

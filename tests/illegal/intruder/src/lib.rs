@@ -1,4 +1,4 @@
-//! A plugin that is legal in everything it declares, and imports an interface that no host grants.
+//! A plugin with legal declarations that imports an interface that no host grants.
 
 use toolgate_sdk::prelude::*;
 

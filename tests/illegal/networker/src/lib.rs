@@ -1,4 +1,4 @@
-//! A plugin that is legal in everything it declares, and imports wasi:sockets because it connects to the network with std.
+//! A plugin with legal declarations that imports wasi:sockets, because it connects to the network with std.
 
 use std::net::TcpStream;
 

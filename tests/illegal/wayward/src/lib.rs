@@ -1,6 +1,5 @@
-//! A plugin that any host loads and that goes wrong when it is called: each tool breaks the requirement of the conformance kit
-//! that it is named after, and no other. What it declares is in its slot, as in `fixture`. A tool of any other name does
-//! everything right.
+//! A plugin that any host loads and whose calls go wrong. Each tool breaks only the requirement of the conformance kit
+//! that it is named after. Its declarations are in its slot, as in `fixture`. A tool with any other name is correct.
 
 #[path = "../../fixture/src/slot.rs"]
 mod slot;
@@ -22,7 +21,7 @@ use serde_json::json;
 
 struct Wayward;
 
-/// What every tool takes.
+/// The arguments of every tool.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -89,17 +88,17 @@ fn report(fractions: impl Iterator<Item = f64>, listens: bool) {
     }
 }
 
-/// How often it asked before it was told to stop, which is hardly ever twice the same.
+/// The number of checks before the request to stop, which differs in nearly every call.
 fn patience() -> u64 {
     let mut asked = 0;
     while !host::stop_requested() {
-        // Some work in between: calls of the host are limited.
+        // Some work between the checks, because calls of the host are limited.
         asked += u64::from((0..10_000_u32).fold(0, |sum, n| black_box(sum ^ n)) < u32::MAX);
     }
     asked
 }
 
-/// Does under a key that it saw before what it did the first time.
+/// Repeats its effect for a key that it has seen before.
 fn count(key: &str) {
     if let Ok(bucket) = store::open("default") {
         let before = bucket.get(key).ok().flatten().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Legal declarations, and tools that work until somebody stops them: one that lets go of what it holds, and one that does
-//! not listen. What was let go of is in the plugin's store.
+//! Legal declarations, and tools that work until they are stopped. One releases its resources, and one ignores the
+//! request to stop. The plugin's store counts the releases.
 
 use std::hint::black_box;
 use std::thread;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use toolgate_sdk::keyvalue::Bucket;
 use toolgate_sdk::prelude::*;
 
-/// Where the calls are counted that let go of what they held.
+/// The key of the number of calls that released their resources.
 const RELEASED: &str = "released";
 
-/// Works in short steps until it should stop, and gives the number of steps.
+/// Works in short steps until it should stop, and returns the number of steps.
 fn work(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     call.progress("working", None);
     let mut steps = 0;
@@ -24,7 +24,7 @@ fn work(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     Ok(steps)
 }
 
-/// Asks, and goes on after any answer.
+/// Checks for cancellation, and continues in any case.
 fn ignore(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     call.progress("working", None);
     let mut heard = 0_u64;
@@ -37,7 +37,7 @@ fn ignore(_: NoArguments, call: &Call) -> Result<u64, Failure> {
     }
 }
 
-/// How many calls let go of what they held.
+/// The number of calls that released their resources.
 fn released(_: NoArguments, _call: &Call) -> Result<i64, Failure> {
     Ok(Bucket::open()?.increment(RELEASED, 0)?)
 }

@@ -1,4 +1,4 @@
-//! Chat Completions: `tool_calls` of an assistant message, and `tool` messages back.
+//! Chat Completions: reads the `tool_calls` of an assistant message and writes `tool` messages.
 //! <https://platform.openai.com/docs/api-reference/chat/create>
 
 use dispatch::CallRequest;
@@ -25,7 +25,7 @@ struct Function<'a> {
 }
 
 pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
-    // `strict` is off unless said: it would narrow what a schema may say, and schemas are handed on verbatim.
+    // No `strict`, because strict mode allows only some schemas, and this host passes schemas on verbatim.
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",
         function: Function {
@@ -103,7 +103,7 @@ fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
                 ToolCall { function: Some(function), .. } => {
                     (&function.name, arguments_of(function.arguments.as_deref().map(RawValue::get))?)
                 }
-                // Free text for a tool of another kind: no schema accepts a string, so the call fails and says why.
+                // A custom tool's input is free text. No schema accepts a string, so the call fails with that reason.
                 ToolCall { custom: Some(custom), .. } => (&custom.name, json::string(&custom.input)),
                 _ => return Err(Error::invalid_at(at, "a tool call has a `function`")),
             };

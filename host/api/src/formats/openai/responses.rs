@@ -1,5 +1,5 @@
-//! Responses: `function_call` and `custom_tool_call` items of the output, and their outputs back. Items of tools that
-//! OpenAI runs itself (`web_search_call` and its like) are recorded with the item as their result.
+//! Responses: reads the `function_call` and `custom_tool_call` items and writes their outputs. Items of tools that
+//! OpenAI runs itself, such as `web_search_call`, are recorded with the item as their result.
 //! <https://platform.openai.com/docs/api-reference/responses>
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
         name: live.tool.name.as_str(),
         description: &live.tool.description,
         parameters: (&live.tool.parameters).into(),
-        // Strict is the default here, and refuses most schemas that it did not write itself.
+        // Strict mode is the default of this API, and it refuses most schemas.
         strict: false,
     });
     json::write(&tools.collect::<Vec<_>>())
@@ -42,10 +42,10 @@ struct Response {
     output: Vec<BTreeMap<String, Verbatim>>,
 }
 
-/// Any item: which members it has depends on its type, and many types are not calls.
+/// Any item. Its members depend on its type. Many types are not calls.
 struct Item<'a> {
     members: &'a BTreeMap<String, Verbatim>,
-    /// Where it is in the body.
+    /// The JSON Pointer to the item in the body.
     at: String,
 }
 
@@ -91,7 +91,7 @@ pub(in crate::formats) fn response(body: &[u8], is_provider: &dyn Fn(&str) -> bo
     Ok(calls)
 }
 
-/// Refuses what is not complete: a response, or an item of one. Some who speak this format leave the status out.
+/// Refuses an incomplete response or item. Some providers of this format omit the status.
 fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
     match status {
         None | Some("completed") => Ok(()),
@@ -99,8 +99,8 @@ fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
     }
 }
 
-/// A call of a function or a custom tool. A function that was loaded by itself is its own namespace; any other namespace
-/// belongs to another executor.
+/// A call of a function or a custom tool. If the namespace is the function's own name, the call is for this host. Any
+/// other namespace belongs to another executor.
 fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
     let (Some(id), Some(tool)) = (item.text("call_id")?, item.text("name")?) else {
         return Err(Error::invalid_at(item.at.as_str(), "a function call has a `call_id` and a `name`"));
@@ -109,7 +109,7 @@ fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
     let namespace = item.text("namespace")?.filter(|namespace| !namespace.is_empty());
     let ended = namespace.as_deref().filter(|namespace| *namespace != tool).map(addressed_to);
     let arguments = match kind {
-        // No schema accepts a text, so the call fails and says why.
+        // No schema accepts a string, so the call fails with that reason.
         Some(_) => json::string(&item.text("input")?.unwrap_or_default()),
         None => arguments_of(item.get("arguments").map(|arguments| arguments.0.as_str()))?,
     };
@@ -123,7 +123,7 @@ fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
     })
 }
 
-/// The calls that OpenAI carries out itself. The other `…_call` items are left to the programs that they are addressed to.
+/// The calls that OpenAI carries out itself. The other `…_call` items are for other programs.
 const HOSTED: [&str; 5] =
     ["code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "web_search_call"];
 
@@ -135,7 +135,7 @@ const NOT_ARGUMENTS: [&str; 9] =
 fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Result<CallRequest> {
     let id = item.required("id")?;
     let kind = kind.trim_end_matches("_call");
-    // A tool of another MCP server is never a tool of this host, whatever its name is.
+    // A tool of another MCP server is never a tool of this host, even if the names are equal.
     let (tool, is_declared) = match (item.text("server_label")?, item.text("name")?) {
         (Some(server), Some(name)) => (format!("{kind}:{server}:{name}"), false),
         _ => (kind.to_owned(), is_provider(kind)),

@@ -1,4 +1,4 @@
-//! Rules and the requests that they allow: one row for each trick.
+//! Rules and the requests that they allow, with one row for each trick.
 
 use super::*;
 use crate::host_pattern::{HostPattern, InvalidRule};
@@ -109,7 +109,7 @@ fn hosts_are_names_or_addresses() {
 }
 
 #[test]
-fn a_host_fits_as_a_whole() {
+fn a_host_rule_matches_whole_names() {
     let rows = [
         ("https://example.com", "https://EXAMPLE.com/x", Ok(())),
         ("https://example.com", "https://example.com:443/x", Ok(())),
@@ -120,7 +120,7 @@ fn a_host_fits_as_a_whole() {
         ("https://example.com", "https://evil.org/https://example.com/", Err(Misfit::Host)),
         ("https://example.com", "https://example.com@evil.org/", Err(Misfit::Host)),
         ("https://example.com", "https://evil.org\\@example.com/", Err(Misfit::Host)),
-        // Letters of another script that look alike, and ones that the standard takes for the same.
+        // Letters of another script that look similar, and letters that the standard treats as equal.
         ("https://example.com", "https://ex\u{430}mple.com/", Err(Misfit::Host)),
         ("https://example.com", "https://\u{ff45}xample.com/", Ok(())),
         ("https://example.com", "https://%65xample.com/", Ok(())),
@@ -132,7 +132,7 @@ fn a_host_fits_as_a_whole() {
         ("https://*.example.com", "https://aexample.com/", Err(Misfit::Host)),
         ("https://*.example.com", "https://a.example.com.evil.org/", Err(Misfit::Host)),
         ("https://*.example.com", "https://a.example.com./", Err(Misfit::Host)),
-        // Addresses are what they are in any clothes.
+        // All spellings of an address are equal.
         ("http://127.0.0.1", "http://2130706433/", Ok(())),
         ("http://127.0.0.1", "http://0x7f.1/", Ok(())),
         ("http://127.0.0.1", "http://0177.0.0.1/", Ok(())),
@@ -145,7 +145,7 @@ fn a_host_fits_as_a_whole() {
 }
 
 #[test]
-fn scheme_port_and_method_fit_exactly() {
+fn scheme_port_and_method_match_exactly() {
     assert_eq!(allowed("https://example.com", "http://example.com/"), Err(Misfit::Scheme));
     assert_eq!(allowed("https://example.com", "http://example.com:443/"), Err(Misfit::Scheme));
     assert_eq!(allowed("http://127.0.0.1:8080", "httpp://127.0.0.1:8080/"), Err(Misfit::Scheme));

@@ -1,4 +1,4 @@
-//! Servers that lie, stall and flood. Each costs the guest its answer and the host nothing.
+//! Servers that lie, stall and flood. The guest gets an error, and the host is not affected.
 
 use super::server::{Script, Server, goes_on, pauses_after, says};
 use super::*;
@@ -20,7 +20,7 @@ fn small(limits: &mut Limits) {
 }
 
 #[test]
-fn a_server_that_stalls_is_given_so_much_time() {
+fn a_stalling_server_times_out() {
     for stalled in ["", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nx-slow: ", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"]
     {
         let (error, line) = told(pauses_after(stalled), brief);
@@ -34,7 +34,7 @@ fn a_slow_server_gets_no_more_time_than_a_silent_one() {
     let drip: Script = Box::new(|stream| {
         use std::io::{Read as _, Write as _};
         let mut said = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        // Waits a little without a clock: for bytes that never come.
+        // Waits a little without a clock, for bytes that never come.
         let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(20)));
         while said.is_ok() {
             let _ = stream.read(&mut [0]);
@@ -46,7 +46,7 @@ fn a_slow_server_gets_no_more_time_than_a_silent_one() {
 }
 
 #[test]
-fn a_server_that_floods_is_heard_up_to_the_limit() {
+fn a_flooding_server_is_cut_off_at_the_limit() {
     let ten_kib = "a".repeat(10 << 10);
     let floods = [
         goes_on("HTTP/1.1 200 OK\r\n\r\n", ten_kib.clone()),
@@ -61,7 +61,7 @@ fn a_server_that_floods_is_heard_up_to_the_limit() {
 }
 
 #[test]
-fn the_answers_of_a_call_are_counted_together() {
+fn response_bytes_of_a_call_are_added_up() {
     let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n{}", "a".repeat(60_000));
     let server = Server::start((0..4).map(|_| says(answer.clone())).collect());
     let mut world = Setup::at(server.address).limits(small).world();
@@ -73,7 +73,7 @@ fn the_answers_of_a_call_are_counted_together() {
 }
 
 #[test]
-fn a_bomb_costs_its_answer() {
+fn a_compression_bomb_fails_its_response() {
     use std::io::Write as _;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&vec![0; 50 << 20]).expect("to memory");
@@ -89,7 +89,7 @@ fn a_bomb_costs_its_answer() {
 }
 
 #[test]
-fn a_head_has_so_many_bytes_and_fields() {
+fn size_and_fields_of_a_head_are_limited() {
     let large = format!("HTTP/1.1 200 OK\r\nx-large: {}\r\n\r\n", "a".repeat(70 << 10));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: 1\r\n".repeat(300));
     let endless = goes_on("HTTP/1.1 200 OK\r\n", "x-endless: 1\r\n");
@@ -100,7 +100,7 @@ fn a_head_has_so_many_bytes_and_fields() {
 }
 
 #[test]
-fn an_answer_that_ends_too_early_is_no_answer() {
+fn a_truncated_response_is_an_error() {
     let cut = [
         "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nshort\r\n",
@@ -114,7 +114,7 @@ fn an_answer_that_ends_too_early_is_no_answer() {
 }
 
 #[test]
-fn an_answer_that_is_not_http_is_refused() {
+fn a_response_that_is_not_http_is_refused() {
     let wrong = [
         "SSH-2.0-OpenSSH_9.6\r\n\r\n",
         "HTTP/2.0 200 OK\r\n\r\n",
@@ -135,7 +135,7 @@ fn an_answer_that_is_not_http_is_refused() {
 }
 
 #[test]
-fn an_unread_answer_is_charged_until_it_is_dropped() {
+fn an_unread_response_is_charged_until_it_is_dropped() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
     let server = Server::start((0..2).map(|_| says(answer)).collect());
     let mut world = Setup::at(server.address).world();

@@ -4,7 +4,7 @@ use super::server::{Server, says};
 use super::*;
 
 #[test]
-fn what_no_rule_allows_reaches_neither_resolver_nor_server() {
+fn denied_request_reaches_neither_resolver_nor_server() {
     let mut world = Setup::with(vec![rule("https://api.example.com/v1/", Reach::Public)]).world();
     for url in [
         "http://api.example.com/v1/",
@@ -38,7 +38,7 @@ fn what_no_rule_allows_reaches_neither_resolver_nor_server() {
 }
 
 #[test]
-fn the_author_is_told_the_lines_that_are_missing() {
+fn denied_request_logs_the_missing_lines() {
     let mut world = Setup::with(vec![rule("https://api.example.com/v1/", Reach::Public)]).world();
     world.fails("https://api.example.com/v2/things");
     assert_eq!(
@@ -54,7 +54,7 @@ fn the_author_is_told_the_lines_that_are_missing() {
 }
 
 #[test]
-fn a_name_that_leads_inward_is_not_connected_to() {
+fn name_of_a_private_address_is_not_connected() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\n\r\n")]);
     let port = server.address.port();
     let public = || Setup::with(vec![rule(&format!("http://api.example.com:{port}"), Reach::Public)]);
@@ -63,9 +63,9 @@ fn a_name_that_leads_inward_is_not_connected_to() {
         let error = world.fails(&format!("http://api.example.com:{port}/"));
         assert!(matches!(error, Error::DestinationIpProhibited), "{found}: {error:?}");
         assert!(world.log()[0].contains("private = true"), "{:?}", world.log());
-        assert!(!world.log()[0].contains(found), "the operator's addresses are nothing for the call's log");
+        assert!(!world.log()[0].contains(found), "the call's log does not show the operator's addresses");
     }
-    // Loopback as the operator's own is another matter; what is link-local never is.
+    // The operator can grant loopback, but never link-local addresses.
     for found in ["169.254.169.254", "0.0.0.0", "fe80::1", "::ffff:127.0.0.1"] {
         let mut world = Setup::at(server.address).found(vec![vec![found]]).world();
         assert!(matches!(world.fails(&format!("http://api.example.com:{port}/")), Error::DestinationIpProhibited));
@@ -81,13 +81,13 @@ fn a_name_that_leads_inward_is_not_connected_to() {
 }
 
 #[test]
-fn a_name_that_leads_nowhere_is_an_error_of_the_lookup() {
+fn unknown_name_is_a_lookup_error() {
     let mut world = Setup::with(vec![rule("https://*.example.com", Reach::Public)]).found(vec![]).world();
     assert!(matches!(world.fails("https://nobody.example.com/"), Error::DnsError { .. }));
 }
 
 #[test]
-fn a_call_sends_so_many_requests_and_no_more() {
+fn number_of_requests_of_a_call_is_limited() {
     let mut world = Setup::with(vec![]).limits(|limits| limits.http_requests = 3).world();
     for _ in 0..3 {
         assert!(matches!(world.fails("https://example.com/"), Error::HttpRequestDenied));
@@ -97,7 +97,7 @@ fn a_call_sends_so_many_requests_and_no_more() {
 }
 
 #[test]
-fn a_call_sends_so_many_bytes_and_no_more() {
+fn sent_bytes_of_a_call_are_limited() {
     let reads: super::server::Script = Box::new(|stream| drop(std::io::copy(stream, &mut std::io::sink())));
     let server = Server::start(vec![reads]);
     let mut world = Setup::at(server.address).limits(|limits| limits.http_sent = 10_000).world();
@@ -107,7 +107,7 @@ fn a_call_sends_so_many_bytes_and_no_more() {
     assert!(world.log()[0].contains("`http_sent`"));
 }
 
-/// Answers no lookup before the test lets it.
+/// Answers no lookup before the test releases it.
 struct Gated(Arc<tokio::sync::Semaphore>, Arc<Mutex<u32>>);
 
 impl Resolver for Gated {
@@ -122,7 +122,7 @@ impl Resolver for Gated {
 }
 
 #[test]
-fn requests_beyond_those_at_once_wait_for_their_turn() {
+fn requests_beyond_the_concurrency_limit_wait() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let (gate, lookups) = (Arc::new(tokio::sync::Semaphore::new(0)), Arc::new(Mutex::new(0)));
     let resolver = Arc::new(Gated(Arc::clone(&gate), Arc::clone(&lookups)));
@@ -134,7 +134,7 @@ fn requests_beyond_those_at_once_wait_for_their_turn() {
         || Box::into_pin(world.session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(())))));
     let sent: Vec<_> = (0..5).map(|_| send()).collect();
     world.runtime.block_on(async {
-        // More polls than the tasks have points at which they could continue.
+        // More polls than the tasks have await points.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -148,7 +148,7 @@ fn requests_beyond_those_at_once_wait_for_their_turn() {
 }
 
 #[test]
-fn without_a_call_everything_is_denied() {
+fn without_a_call_every_request_is_denied() {
     let mut session = Session::new(None, Arc::new(Lines::default()), HostMemory::new(0));
     let sending = session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(()))));
     let answer = futures::FutureExt::now_or_never(Box::into_pin(sending)).expect("at once");
@@ -163,7 +163,7 @@ fn requests_are_charged_to_the_calls_host_memory() {
     let mut poor = world((256 << 10) - 1);
     assert!(matches!(poor.fails(&url), Error::ConnectionLimitReached));
     assert!(poor.log()[0].contains("`host_bytes`"), "{:?}", poor.log());
-    // One after the other they fit.
+    // One after the other, they are within the limit.
     let mut enough = world(256 << 10);
     assert_eq!((enough.get(&url).status, enough.get(&url).status), (200, 200));
 }

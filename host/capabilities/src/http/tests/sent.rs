@@ -1,4 +1,4 @@
-//! Requests that are allowed: what the server hears, and what the guest is given of its answer.
+//! Allowed requests: the request that the server gets, and the response that the guest gets.
 
 use std::io::Read as _;
 
@@ -24,7 +24,7 @@ fn packed(coding: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_server_hears_what_was_checked_and_what_the_host_adds() {
+fn server_gets_the_checked_request_and_the_hosts_headers() {
     let server = Server::start(vec![says(OK)]);
     let mut world = Setup::at(server.address).world();
     let port = server.address.port();
@@ -51,7 +51,7 @@ fn unsafe_requests_carry_the_hosts_idempotency_key() {
         let mut keys = heard.lines().filter_map(|line| line.strip_prefix("idempotency-key: ").map(str::to_owned));
         (keys.next(), keys.next())
     };
-    // What only reads is nobody's business, and has the guest's own.
+    // A request that only reads keeps the guest's own headers.
     assert_eq!(key("GET"), (Some("another plugin's".to_owned()), None));
     assert_eq!(key("POST"), (Some("turn_1.call_1/1".to_owned()), None));
     assert_eq!(key("HEAD").1, None);
@@ -61,7 +61,7 @@ fn unsafe_requests_carry_the_hosts_idempotency_key() {
 
 #[test]
 fn each_request_goes_to_the_address_that_was_checked() {
-    // A name that leads to loopback when it is checked first, and to a cloud's metadata afterwards.
+    // A name that resolves to loopback at the first check, and to a cloud's metadata address afterwards.
     let server = Server::start(vec![says(OK)]);
     let found = vec![vec!["169.254.169.254", "127.0.0.1"], vec!["169.254.169.254"]];
     let mut world = Setup::at(server.address).found(found).world();
@@ -71,7 +71,7 @@ fn each_request_goes_to_the_address_that_was_checked() {
 }
 
 #[test]
-fn the_request_after_a_redirect_is_checked_like_any_other() {
+fn request_after_a_redirect_is_checked_too() {
     let answer = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/\r\ncontent-length: 0\r\n\r\n";
     let server = Server::start(vec![says(answer), says(OK)]);
     let mut world = Setup::at(server.address).world();
@@ -98,7 +98,7 @@ fn only_gzip_is_unpacked() {
     assert!(!reply.headers.contains_key("content-encoding") && !reply.headers.contains_key("content-length"));
     let reply = world.send(request("GET", &url(&server, "/"), &[("accept-encoding", "br")], "")).expect("an answer");
     assert_eq!((reply.headers["content-encoding"].as_bytes(), reply.body.len()), (&b"br"[..], 6));
-    // Without a body, the fields speak of one that there would be.
+    // Without a body, these fields describe the body of another method.
     let reply = world.send(request("HEAD", &url(&server, "/"), &[], "")).expect("an answer");
     assert_eq!(
         (&reply.headers["content-encoding"], &reply.headers["content-length"]),
@@ -112,7 +112,7 @@ fn only_gzip_is_unpacked() {
 }
 
 #[test]
-fn bodies_are_framed_by_the_host_and_trailers_come_after_them() {
+fn host_frames_bodies_and_sends_trailers_after_them() {
     let (tell, heard) = std::sync::mpsc::channel();
     let answer =
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n2\r\nok\r\n0\r\nx-sum: 1\r\n\r\n";
@@ -132,7 +132,7 @@ fn bodies_are_framed_by_the_host_and_trailers_come_after_them() {
 }
 
 #[test]
-fn informational_answers_are_skipped_reading_stops_at_the_end() {
+fn informational_responses_are_skipped() {
     let answer = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecond";
     let server = Server::start(vec![says(answer), says(OK)]);
     let mut world = Setup::at(server.address).world();
@@ -143,7 +143,7 @@ fn informational_answers_are_skipped_reading_stops_at_the_end() {
 }
 
 #[test]
-fn a_request_that_nobody_waits_for_ends() {
+fn abandoned_request_ends() {
     let (tell, ended) = std::sync::mpsc::channel();
     let server = Server::start(vec![Box::new(move |stream| {
         pauses_after("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")(stream);

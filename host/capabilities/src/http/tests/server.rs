@@ -1,26 +1,26 @@
-//! A server on loopback that says exactly what a test wants, byte by byte, and keeps what it heard.
+//! A server on loopback that sends exactly the bytes that a test gives, and records its requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// A server for as many connections as it is given scripts.
+/// A server with one script for each connection.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     heard: Receiver<String>,
 }
 
-/// What a server does on one connection after it has read the head of a request.
+/// The behaviour of a server on one connection after it has read the head of a request.
 pub(super) type Script = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
-/// Says this and hangs up.
+/// Sends this and closes.
 pub(super) fn says(answer: impl Into<Vec<u8>>) -> Script {
     let answer = answer.into();
     Box::new(move |stream| drop(stream.write_all(&answer)))
 }
 
-/// Says this again and again until nobody listens.
+/// Sends this repeatedly until the client closes.
 pub(super) fn goes_on(begin: impl Into<Vec<u8>>, again: impl Into<Vec<u8>>) -> Script {
     let (begin, again) = (begin.into(), again.into());
     Box::new(move |stream| {
@@ -31,7 +31,7 @@ pub(super) fn goes_on(begin: impl Into<Vec<u8>>, again: impl Into<Vec<u8>>) -> S
     })
 }
 
-/// Says this and then nothing, until the other end hangs up.
+/// Sends this and then nothing, until the client closes.
 pub(super) fn pauses_after(answer: impl Into<Vec<u8>>) -> Script {
     let answer = answer.into();
     Box::new(move |stream| {
@@ -41,7 +41,7 @@ pub(super) fn pauses_after(answer: impl Into<Vec<u8>>) -> Script {
 }
 
 impl Server {
-    /// Starts one. Each connection has a thread, so that none waits for another.
+    /// Starts a server with a thread for each connection.
     pub(super) fn start(scripts: Vec<Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
@@ -54,7 +54,7 @@ impl Server {
                     let head = head(&mut stream);
                     let _ = tell.send(head);
                     script(&mut stream);
-                    // To hang up on what was not read would be to break off what was said.
+                    // Closing with unread input could cut off the response.
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 });
@@ -68,7 +68,7 @@ impl Server {
         self.heard.recv().expect("a request")
     }
 
-    /// How many requests came that nobody asked for.
+    /// The number of requests that no test has read.
     pub(super) fn unheard(&self) -> usize {
         self.heard.try_iter().count()
     }

@@ -1,4 +1,4 @@
-//! Certificates are checked against the name in the URL, and secrets go to nobody else.
+//! Certificates are checked against the name in the URL, and secrets are sent to no other host.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -46,14 +46,14 @@ fn fixed(_heard: &str) -> String {
     "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_owned()
 }
 
-/// A call that trusts the authority of these tests besides.
+/// A call that also trusts the authority of these tests.
 fn trusting(host: &str, server: SocketAddr) -> Setup {
     let rules = vec![rule(&format!("https://{host}:{}", server.port()), Reach::Private)];
     Setup { authorities: vec![AUTHORITY.to_vec()], ..Setup::with(rules) }
 }
 
 #[test]
-fn a_server_has_to_prove_that_it_is_the_host() {
+fn certificate_must_match_the_host() {
     let server = secured(VALID, fixed);
     let url = |host: &str| format!("https://{host}:{}/", server.port());
     assert_eq!(trusting("api.example.com", server).world().get(&url("api.example.com")).text(), "ok");
@@ -61,7 +61,7 @@ fn a_server_has_to_prove_that_it_is_the_host() {
     // The right authority, the wrong name.
     let error = trusting("other.example.com", server).world().fails(&url("other.example.com"));
     assert!(matches!(error, Error::TlsCertificateError), "{error:?}");
-    // The right name, an authority that nobody knows.
+    // The right name with an unknown authority.
     let stranger = Setup { authorities: vec![], ..trusting("api.example.com", server) };
     assert!(matches!(stranger.world().fails(&url("api.example.com")), Error::TlsCertificateError));
     let expired = secured(EXPIRED, fixed);
@@ -71,10 +71,10 @@ fn a_server_has_to_prove_that_it_is_the_host() {
 }
 
 #[test]
-fn a_server_without_tls_gets_nothing_under_https() {
+fn server_without_tls_gets_nothing_over_https() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\n\r\n")]);
     let url = format!("https://api.example.com:{}/", server.address.port());
-    // It waits for an empty line, which a greeting under TLS does not have; the time ends that.
+    // It waits for an empty line, which a TLS greeting does not contain, until the time limit.
     let brief = trusting("api.example.com", server.address).limits(|limits| limits.http_time = Span::from_millis(300));
     assert!(matches!(brief.world().fails(&url), Error::HttpResponseTimeout | Error::TlsProtocolError));
     let rude = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -90,7 +90,7 @@ fn a_server_without_tls_gets_nothing_under_https() {
 }
 
 #[test]
-fn a_host_believes_no_authority_that_is_no_certificate() {
+fn invalid_certificate_authority_is_refused() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let made = HttpClient::new(runtime.handle().clone(), Arc::new(Names::default()), &[b"no certificate".to_vec()]);
     assert!(made.is_err());
@@ -115,12 +115,12 @@ fn entrusted(setup: Setup) -> (World, String) {
 }
 
 #[test]
-fn a_secret_goes_to_its_host_and_its_echo_does_not_come_back() {
+fn secret_is_sent_to_its_host_and_its_echo_is_redacted() {
     let server = secured(VALID, |heard| {
         let sent = heard.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
         assert_eq!(sent, format!("Bearer {VALUE}"));
         let (length, split) = (sent.len(), sent.split_at(12));
-        // In a field, and in a body of two pieces that the value lies across.
+        // In a field, and in a body whose two pieces split the value.
         format!(
             "HTTP/1.1 200 OK\r\nx-echo: {sent}\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
             12,
@@ -140,7 +140,7 @@ fn a_secret_goes_to_its_host_and_its_echo_does_not_come_back() {
 }
 
 #[test]
-fn the_host_fills_a_secret_into_a_body_and_sets_the_length() {
+fn secret_in_a_body_changes_the_content_length() {
     let (tell, heard) = std::sync::mpsc::channel();
     let script: Script = Box::new(move |stream| {
         use std::io::Read as _;
@@ -160,7 +160,7 @@ fn the_host_fills_a_secret_into_a_body_and_sets_the_length() {
 }
 
 #[test]
-fn a_secret_goes_nowhere_else() {
+fn secret_is_sent_to_no_other_host() {
     let server = Server::start(vec![says("HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nok")]);
     let port = server.address.port();
     let rules = vec![
@@ -178,13 +178,13 @@ fn a_secret_goes_nowhere_else() {
         assert!(matches!(world.send(refused), Err(Error::HttpRequestDenied)));
         assert!(world.log().pop().expect("a line").contains("the secret token is not granted for"));
     }
-    assert_eq!(server.unheard(), 0, "connected, perhaps, and nothing said");
-    // What cannot be searched for the secret does not come back.
+    assert_eq!(server.unheard(), 0, "the client sent nothing");
+    // Content that cannot be searched for the secret is not returned.
     assert!(matches!(world.fails(&url("api", "")), Error::HttpResponseContentCoding(_)));
 }
 
 #[test]
-fn a_plugin_with_secrets_does_not_choose_the_form_of_an_answer() {
+fn plugin_with_secrets_cannot_choose_the_encoding() {
     let answers = [
         "HTTP/1.1 206 Partial Content\r\ncontent-length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\ncontent-type: multipart/byteranges; boundary=x\r\ncontent-length: 2\r\n\r\nok",
@@ -204,12 +204,12 @@ fn a_plugin_with_secrets_does_not_choose_the_form_of_an_answer() {
         assert!(!heard.contains("range") && !heard.contains("charset"), "{heard}");
     }
     let reply = world.send(request("GET", &url, &[("accept", "text/html")], "")).expect("an answer");
-    assert_eq!((reply.text(), reply.headers.len()), ("ok", 1), "its length and tag are those of what was echoed");
+    assert_eq!((reply.text(), reply.headers.len()), ("ok", 1), "length and tag belong to the original body");
     assert!(server.heard().contains("accept: text/html"));
 }
 
 #[test]
-fn with_secrets_plain_http_goes_only_to_the_own_network() {
+fn with_secrets_plain_http_reaches_only_the_own_network() {
     let server = Server::start(vec![]);
     let (mut world, _) = entrusted(Setup::at(server.address).found(vec![vec!["93.184.216.34"]]));
     let url = format!("http://api.example.com:{}/", server.address.port());

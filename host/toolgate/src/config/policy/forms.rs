@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn toml_becomes_json_exactly_or_not_at_all() {
+    fn toml_becomes_json_exactly_or_is_refused() {
         for (toml, expected) in [
             ("1", "1"),
             ("1.50", "1.5"),

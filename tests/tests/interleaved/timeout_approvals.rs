@@ -1,18 +1,18 @@
-//! What comes of silence, while it is judged.
+//! Races with the policy recheck before a timeout approval.
 
 use domain::ToolName;
 
 use super::*;
 
 #[tokio::test]
-async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
+async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
     let rules = Rules { grace: Span::from_secs(5), ..Rules::default() };
     let world = World::new(&["server!:expiry=approve", "client!"], rules, |_| Verdict::default());
     let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await;
     let page = person("page", Role::Client);
     let tools = vec![ToolName::new("tool_1").unwrap()];
     let attached = world.handle.attach(&page, &conversation(), tools).await.unwrap();
-    // One waits for its client until some time after silence would approve the other.
+    // One call waits for its client for longer than the other call's timeout.
     world.clock.advance(Span::from_secs(1800));
     let approval = turn.pending().nth(1).unwrap().2.id;
     assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state, "approve");
@@ -32,7 +32,7 @@ async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn whoever_has_many_silent_calls_keeps_nobody_elses_from_being_judged() {
+async fn many_expiries_of_one_caller_do_not_delay_others() {
     let world = World::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
     for n in 0..100 {
         world.asks(&format!("a{n}"), "tool_0").await;
@@ -51,17 +51,17 @@ async fn whoever_has_many_silent_calls_keeps_nobody_elses_from_being_judged() {
     assert_eq!(
         asked() - before,
         16 + 2,
-        "so many of the one at once, and the other's, which is asked about again before it runs"
+        "the concurrent rechecks of one caller, and two of the other, whose call is checked again before it runs"
     );
 }
 
 #[tokio::test]
-async fn a_backlog_that_is_being_judged_is_not_read_again_at_each_look() {
+async fn backlog_of_rechecks_is_not_read_repeatedly() {
     let tools = ["server!:expiry=approve", "server!"];
     let world = World::new(&tools, Rules::default(), |_| Verdict::default());
-    let (mut silent, mut others) = (Vec::new(), Vec::new());
+    let (mut unanswered, mut others) = (Vec::new(), Vec::new());
     for n in 0..600 {
-        silent.push(world.asks(&format!("a{n}"), "tool_0").await.0);
+        unanswered.push(world.asks(&format!("a{n}"), "tool_0").await.0);
     }
     for n in 0..20 {
         world.clock.advance(Span::from_secs(1));
@@ -79,12 +79,12 @@ async fn a_backlog_that_is_being_judged_is_not_read_again_at_each_look() {
     }
     let read = world.store.read_of_due();
     assert!(read < 200, "{read} rows");
-    // None of them is forgotten, those among them that could not be judged at first included.
+    // All of them are handled, including those whose first recheck failed.
     world.policy.says({
         let fails = AtomicU64::new(5);
         move |_| {
             let failed = fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            assert!(failed.is_err(), "the policy is broken, for a while");
+            assert!(failed.is_err(), "the policy fails for some time");
             Verdict::default()
         }
     });
@@ -93,7 +93,7 @@ async fn a_backlog_that_is_being_judged_is_not_read_again_at_each_look() {
         settle().await;
         world.clock.advance(Span::from_secs(1));
     }
-    for turn in silent {
+    for turn in unanswered {
         assert!(world.turn(turn).await.calls[0].outcome().is_some());
     }
 }
