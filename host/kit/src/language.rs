@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::Failed;
+use crate::{Failed, parsed};
 
 /// A language that plugins are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ impl Language {
 
 /// The language of the main file of a `package.json`.
 pub(crate) fn script(folder: &Path) -> Result<Language, Failed> {
-    let package = crate::project::json(&folder.join("package.json"))?;
+    let package = parsed::json(&folder.join("package.json"))?;
     let main = package["main"].as_str().unwrap_or_default();
     let is_typed = [".ts", ".mts"].iter().any(|ending| main.ends_with(ending));
     Ok(if is_typed { Language::TypeScript } else { Language::JavaScript })

@@ -18,6 +18,7 @@ pub mod examples;
 mod failed;
 mod language;
 mod names;
+mod parsed;
 mod project;
 mod segments;
 mod skeleton;

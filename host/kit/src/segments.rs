@@ -51,7 +51,8 @@ fn merged(mut segments: Vec<Segment<'_>>) -> Option<Vec<(u32, Vec<u8>)>> {
     segments.sort_by_key(|(offset, _)| *offset);
     let mut merged: Vec<(u32, Vec<u8>)> = Vec::new();
     for (offset, bytes) in segments {
-        let gap = merged.last().map(|(start, last)| u64::from(offset).checked_sub(u64::from(*start) + last.len() as u64));
+        let gap =
+            merged.last().map(|(start, last)| u64::from(offset).checked_sub(u64::from(*start) + last.len() as u64));
         match (merged.last_mut(), gap) {
             (Some(_), Some(None)) => return None,
             (Some((_, last)), Some(Some(gap @ 0..=GAP))) => {

@@ -19,7 +19,7 @@ use sandbox::{CompileCost, LoadError, Sandbox};
 use crate::components::Known;
 use crate::declaration::Declaration;
 use crate::finding::Findings;
-use crate::grants::{self, Access, Holder};
+use crate::grants::{self, Access};
 use crate::guests::{Guest, Guests, Looked};
 use crate::rules::{self, Subject};
 use crate::{Finding, LoadRule, Settings};

@@ -12,35 +12,9 @@ use capabilities::secrets::{Secret, SecretValue};
 use capabilities::{Capability, Grants, HostPattern};
 use domain::{Digest, PluginName};
 
-use crate::Settings;
 use crate::manifest::{self, Manifest, RequestedHttp, RequestedSecret};
 use crate::words::{Place, Target};
-
-/// The components that a plugin's grants are for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
-    /// Every component under the plugin's name.
-    AnyComponent,
-    /// Only these. The operator must review any other component first.
-    Components(BTreeSet<Digest>),
-}
-
-impl Default for Holder {
-    fn default() -> Self {
-        Self::Components(BTreeSet::new())
-    }
-}
-
-impl Holder {
-    /// Whether the grants are for this component.
-    #[must_use]
-    pub fn covers(&self, component: Digest) -> bool {
-        match self {
-            Self::AnyComponent => true,
-            Self::Components(components) => components.contains(&component),
-        }
-    }
-}
+use crate::{Holder, Settings};
 
 /// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
 /// a manifest. Values and secrets are invented, and no folder is opened.

@@ -32,6 +32,7 @@ mod rules;
 mod run;
 mod schema;
 mod settings;
+mod shared;
 mod watch;
 pub mod words;
 
@@ -41,11 +42,12 @@ mod testing;
 mod tests;
 
 pub use finding::{Finding, LoadRule};
-pub use grants::{Access, Holder};
+pub use grants::Access;
 pub use load::{Loaded, NotLoaded};
 pub use manifest::Manifest;
 pub use pack::{PackError, Packed};
-pub use registry::{CheckReport, Events, OpenError, PluginStatus, Registry};
+pub use registry::{CheckReport, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
 pub use schema::checks;
-pub use settings::{PluginSettings, Settings};
+pub use settings::{Holder, PluginSettings, Settings};
+pub use shared::Events;

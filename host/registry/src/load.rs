@@ -13,8 +13,8 @@ use crate::components::Known;
 use crate::examine::{self, Question};
 use crate::finding::Findings;
 use crate::guests::Guest;
-use crate::registry::{Refused, Shared};
 use crate::rules::{self, Subject};
+use crate::shared::{Refused, Shared};
 use crate::{Access, Finding, files};
 
 /// The result of a successful load.

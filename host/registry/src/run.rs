@@ -11,7 +11,7 @@ use crate::Registry;
 use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::Guest;
-use crate::registry::{Shared, blocking};
+use crate::shared::{Shared, blocking};
 
 #[async_trait]
 impl Tools for Registry {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use domain::{Executor, Limits, PluginName, Rule, Span, ToolName};
+use domain::{Digest, Executor, Limits, PluginName, Rule, Span, ToolName};
 use policy::{OperatorRule, Rules};
 
 use crate::finding::Findings;
-use crate::{Finding, Holder, LoadRule};
+use crate::{Finding, LoadRule};
 
 /// The operator's decisions. A plugin that is not named here has no grants.
 #[derive(Debug, Clone)]
@@ -43,6 +43,32 @@ pub struct PluginSettings {
     pub holder: Holder,
     /// The limits of its calls, if they differ from the others.
     pub limits: Option<Limits>,
+}
+
+/// The components that a plugin's grants are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Every component under the plugin's name.
+    AnyComponent,
+    /// Only these. The operator must review any other component first.
+    Components(BTreeSet<Digest>),
+}
+
+impl Default for Holder {
+    fn default() -> Self {
+        Self::Components(BTreeSet::new())
+    }
+}
+
+impl Holder {
+    /// Whether the grants are for this component.
+    #[must_use]
+    pub fn covers(&self, component: Digest) -> bool {
+        match self {
+            Self::AnyComponent => true,
+            Self::Components(components) => components.contains(&component),
+        }
+    }
 }
 
 impl Settings {

@@ -19,7 +19,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::components::MAX_COMPONENT;
 use crate::load::{NotLoaded, Origin};
-use crate::registry::{Refused, Shared};
+use crate::shared::{Refused, Shared};
 use crate::{Finding, LoadRule, files};
 
 mod file;

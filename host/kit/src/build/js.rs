@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Made, read};
 use crate::toolchain::{self, Toolchain, node, npm_command};
-use crate::{Failed, Kit, Language, Project, project, world};
+use crate::{Failed, Kit, Language, Project, parsed, world};
 
 /// The script that runs the steps. It is the one in the binary, which fits the toolchain, whichever SDK the plugin has.
 const SCRIPT: &str = "sdk/js/toolchain/build.mjs";
@@ -26,7 +26,7 @@ enum Engine {
 }
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
-    let package = project::json(&project.folder().join("package.json"))?;
+    let package = parsed::json(&project.folder().join("package.json"))?;
     let engine = engine(&package, project.language())?;
     // Both engines import everything that the world names.
     let wit = world::write(project, project.requested())?;

@@ -1,0 +1,133 @@
+//! The state that all clones of a registry share, and its locks.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use dispatch::ports::Clock;
+use domain::{Digest, PluginChange, PluginEvent, PluginName};
+
+use crate::catalog::Catalog;
+use crate::components::Components;
+use crate::grants;
+use crate::guests::Guests;
+use crate::permits::Permits;
+use crate::{Access, Finding, Settings};
+
+/// Receives every load, refusal and unload in order. It is called during a load, so it must not block.
+pub type Events = Arc<dyn Fn(PluginEvent) + Send + Sync>;
+
+/// The last refusal under a name.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    pub(crate) component: Digest,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) access: Option<Access>,
+    pub(crate) built_against: Option<String>,
+    /// Whether the component came from the watched folder.
+    pub(crate) found: bool,
+}
+
+/// The state that all clones share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) guests: Arc<dyn Guests>,
+    pub(crate) components: Components,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    clock: Arc<dyn Clock>,
+    events: Events,
+    permits: Mutex<HashMap<PluginName, Arc<Permits>>>,
+    rejected: Mutex<BTreeMap<PluginName, Refused>>,
+    /// Held during each load and at the end of each unload, including the access to the plugin's file. So two loads
+    /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
+    /// that were live since the last [`crate::Registry::collect`].
+    loading: Mutex<HashSet<Digest>>,
+    /// Held during each change of the catalog and its event, so that events have the order of the changes.
+    publishing: Mutex<()>,
+    /// The number of loads so far, and the load that made each plugin live. A removal spares plugins that a later load
+    /// made live.
+    begun: Mutex<(u64, HashMap<PluginName, u64>)>,
+    /// Runs right before the lock is next taken.
+    #[cfg(test)]
+    pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Shared {
+    /// A registry with no plugins.
+    pub(crate) fn new(
+        settings: Settings,
+        guests: Arc<dyn Guests>,
+        components: Components,
+        clock: Arc<dyn Clock>,
+        events: Events,
+    ) -> Self {
+        Self {
+            settings,
+            guests,
+            components,
+            clock,
+            events,
+            catalog: ArcSwap::default(),
+            permits: Mutex::default(),
+            rejected: Mutex::default(),
+            loading: Mutex::default(),
+            publishing: Mutex::default(),
+            begun: Mutex::default(),
+            #[cfg(test)]
+            meanwhile: Mutex::default(),
+        }
+    }
+
+    /// Locks out other loads until the guard is dropped.
+    pub(crate) fn loading(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        #[cfg(test)]
+        if let Some(meanwhile) = { lock(&self.meanwhile).take() } {
+            meanwhile();
+        }
+        lock(&self.loading)
+    }
+
+    pub(crate) fn begun(&self) -> MutexGuard<'_, (u64, HashMap<PluginName, u64>)> {
+        lock(&self.begun)
+    }
+
+    /// Locks the catalog and its events for a change.
+    pub(crate) fn publishing(&self) -> MutexGuard<'_, ()> {
+        lock(&self.publishing)
+    }
+
+    /// The last refusal of each plugin.
+    pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, Refused>> {
+        lock(&self.rejected)
+    }
+
+    /// The permits for a plugin's running calls. All its components share them.
+    pub(crate) fn permits(&self, plugin: &PluginName) -> Arc<Permits> {
+        let permits = || Arc::new(Permits::new(&self.settings.limits(plugin)));
+        lock(&self.permits).entry(plugin.clone()).or_insert_with(permits).clone()
+    }
+
+    /// Publishes a change of a plugin, with the access of its component.
+    pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange, access: Option<&Access>) {
+        match &change {
+            PluginChange::Rejected { findings } => tracing::warn!(%plugin, %component, ?findings, "plugin rejected"),
+            PluginChange::Loaded { tools } => tracing::info!(%plugin, %component, ?tools, "plugin loaded"),
+            PluginChange::Unloaded => tracing::info!(%plugin, %component, "plugin unloaded"),
+        }
+        let at = self.clock.now();
+        let grants = access.map_or_else(Vec::new, |access| grants::recorded(&access.effective));
+        // The server adds who did it.
+        (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at, by: None, grants });
+    }
+}
+
+/// Runs blocking work on a thread for it. The work completes even if its caller is dropped.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
+}
+
+/// Takes a lock even after a panic, because each value under these locks is always consistent.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
