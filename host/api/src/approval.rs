@@ -61,13 +61,13 @@ pub struct Vote {
     /// same value. An answer with this text is a vote for the same arguments. Absent from turns and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<String>,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal voted through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// When.
+    /// The time.
     pub at: String,
 }
 
@@ -100,13 +100,13 @@ pub struct Delegation {
     pub from: String,
     /// The principal who decides instead.
     pub to: String,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal delegated through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// When.
+    /// The time.
     pub at: String,
 }
 

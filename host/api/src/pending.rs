@@ -43,7 +43,7 @@ pub struct PendingClosed {
     /// `link` if the principal answered through a one-time link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// When.
+    /// The time.
     pub at: String,
     /// Whether an approver edited the arguments. Then `closed.arguments` of the suspension has the approved ones.
     pub edited: bool,
@@ -89,7 +89,7 @@ pub struct ResolveOne {
     /// Arguments that replace the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of the suspension that was shown. If it has changed, the answer is refused.

@@ -156,7 +156,7 @@ pub struct Closed {
     pub state: String,
     /// The principal that closed it. `system` for an expiry.
     pub by: String,
-    /// When.
+    /// The time.
     pub at: String,
     /// The decision, if a principal answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub struct Closed {
     /// For an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<String>,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal answered through a one-time link.
@@ -235,7 +235,7 @@ pub struct Resolve {
     /// Arguments that replace the submitted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of the suspension that was shown. If it has changed, the answer is refused.
@@ -282,7 +282,7 @@ pub struct Delegated {
 pub struct Delegate {
     /// The principal who decides instead. It must not have authority in this suspension yet.
     pub to: String,
-    /// Why.
+    /// The comment of the principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }

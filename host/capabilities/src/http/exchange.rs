@@ -337,10 +337,7 @@ fn explain(error: &hyper::Error, over: &Over) -> Failed {
         return Failed::new(Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32)), why);
     }
     if error.is_incomplete_message() || by_wire == Some(io::ErrorKind::UnexpectedEof) {
-        return Failed::new(
-            Error::HttpResponseIncomplete,
-            "the server closed the connection before the end of its answer",
-        );
+        return Failed::new(Error::HttpResponseIncomplete, "the server closed before the end of its answer");
     }
     if error.is_parse() || matches!(by_wire, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)) {
         return Failed::new(Error::HttpProtocolError, "the server's answer is not HTTP/1.1");
