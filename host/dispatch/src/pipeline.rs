@@ -14,7 +14,7 @@ use domain::{Event, Input, Turn};
 
 use crate::error::Error;
 use crate::parts::Parts;
-use crate::ports::{AppendError, Commit, StoreFault};
+use crate::ports::{AppendError, Commit};
 use crate::runner::Runner;
 use crate::tracker::Reservation;
 use crate::turns::{Entered, Slot, Turns};
@@ -65,10 +65,10 @@ impl Pipeline {
             match self.commit(&mut Log::Store(entered), &mut slot, decided, None).await {
                 Ok(()) => return Ok(true),
                 Err(AppendError::Conflict) => {}
-                Err(error) => return Err(refused("extend a turn", error).into()),
+                Err(error) => return Err(error.into_fault("extend a turn").into()),
             }
         }
-        Err(refused("extend a turn", AppendError::Conflict).into())
+        Err(AppendError::Conflict.into_fault("extend a turn").into())
     }
 
     /// Begins a turn with its first commit.
@@ -119,26 +119,20 @@ impl Pipeline {
     ) -> Result<(), AppendError> {
         let Decided { before, events, after } = decided;
         let (before, version) = before.map_or((None, 0), |(turn, version)| (Some(turn), version));
-        let (turn, conversation) = (after.id, after.conversation.clone());
-        let mut commit = Commit { turn, conversation, expected: version, events, index: Vec::new() };
         match log {
-            Log::Store(_) => {
-                commit.index = self.contributions(before.as_ref(), &commit.events, &after);
+            Log::Store(entered) => {
+                let index = self.contributions(before.as_ref(), &events, &after);
+                let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(index);
                 self.parts.store.append(&commit).await?;
+                self.observers.committed(entered, before.as_ref(), &commit.index, &after, reservation.as_deref_mut());
             }
-            Log::Memory(ephemeral) => ephemeral.append(self.parts.store.as_ref()).await?,
+            Log::Memory(ephemeral) => {
+                ephemeral.append(self.parts.store.as_ref()).await?;
+                self.observers.ephemeral_committed(ephemeral, &events, &after);
+            }
         }
-        self.observers.committed(log, before.as_ref(), &commit, &after, reservation.as_deref_mut());
         self.perform(log, slot, &after, reservation);
         slot.turn = Some((after, version + 1));
         Ok(())
-    }
-}
-
-/// A commit that the store should not have refused.
-pub(crate) fn refused(attempted: &'static str, error: AppendError) -> StoreFault {
-    match error {
-        AppendError::Fault(fault) => fault,
-        error => StoreFault { attempted, reason: error.to_string() },
     }
 }

@@ -7,7 +7,7 @@ use domain::{PluginEvent, Principal, Turn, TurnId};
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
 use crate::error::Error;
-use crate::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
+use crate::ports::{Audited, Facts, Head, Link, NewFacts, Position, Source, StoreFault};
 
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
@@ -28,7 +28,8 @@ impl Handle {
     /// # Errors
     /// [`StoreFault`]; nothing is recorded.
     pub async fn plugin_changed(&self, event: PluginEvent) -> Result<(), StoreFault> {
-        self.inner.parts.store.record(event).await?;
+        let appended = self.inner.parts.store.append(&NewFacts::Plugin(event).into()).await;
+        appended.map_err(|error| error.into_fault("record a change of a plugin"))?;
         self.inner.pipeline.observers.feeds.host();
         Ok(())
     }
