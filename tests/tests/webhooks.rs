@@ -142,7 +142,8 @@ impl World {
             subscribers: webhooks.clone(),
         });
         let worker = DeliveryWorker {
-            store: self.store.clone(),
+            log: self.store.clone(),
+            outbox: self.store.clone(),
             clock: self.clock.clone(),
             suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),

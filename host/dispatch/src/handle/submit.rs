@@ -60,7 +60,9 @@ impl Handle {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
-                Ok(Attempt::Spent(id)) => return Err(AppendError::StandingSpent(id).into_fault("submit a turn").into()),
+                Ok(Attempt::Spent(id)) => {
+                    return Err(AppendError::StandingSpent(id).into_fault("submit a turn").into());
+                }
                 // The same turn may have been submitted twice at once, and the other has taken the last of the quota.
                 Err(Error::Busy(busy)) => {
                     return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
