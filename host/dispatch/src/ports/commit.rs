@@ -54,16 +54,17 @@ pub enum Index {
     Suspension(SuspensionRow),
     /// A delivery is new, or has made progress.
     Delivery(DeliveryRow),
-    /// A standing approval was given.
+    /// A standing approval was given. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
     /// A call uses a standing approval. Refused with [`AppendError::StandingSpent`] if it has no use left, was revoked, or
     /// does not exist.
     StandingUse(StandingId),
-    /// Removes a standing approval. Refused with [`AppendError::Changed`] if its row is no longer this one.
+    /// Removes a standing approval. Refused with [`AppendError::Changed`] if it does not exist, or was used or revoked since
+    /// this row was read.
     ForgetStanding(Box<StandingRow>),
     /// A person denied a call. Replaces an earlier denial of the same call.
     Denied(Denial),
-    /// Removes a denial. Refused with [`AppendError::Changed`] if its row is no longer this one.
+    /// Removes a denial. Refused with [`AppendError::Changed`] if it does not exist, or has another time.
     ForgetDenial(Denial),
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
 use super::keys;
-use super::plan::{Outcome, Plan};
+use super::plan::{Plan, Staged};
 use crate::fault::fault;
 
 #[cfg(test)]
@@ -143,9 +143,9 @@ impl<D: Disk> Committer<D> {
                 None => self.held(&key)?,
             };
             match change.check(held.as_deref())? {
-                Outcome::Unchanged => None,
-                Outcome::Written(value) => changes.insert(key, Some(value)),
-                Outcome::Removed => changes.insert(key, None),
+                Staged::Unchanged => None,
+                Staged::Written(value) => changes.insert(key, Some(value)),
+                Staged::Removed => changes.insert(key, None),
             };
         }
         // Nothing from here on can be refused.

@@ -61,8 +61,7 @@ pub(super) enum Claimed {
 }
 
 /// What becomes of an entry that was checked.
-#[derive(Clone)]
-pub(super) enum Outcome {
+pub(super) enum Staged {
     Unchanged,
     Written(Vec<u8>),
     Removed,
@@ -70,27 +69,27 @@ pub(super) enum Outcome {
 
 impl Change {
     /// What becomes of an entry that has this value.
-    pub(super) fn check(self, held: Option<&[u8]>) -> Result<Outcome, AppendError> {
+    pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
         let usage =
             || held.map(|held| Usage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose();
         match self {
-            Self::Put(value) => Ok(Outcome::Written(value)),
+            Self::Put(value) => Ok(Staged::Written(value)),
             Self::Claim(of, value) => match held {
-                None => Ok(Outcome::Written(value)),
-                Some(held) if held == value => Ok(Outcome::Unchanged),
+                None => Ok(Staged::Written(value)),
+                Some(held) if held == value => Ok(Staged::Unchanged),
                 Some(held) => Err(of.taken(held)),
             },
-            Self::Remove(value) if held == Some(value.as_slice()) => Ok(Outcome::Removed),
+            Self::Remove(value) if held == Some(value.as_slice()) => Ok(Staged::Removed),
             Self::Remove(_) => Err(AppendError::Changed),
             Self::Use(id) => match usage()? {
                 Some(usage) if usage.revoked.is_none() && usage.used < usage.uses => {
-                    Ok(Outcome::Written(Usage { used: usage.used + 1, ..usage }.to_bytes()))
+                    Ok(Staged::Written(Usage { used: usage.used + 1, ..usage }.to_bytes()))
                 }
                 _ => Err(AppendError::StandingSpent(id)),
             },
             Self::Revoke(id, at, by) => match usage()? {
                 Some(usage) if usage.revoked.is_none() => {
-                    Ok(Outcome::Written(Usage { revoked: Some((at, by)), ..usage }.to_bytes()))
+                    Ok(Staged::Written(Usage { revoked: Some((at, by)), ..usage }.to_bytes()))
                 }
                 _ => Err(AppendError::NotRevocable(id)),
             },
