@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
 }
 
 /// Where the commits of a turn go.
-pub(crate) enum Log<'a> {
+pub(crate) enum CommitTo<'a> {
     /// To the store. Its guests run in tasks of their own, and each end is an input of its own.
     Store(&'a Entered),
     /// Nowhere: nothing of the turn can wait, so its caller waits for it, and submits it again if it is lost.
@@ -62,7 +62,7 @@ impl Pipeline {
         for _ in 0..MAX_CONFLICTS {
             slot.load(entered.id(), self.parts.store.as_ref()).await?;
             let Some(decided) = self.decide(&mut slot, &input)? else { return Ok(false) };
-            match self.commit(&mut Log::Store(entered), &mut slot, decided, None).await {
+            match self.commit(&mut CommitTo::Store(entered), &mut slot, decided, None).await {
                 Ok(()) => return Ok(true),
                 Err(AppendError::Conflict) => {}
                 Err(error) => return Err(error.into_fault("extend a turn").into()),
@@ -80,7 +80,7 @@ impl Pipeline {
         let turn = decided.after.clone();
         let entered = self.turns.enter(turn.id);
         let mut slot = entered.lock().await;
-        self.commit(&mut Log::Store(&entered), &mut slot, decided, Some(reservation)).await?;
+        self.commit(&mut CommitTo::Store(&entered), &mut slot, decided, Some(reservation)).await?;
         Ok(turn)
     }
 
@@ -112,7 +112,7 @@ impl Pipeline {
     /// [`AppendError`]: nothing is committed, and nothing follows.
     async fn commit(
         self: &Arc<Self>,
-        log: &mut Log<'_>,
+        log: &mut CommitTo<'_>,
         slot: &mut Slot,
         decided: Decided,
         mut reservation: Option<&mut Reservation>,
@@ -120,13 +120,13 @@ impl Pipeline {
         let Decided { before, events, after } = decided;
         let (before, version) = before.map_or((None, 0), |(turn, version)| (Some(turn), version));
         match log {
-            Log::Store(entered) => {
+            CommitTo::Store(entered) => {
                 let index = self.contributions(before.as_ref(), &events, &after);
                 let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(index);
                 self.parts.store.append(&commit).await?;
                 self.observers.committed(entered, before.as_ref(), &commit.index, &after, reservation.as_deref_mut());
             }
-            Log::Memory(ephemeral) => {
+            CommitTo::Memory(ephemeral) => {
                 ephemeral.append(self.parts.store.as_ref()).await?;
                 self.observers.ephemeral_committed(ephemeral, &events, &after);
             }
