@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dispatch::Until;
-use dispatch::ports::{Commit, Index, LiveTool, Store};
+use dispatch::ports::{Commit, Index, LiveTool, Log as _};
 use domain::{
     Asked, CallId, CallIndex, Context as Deciding, ConversationId, Due, Input, Json, Outcome, OwnerId, Plan,
     PrincipalId, Rejection, Requested, Rules, Span, Submission, Timestamp, Turn, TurnId,
@@ -96,10 +96,12 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
     let outcome = Outcome::Ok { value, trusted: true };
     let (finished, _) =
         turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome, receipt: None }, &mut cx)?;
-    let due = |before: Option<Due>, after: Option<Due>| Index::Due { before, after };
+    let due = |before: Option<Due>, after: Option<Due>| Index::Due { turn: turn.id, before, after };
     let commit =
-        |expected, events, index| Commit { turn: turn.id, conversation: conversation.clone(), expected, events, index };
-    let first = vec![Index::Owner(caller), Index::Call(call), due(None, turn.next_due())];
+        |expected, events, index: Vec<Index>| Commit::turn(turn.id, conversation.clone(), expected, events).with(index);
+    let owner = Index::Owner { conversation: conversation.clone(), owner: caller };
+    let call = Index::Call { conversation: conversation.clone(), id: call, turn: turn.id };
+    let first = vec![owner, call, due(None, turn.next_due())];
     let second = vec![due(turn.next_due(), None)];
     Ok((commit(0, started, first), commit(1, finished, second)))
 }

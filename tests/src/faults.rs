@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Index, Link, Loaded, Page, Position,
-    Store, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Index, Indexes, Link,
+    Loaded, Log, NewFacts, Outbox, Page, Position, StandingApprovals, Store, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
-    StandingRow, SuspensionId, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Due, HostStarted, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
+    TurnId,
 };
 use tokio::sync::Semaphore;
 
-/// When the process dies, relative to a commit.
+/// When the process dies, seen from a commit of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Death {
     /// Before the commit is on disk.
@@ -24,7 +24,8 @@ pub enum Death {
     After,
 }
 
-/// Passes everything on until it dies at a commit. After that, no call returns, as if the process had been killed.
+/// Passes everything on until it dies at a commit of a turn. After that no such commit returns, as if the process had
+/// ended.
 pub struct MortalStore {
     inner: Arc<dyn Store>,
     /// The number of commits that are left, and how the last one ends.
@@ -105,12 +106,11 @@ impl MortalStore {
 }
 
 #[async_trait]
-impl Store for MortalStore {
-    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
-        self.inner.forget(denied, ended).await
-    }
-
+impl Log for MortalStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
+        if !matches!(commit.facts, Some(NewFacts::Turn { .. })) {
+            return self.inner.append(commit).await;
+        }
         if let Some(gate) = self.gate() {
             // A dropped gate is open.
             drop(gate.acquire().await);
@@ -133,26 +133,21 @@ impl Store for MortalStore {
         }
     }
 
-    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
-        self.inner.record(event).await
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+        self.inner.load_until(turn, commits).await
     }
 
-    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
-        self.inner.started(start).await
-    }
-
-    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        self.inner.last_start().await
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+        self.inner.follow(feed, after, limit).await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
         self.inner.sync().await
     }
+}
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
-        self.inner.load_until(turn, commits).await
-    }
-
+#[async_trait]
+impl Indexes for MortalStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
         if self.hesitates.swap(false, Ordering::Relaxed) {
             tokio::task::yield_now().await;
@@ -187,10 +182,6 @@ impl Store for MortalStore {
         self.inner.unfinished(after, limit).await
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
-        self.inner.follow(feed, after, limit).await
-    }
-
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
         self.inner.suspension(id).await
     }
@@ -203,11 +194,10 @@ impl Store for MortalStore {
     ) -> Result<Page, StoreFault> {
         self.inner.suspensions(filter, after, limit).await
     }
+}
 
-    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
-        self.inner.delivery(row).await
-    }
-
+#[async_trait]
+impl Outbox for MortalStore {
     async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
         self.inner.deliveries(of).await
     }
@@ -221,6 +211,13 @@ impl Store for MortalStore {
         self.inner.deliveries_due(webhook, until, limit).await
     }
 
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+        self.inner.webhooks_owed().await
+    }
+}
+
+#[async_trait]
+impl StandingApprovals for MortalStore {
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         self.inner.standing(id).await
     }
@@ -229,18 +226,17 @@ impl Store for MortalStore {
         self.inner.standings(after, limit).await
     }
 
-    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
-        self.inner.revoke(revoked).await
-    }
-
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         self.inner.denied(conversation, alike).await
     }
 
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        self.inner.webhooks_owed().await
+    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        self.inner.denials(after, limit).await
     }
+}
 
+#[async_trait]
+impl Audit for MortalStore {
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         self.inner.audit(after, limit).await
     }
@@ -251,5 +247,9 @@ impl Store for MortalStore {
 
     async fn head(&self) -> Result<Head, StoreFault> {
         self.inner.head().await
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        self.inner.last_start().await
     }
 }

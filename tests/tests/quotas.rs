@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{End, Run, Store as _};
+use dispatch::ports::{End, Indexes as _, Run};
 use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
 use domain::{CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Turn};
 use store::MemoryStore;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use approved::{Call, PEOPLE, check, parsed};
 use async_trait::async_trait;
-use dispatch::ports::{Clock as _, End, Filter, Question, Run, Store as _};
+use dispatch::ports::{Clock as _, End, Filter, Log as _, Question, Run};
 use dispatch::{Answer, Bounds, CallRequest, Handle, Host, Parts, Quotas, TurnRequest};
 use domain::{
     CallEvent, CallId, ConversationId, Digest, Escalate, Event, Json, Named, Need, OnExpiry, Outcome, OwnerId, Pin,

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{Clock as _, End, Filter, Run, Store};
+use dispatch::ports::{Clock as _, End, Filter, Indexes as _, Log as _, Run, Store};
 use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
 use domain::{
     CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Policy, Question, Run, Store as _};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Outbox as _, Policy, Question, Run};
 use dispatch::{Answer, CallRequest, Host, Parts, TurnRequest};
 use domain::{
     CallId, ConversationId, Escalate, Json, Kind, Need, Outcome, OwnerId, Principal, PrincipalId, Rejection, Risk,
@@ -142,7 +142,8 @@ impl World {
             subscribers: webhooks.clone(),
         });
         let worker = DeliveryWorker {
-            store: self.store.clone(),
+            log: self.store.clone(),
+            outbox: self.store.clone(),
             clock: self.clock.clone(),
             suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),

@@ -13,7 +13,7 @@ use domain::{
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::ports::{Committed, Facts, Feed, Position, Progress, Report, Store, StoreFault};
+use crate::ports::{Committed, Facts, Feed, Indexes, Log, Position, Progress, Report, StoreFault};
 use crate::stop::Stop;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
@@ -136,7 +136,8 @@ impl Feeds {
 /// Follows one feed in the name of a principal, which gets nothing of turns that it may not see.
 pub struct Follower {
     feeds: Arc<Feeds>,
-    store: Arc<dyn Store>,
+    log: Arc<dyn Log>,
+    indexes: Arc<dyn Indexes>,
     by: Principal,
     feed: Feed,
     /// Taken only by `drop`.
@@ -147,9 +148,16 @@ pub struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(feeds: Arc<Feeds>, store: Arc<dyn Store>, by: Principal, feed: Feed, after: Position) -> Self {
+    pub(crate) fn new(
+        feeds: Arc<Feeds>,
+        log: Arc<dyn Log>,
+        indexes: Arc<dyn Indexes>,
+        by: Principal,
+        feed: Feed,
+        after: Position,
+    ) -> Self {
         let signals = Some(feeds.subscribe(&feed));
-        Self { feeds, store, by, feed, signals, after, behind: true, read: VecDeque::new() }
+        Self { feeds, log, indexes, by, feed, signals, after, behind: true, read: VecDeque::new() }
     }
 
     /// Whether this follower may see turns of this caller. A conversation that was followed before its first turn may
@@ -165,7 +173,7 @@ impl Follower {
     /// has the owner of the conversation.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
         let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
-        let owner = self.store.owner(conversation).await?;
+        let owner = self.indexes.owner(conversation).await?;
         // Every turn of a conversation belongs to its owner: the store refuses the first commit of any other.
         Ok(if owner.is_none_or(|owner| self.may_see(&owner)) { committed.into() } else { VecDeque::new() })
     }
@@ -180,7 +188,7 @@ impl Follower {
                 return Ok(Item::Committed(committed));
             }
             if self.behind {
-                let page = self.store.follow(&self.feed, self.after, PAGE).await?;
+                let page = self.log.follow(&self.feed, self.after, PAGE).await?;
                 let page = light(page);
                 let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
                 // If this is cancelled here, the same page is read again.
@@ -207,7 +215,7 @@ impl Follower {
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
         if self.read.is_empty() {
-            let page = light(self.store.follow(&self.feed, self.after, PAGE).await?);
+            let page = light(self.log.follow(&self.feed, self.after, PAGE).await?);
             let after = page.last().map(|last| last.position);
             self.read = self.visible(page).await?;
             self.after = after.unwrap_or(self.after);

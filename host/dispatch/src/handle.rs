@@ -48,7 +48,8 @@ impl Inner {
 impl Handle {
     pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>) -> Self {
         let parts = pipeline.parts.clone();
-        let pending = Pending { store: parts.store.clone(), turns: pipeline.turns.clone() };
+        let (indexes, log) = (parts.store.clone(), parts.store.clone());
+        let pending = Pending { indexes, log, turns: pipeline.turns.clone() };
         Self { inner: Arc::new(Inner { parts, pipeline, pending, presence }) }
     }
 
@@ -202,8 +203,8 @@ impl Handle {
     }
 
     fn follower(&self, by: &Principal, feed: Feed, after: Position) -> Follower {
-        let feeds = self.inner.pipeline.observers.feeds.clone();
-        Follower::new(feeds, self.inner.parts.store.clone(), by.clone(), feed, after)
+        let (feeds, store) = (self.inner.pipeline.observers.feeds.clone(), &self.inner.parts.store);
+        Follower::new(feeds, store.clone(), store.clone(), by.clone(), feed, after)
     }
 }
 

@@ -5,7 +5,7 @@ use domain::{
 };
 
 use crate::exact;
-use crate::ports::{Index, SuspensionRow};
+use crate::ports::{Denial, Index, SuspensionRow};
 
 /// The index changes of these events. `before` is the turn without them, if there was one; `after` is the turn with
 /// them.
@@ -13,7 +13,10 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
     let mut changes = Vec::new();
     for event in events {
         match event {
-            Event::TurnStarted { caller, .. } => changes.push(Index::Owner(caller.clone())),
+            Event::TurnStarted { caller, .. } => {
+                let (conversation, owner) = (after.conversation.clone(), caller.clone());
+                changes.push(Index::Owner { conversation, owner });
+            }
             Event::Call { call, event } => changes.extend(of_call(*call, event, after)),
             Event::TurnCancelled { .. } | Event::TurnSettled { .. } => {}
         }
@@ -22,9 +25,9 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
         let known = before.and_then(|before| before.calls.get(index.get()));
         changes.extend(rows(index, call, known, after).map(Index::Suspension));
     }
-    let (before, after) = (before.and_then(Turn::next_due), after.next_due());
+    let (turn, before, after) = (after.id, before.and_then(Turn::next_due), after.next_due());
     if before != after {
-        changes.push(Index::Due { before, after });
+        changes.push(Index::Due { turn, before, after });
     }
     changes
 }
@@ -32,7 +35,9 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
 /// What one event of a call changes. The rows of its suspensions follow from the call's state.
 fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
     match event {
-        CallEvent::Requested { id, .. } => Some(Index::Call(id.clone())),
+        CallEvent::Requested { id, .. } => {
+            Some(Index::Call { conversation: after.conversation.clone(), id: id.clone(), turn: after.id })
+        }
         CallEvent::Approved { standing, .. } => Some(Index::StandingUse(standing.id)),
         CallEvent::Resolved { suspension, .. } => follows(after, call, *suspension),
         CallEvent::Voted { .. }
@@ -73,7 +78,8 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
             revoked: None,
         }))),
         (Decision::Deny, _) if suspension.kind == Kind::Approval && suspension.in_doubt.is_none() => {
-            Some(Index::Denied(exact::alike(pinned, &call.submitted), closed.at))
+            let alike = exact::alike(pinned, &call.submitted);
+            Some(Index::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }
         _ => None,
     }

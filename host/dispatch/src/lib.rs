@@ -4,7 +4,7 @@
 //!
 //! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
 //! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
-//! 3. `pipeline` adds what follows from them to the indexes, and [`ports::Store::append`] makes all of it durable,
+//! 3. `pipeline` adds what follows from them to the indexes, and [`ports::Log::append`] makes all of it durable,
 //! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
 //! 5. `pipeline/perform` starts what the new state owes: [`ports::Tools::run`],
 //! 6. and the outcome of that is the next input to the same pipeline.
@@ -47,6 +47,7 @@ pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use error::Error;
 pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
+pub use forget::forget;
 pub use handle::{Answered, Handle, Open, WantedLink};
 pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};

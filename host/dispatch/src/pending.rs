@@ -5,14 +5,15 @@ use std::sync::Arc;
 use domain::{Kind, Principal, Refusal, Role, SuspensionId, Turn};
 
 use crate::error::Error;
-use crate::ports::{Filter, Store, StoreFault, SuspensionRow};
+use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};
 use crate::request::PendingItem;
 use crate::turns::Turns;
 
 /// Reads suspensions.
 #[derive(Clone)]
 pub(crate) struct Pending {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) indexes: Arc<dyn Indexes>,
+    pub(crate) log: Arc<dyn Log>,
     pub(crate) turns: Arc<Turns>,
 }
 
@@ -22,7 +23,7 @@ impl Pending {
     /// # Errors
     /// [`Error::Refused`] as `stale` when it does not exist for this principal.
     pub(crate) async fn row(&self, by: &Principal, id: SuspensionId) -> Result<SuspensionRow, Error> {
-        let row = self.store.suspension(id).await?.filter(|row| by.may_see(&row.conversation, &row.caller));
+        let row = self.indexes.suspension(id).await?.filter(|row| by.may_see(&row.conversation, &row.caller));
         row.ok_or_else(|| unknown().into())
     }
 
@@ -42,7 +43,7 @@ impl Pending {
         last: &mut Option<Turn>,
     ) -> Result<Option<PendingItem>, StoreFault> {
         if last.as_ref().is_none_or(|turn| turn.id != row.turn) {
-            *last = self.turns.enter(row.turn).read(self.store.as_ref()).await?;
+            *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?;
         }
         let Some(turn) = last.as_ref() else { return Ok(None) };
         Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| PendingItem {

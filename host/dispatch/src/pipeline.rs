@@ -14,7 +14,7 @@ use domain::{Event, Input, Turn};
 
 use crate::error::Error;
 use crate::parts::Parts;
-use crate::ports::{AppendError, Commit, StoreFault};
+use crate::ports::{AppendError, Commit};
 use crate::runner::Runner;
 use crate::tracker::Reservation;
 use crate::turns::{Entered, Slot, Turns};
@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
 }
 
 /// Where the commits of a turn go.
-pub(crate) enum Log<'a> {
+pub(crate) enum CommitTo<'a> {
     /// To the store. Its guests run in tasks of their own, and each end is an input of its own.
     Store(&'a Entered),
     /// Nowhere: nothing of the turn can wait, so its caller waits for it, and submits it again if it is lost.
@@ -62,13 +62,13 @@ impl Pipeline {
         for _ in 0..MAX_CONFLICTS {
             slot.load(entered.id(), self.parts.store.as_ref()).await?;
             let Some(decided) = self.decide(&mut slot, &input)? else { return Ok(false) };
-            match self.commit(&mut Log::Store(entered), &mut slot, decided, None).await {
+            match self.commit(&mut CommitTo::Store(entered), &mut slot, decided, None).await {
                 Ok(()) => return Ok(true),
                 Err(AppendError::Conflict) => {}
-                Err(error) => return Err(refused("extend a turn", error).into()),
+                Err(error) => return Err(error.into_fault("extend a turn").into()),
             }
         }
-        Err(refused("extend a turn", AppendError::Conflict).into())
+        Err(AppendError::Conflict.into_fault("extend a turn").into())
     }
 
     /// Begins a turn with its first commit.
@@ -80,7 +80,7 @@ impl Pipeline {
         let turn = decided.after.clone();
         let entered = self.turns.enter(turn.id);
         let mut slot = entered.lock().await;
-        self.commit(&mut Log::Store(&entered), &mut slot, decided, Some(reservation)).await?;
+        self.commit(&mut CommitTo::Store(&entered), &mut slot, decided, Some(reservation)).await?;
         Ok(turn)
     }
 
@@ -112,33 +112,27 @@ impl Pipeline {
     /// [`AppendError`]: nothing is committed, and nothing follows.
     async fn commit(
         self: &Arc<Self>,
-        log: &mut Log<'_>,
+        log: &mut CommitTo<'_>,
         slot: &mut Slot,
         decided: Decided,
         mut reservation: Option<&mut Reservation>,
     ) -> Result<(), AppendError> {
         let Decided { before, events, after } = decided;
         let (before, version) = before.map_or((None, 0), |(turn, version)| (Some(turn), version));
-        let (turn, conversation) = (after.id, after.conversation.clone());
-        let mut commit = Commit { turn, conversation, expected: version, events, index: Vec::new() };
         match log {
-            Log::Store(_) => {
-                commit.index = self.contributions(before.as_ref(), &commit.events, &after);
+            CommitTo::Store(entered) => {
+                let index = self.contributions(before.as_ref(), &events, &after);
+                let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(index);
                 self.parts.store.append(&commit).await?;
+                self.observers.committed(entered, before.as_ref(), &commit.index, &after, reservation.as_deref_mut());
             }
-            Log::Memory(ephemeral) => ephemeral.append(self.parts.store.as_ref()).await?,
+            CommitTo::Memory(ephemeral) => {
+                ephemeral.append(self.parts.store.as_ref()).await?;
+                self.observers.ephemeral_committed(ephemeral, &events, &after);
+            }
         }
-        self.observers.committed(log, before.as_ref(), &commit, &after, reservation.as_deref_mut());
         self.perform(log, slot, &after, reservation);
         slot.turn = Some((after, version + 1));
         Ok(())
-    }
-}
-
-/// A commit that the store should not have refused.
-pub(crate) fn refused(attempted: &'static str, error: AppendError) -> StoreFault {
-    match error {
-        AppendError::Fault(fault) => fault,
-        error => StoreFault { attempted, reason: error.to_string() },
     }
 }

@@ -1,18 +1,21 @@
-//! All I/O that this system can do, as traits. Whoever implements one of them is an edge; the loop knows none of them.
+//! All I/O of this system, as traits. An edge implements them, and the loop knows no implementation.
 
 mod audit;
 mod clock;
+mod commit;
+mod log;
 mod outbox;
 mod policy;
+mod standing;
 mod store;
 mod tools;
 
-pub use audit::{Anchor, Audited, Head, Link, ParseAnchorError, Source, Tampering, Walk};
+pub use audit::{Anchor, Audit, Audited, Head, Link, ParseAnchorError, Source, Tampering, Walk};
 pub use clock::Clock;
-pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Subscribers};
+pub use commit::{AppendError, Commit, Denial, Index, NewFacts};
+pub use log::{Committed, Facts, Feed, Loaded, Log, Position, StoreFault};
+pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
-pub use store::{
-    AppendError, Commit, Committed, Facts, Feed, Filter, Index, Loaded, Page, Position, Store, StoreFault,
-    SuspensionRow,
-};
+pub use standing::StandingApprovals;
+pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
 pub use tools::{Checks, End, LiveTool, Progress, Report, Run, Tools};

@@ -10,7 +10,7 @@ use domain::{
 use tokio::sync::OnceCell;
 
 use crate::exact::Exact;
-use crate::ports::{Index, LiveTool, Store, StoreFault};
+use crate::ports::{Index, LiveTool, StandingApprovals, StoreFault};
 
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
@@ -78,7 +78,7 @@ impl Standings {
     }
 
     /// Reads all standing approvals, once.
-    pub(crate) async fn ready(&self, store: &dyn Store, now: Timestamp) -> Result<(), StoreFault> {
+    pub(crate) async fn ready(&self, store: &dyn StandingApprovals, now: Timestamp) -> Result<(), StoreFault> {
         let read = self.read.get_or_try_init(|| async {
             let mut after = None;
             loop {

@@ -2,7 +2,7 @@
 
 use domain::{HostStarted, OwnerId};
 
-use crate::ports::{Clock, Head, Store, StoreFault};
+use crate::ports::{Audit, Clock, Head, Log, NewFacts, StoreFault};
 
 /// What a host records about itself when it starts.
 pub struct Start {
@@ -19,7 +19,7 @@ pub struct Start {
 ///
 /// # Errors
 /// [`StoreFault`]; nothing is recorded.
-pub async fn begin(store: &dyn Store, clock: &dyn Clock, start: Start) -> Result<Head, StoreFault> {
+pub async fn begin<S: Log + Audit + ?Sized>(store: &S, clock: &dyn Clock, start: Start) -> Result<Head, StoreFault> {
     let before = store.last_start().await?.map(|start| start.grants).unwrap_or_default();
     let without = |all: &[String], others: &[String]| -> Vec<String> {
         all.iter().filter(|grant| !others.contains(grant)).cloned().collect()
@@ -27,6 +27,8 @@ pub async fn begin(store: &dyn Store, clock: &dyn Clock, start: Start) -> Result
     let Start { owner, version, grants } = start;
     let (added, removed) = (without(&grants, &before), without(&before, &grants));
     let at = clock.now();
-    store.started(HostStarted { owner, version: version.to_owned(), grants, added, removed, at }).await?;
+    let started = HostStarted { owner, version: version.to_owned(), grants, added, removed, at };
+    let appended = store.append(&NewFacts::Started(started).into()).await;
+    appended.map_err(|error| error.into_fault("record the start of a host"))?;
     store.head().await
 }

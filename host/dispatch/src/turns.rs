@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
-use crate::ports::{Store, StoreFault};
+use crate::ports::{Log, StoreFault};
 use crate::stop::Running;
 
 /// The turns in memory.
@@ -64,15 +64,15 @@ impl Entered {
     }
 
     /// As [`Entered::lock`], with the turn loaded. It is absent only where the store does not have it.
-    pub(crate) async fn loaded(&self, store: &dyn Store) -> Result<MutexGuard<'_, Slot>, StoreFault> {
+    pub(crate) async fn loaded(&self, log: &dyn Log) -> Result<MutexGuard<'_, Slot>, StoreFault> {
         let mut slot = self.lock().await;
-        slot.load(self.id, store).await?;
+        slot.load(self.id, log).await?;
         Ok(slot)
     }
 
     /// The turn as it is now.
-    pub(crate) async fn read(&self, store: &dyn Store) -> Result<Option<Turn>, StoreFault> {
-        Ok(self.loaded(store).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
+    pub(crate) async fn read(&self, log: &dyn Log) -> Result<Option<Turn>, StoreFault> {
+        Ok(self.loaded(log).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
     }
 
     /// Counts a commit, for those who wait for one.
@@ -93,11 +93,11 @@ impl Entered {
 
 impl Slot {
     /// Loads the turn from the store, unless it is known.
-    pub(crate) async fn load(&mut self, id: TurnId, store: &dyn Store) -> Result<(), StoreFault> {
+    pub(crate) async fn load(&mut self, id: TurnId, log: &dyn Log) -> Result<(), StoreFault> {
         if self.turn.is_some() {
             return Ok(());
         }
-        let Some(loaded) = store.load(id).await? else { return Ok(()) };
+        let Some(loaded) = log.load(id).await? else { return Ok(()) };
         let turn = Turn::replay(&loaded.events).ok_or_else(|| StoreFault {
             attempted: "load a turn",
             reason: format!("the log of {id} does not begin with the start of a turn"),

@@ -1,7 +1,7 @@
 //! The plugins' key-value data: byte strings in buckets. No namespace can reach another's.
 //!
 //! A write is visible at once, and on disk with the next commit of the store at the latest, because both go through one
-//! log in order. `Store::sync` makes it durable without a commit. So a call's writes are never lost while its result is
+//! log in order. `Log::sync` makes it durable without a commit. So a call's writes are never lost while its result is
 //! kept.
 //!
 //! A namespace has a quota. Its usage follows from its entries alone: they are counted at the first write after a

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, DeliveryRow, Facts, Feed, Filter, Head, Index, Link, Loaded, Page,
-    Position, Source, Store, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head, Index, Indexes,
+    Link, Loaded, Log, NewFacts, Outbox, Page, Position, Source, StandingApprovals, StoreFault, SuspensionRow,
 };
 use domain::{
     CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
@@ -61,8 +61,17 @@ impl MemoryStore {
 
 impl State {
     fn check(&self, commit: &Commit) -> Result<(), AppendError> {
-        if self.logs.get(&commit.turn).map_or(0, Vec::len) != commit.expected as usize {
-            return Err(AppendError::Conflict);
+        match &commit.facts {
+            Some(NewFacts::Turn { turn, expected, .. }) => {
+                if self.logs.get(turn).map_or(0, Vec::len) != *expected as usize {
+                    return Err(AppendError::Conflict);
+                }
+            }
+            Some(NewFacts::Revoked(StandingRevoked { id, .. })) => {
+                let row = self.standings.get(id).filter(|row| row.revoked.is_none());
+                row.ok_or(AppendError::NotRevocable(*id))?;
+            }
+            Some(NewFacts::Plugin(_) | NewFacts::Started(_)) | None => {}
         }
         let mut uses: BTreeMap<StandingId, u32> = BTreeMap::new();
         for index in &commit.index {
@@ -73,47 +82,84 @@ impl State {
                     let can = |row: &&StandingRow| row.revoked.is_none() && row.used + *used <= row.standing.uses;
                     self.standings.get(id).filter(can).ok_or(AppendError::StandingSpent(*id))?;
                 }
-                Index::Owner(wanted) => match self.owners.get(&commit.conversation) {
-                    Some(owner) if owner != wanted => return Err(AppendError::NotOwner),
+                Index::Owner { conversation, owner } => match self.owners.get(conversation) {
+                    Some(first) if first != owner => return Err(AppendError::NotOwner),
                     _ => {}
                 },
-                Index::Call(call) => match self.calls.get(&(commit.conversation.clone(), call.clone())) {
-                    Some(turn) if *turn != commit.turn => return Err(AppendError::CallExists(*turn)),
+                Index::Call { conversation, id, turn } => match self.calls.get(&(conversation.clone(), id.clone())) {
+                    Some(first) if first != turn => return Err(AppendError::CallExists(*first)),
                     _ => {}
                 },
-                Index::Due { .. }
+                Index::ForgetStanding(row) if self.standings.get(&row.standing.id) != Some(row) => {
+                    return Err(AppendError::Changed);
+                }
+                Index::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
+                    return Err(AppendError::Changed);
+                }
+                Index::ForgetStanding(_)
+                | Index::ForgetDenial(_)
+                | Index::Due { .. }
                 | Index::Suspension(_)
                 | Index::Delivery(_)
                 | Index::Standing(_)
-                | Index::Denied(..) => {}
+                | Index::Denied(_) => {}
             }
         }
         Ok(())
     }
 
-    fn apply(&mut self, commit: &Commit, record: Digest) -> Position {
-        let Commit { turn, conversation, events, index, expected } = commit.clone();
-        let position = self.advance(Source::Turn { turn, number: expected }, record);
-        let log = self.logs.entry(turn).or_default();
-        self.feeds.insert((conversation.clone(), position), (turn, log.len()));
-        log.push(events);
-        for index in index {
+    /// Applies a commit that was checked. `record` is the digest of its facts.
+    fn apply(&mut self, commit: Commit, record: Option<Digest>) -> Position {
+        if let (Some(facts), Some(record)) = (commit.facts, record) {
+            self.facts(facts, record);
+        }
+        for index in commit.index {
             match index {
-                Index::Owner(owner) => drop(self.owners.insert(conversation.clone(), owner)),
-                Index::Call(call) => drop(self.calls.insert((conversation.clone(), call), turn)),
-                Index::Due { before, after } => self.move_due(turn, before, after),
+                Index::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
+                Index::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
+                Index::Due { turn, before, after } => self.move_due(turn, before, after),
                 Index::Suspension(row) => self.suspension(row),
-                Index::Delivery(row) => self.delivery(row),
+                Index::Delivery(row) => {
+                    self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
+                }
                 Index::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
                 Index::StandingUse(id) => {
                     if let Some(row) = self.standings.get_mut(&id) {
                         row.used += 1;
                     }
                 }
-                Index::Denied(alike, at) => drop(self.denied.insert((conversation.clone(), alike), at)),
+                Index::ForgetStanding(row) => drop(self.standings.remove(&row.standing.id)),
+                Index::Denied(row) => drop(self.denied.insert(key(&row), row.at)),
+                Index::ForgetDenial(row) => drop(self.denied.remove(&key(&row))),
             }
         }
-        position
+        self.head().position
+    }
+
+    fn facts(&mut self, facts: NewFacts, record: Digest) {
+        match facts {
+            NewFacts::Turn { turn, conversation, expected, events } => {
+                let position = self.advance(Source::Turn { turn, number: expected }, record);
+                let log = self.logs.entry(turn).or_default();
+                self.feeds.insert((conversation, position), (turn, log.len()));
+                log.push(events);
+            }
+            NewFacts::Plugin(event) => {
+                let position = self.advance(Source::Plugin, record);
+                self.plugins.insert(position, event);
+            }
+            NewFacts::Started(start) => {
+                let position = self.advance(Source::Started, record);
+                self.starts.insert(position, start);
+            }
+            NewFacts::Revoked(revoked) => {
+                if let Some(row) = self.standings.get_mut(&revoked.id) {
+                    row.revoked = Some((revoked.by.clone(), revoked.at));
+                }
+                let position = self.advance(Source::Revoked, record);
+                self.revocations.insert(position, revoked);
+            }
+        }
     }
 
     fn suspension(&mut self, row: SuspensionRow) {
@@ -124,10 +170,6 @@ impl State {
             self.open.remove(&of);
         }
         self.suspensions.insert(row.id, row);
-    }
-
-    fn delivery(&mut self, row: DeliveryRow) {
-        self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
     }
 
     fn move_due(&mut self, turn: TurnId, before: Option<Due>, after: Option<Due>) {
@@ -157,7 +199,7 @@ impl State {
         self.chain.iter().skip(usize::try_from(after.0).unwrap_or(usize::MAX)).take(limit)
     }
 
-    fn facts(&self, at: Position, source: Source) -> Option<Facts> {
+    fn facts_at(&self, at: Position, source: Source) -> Option<Facts> {
         Some(match source {
             Source::Turn { turn, number } => {
                 Facts::Turn { turn, events: self.logs.get(&turn)?.get(number as usize)?.clone() }
@@ -169,44 +211,30 @@ impl State {
     }
 }
 
-/// The digest of a record in its stored form: the chain is the same on every backend.
-fn digest(write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>) -> Result<Digest, StoreFault> {
+/// The digest of facts in their stored form. It makes the chain the same on every backend.
+fn digest(facts: &NewFacts) -> Result<Digest, StoreFault> {
     let mut bytes = Vec::new();
-    write(&mut bytes).map_err(fault("encode a commit"))?;
+    let written = match facts {
+        NewFacts::Turn { events, .. } => record::write_events(events, &mut bytes),
+        NewFacts::Plugin(event) => event.write(&mut bytes),
+        NewFacts::Started(start) => start.write(&mut bytes),
+        NewFacts::Revoked(revoked) => revoked.write(&mut bytes),
+    };
+    written.map_err(fault("encode a commit"))?;
     Ok(Digest::of(bytes))
 }
 
+fn key(denial: &Denial) -> (ConversationId, Digest) {
+    (denial.conversation.clone(), denial.alike)
+}
+
 #[async_trait]
-impl Store for MemoryStore {
+impl Log for MemoryStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let record = digest(|out| record::write_events(&commit.events, out))?;
+        let record = commit.facts.as_ref().map(digest).transpose()?;
         let mut state = self.state();
         state.check(commit)?;
-        Ok(state.apply(commit, record))
-    }
-
-    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
-        let record = digest(|out| event.write(out))?;
-        let mut state = self.state();
-        let position = state.advance(Source::Plugin, record);
-        state.plugins.insert(position, event);
-        Ok(position)
-    }
-
-    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
-        let record = digest(|out| start.write(out))?;
-        let mut state = self.state();
-        let position = state.advance(Source::Started, record);
-        state.starts.insert(position, start);
-        Ok(position)
-    }
-
-    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        Ok(self.state().starts.last_key_value().map(|(_, start)| start.clone()))
-    }
-
-    async fn sync(&self) -> Result<(), StoreFault> {
-        Ok(())
+        Ok(state.apply(commit.clone(), record))
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
@@ -218,6 +246,36 @@ impl Store for MemoryStore {
         }))
     }
 
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+        let state = self.state();
+        let from = Position(after.0.saturating_add(1));
+        Ok(match feed {
+            Feed::Host => {
+                let events = state.plugins.range(from..).take(limit);
+                let facts = |event: &PluginEvent| Facts::Plugin(event.clone());
+                events.map(|(position, event)| Committed { position: *position, facts: facts(event) }).collect()
+            }
+            Feed::Conversation(conversation) => {
+                let range = (conversation.clone(), from)..=(conversation.clone(), Position(u64::MAX));
+                let commits = state.feeds.range(range).take(limit);
+                let events = |turn, number: usize| state.logs.get(&turn)?.get(number).cloned();
+                commits
+                    .filter_map(|((_, position), &(turn, number))| {
+                        let facts = Facts::Turn { turn, events: events(turn, number)? };
+                        Some(Committed { position: *position, facts })
+                    })
+                    .collect()
+            }
+        })
+    }
+
+    async fn sync(&self) -> Result<(), StoreFault> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Indexes for MemoryStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
         Ok(self.state().owners.get(conversation).cloned())
     }
@@ -255,29 +313,6 @@ impl Store for MemoryStore {
         Ok(turns.take(limit).map(|(turn, due)| (*turn, *due)).collect())
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
-        let state = self.state();
-        let from = Position(after.0.saturating_add(1));
-        Ok(match feed {
-            Feed::Host => {
-                let events = state.plugins.range(from..).take(limit);
-                let facts = |event: &PluginEvent| Facts::Plugin(event.clone());
-                events.map(|(position, event)| Committed { position: *position, facts: facts(event) }).collect()
-            }
-            Feed::Conversation(conversation) => {
-                let range = (conversation.clone(), from)..=(conversation.clone(), Position(u64::MAX));
-                let commits = state.feeds.range(range).take(limit);
-                let events = |turn, number: usize| state.logs.get(&turn)?.get(number).cloned();
-                commits
-                    .filter_map(|((_, position), &(turn, number))| {
-                        let facts = Facts::Turn { turn, events: events(turn, number)? };
-                        Some(Committed { position: *position, facts })
-                    })
-                    .collect()
-            }
-        })
-    }
-
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
         Ok(self.state().suspensions.get(&id).cloned())
     }
@@ -312,12 +347,10 @@ impl Store for MemoryStore {
         page.next = None;
         Ok(page)
     }
+}
 
-    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
-        self.state().delivery(row);
-        Ok(())
-    }
-
+#[async_trait]
+impl Outbox for MemoryStore {
     async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
         let state = self.state();
         let all = state.deliveries.range((of, 0, String::new())..);
@@ -343,7 +376,10 @@ impl Store for MemoryStore {
         let owed = state.deliveries.values().filter(|row| row.next().is_some());
         Ok(owed.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
     }
+}
 
+#[async_trait]
+impl StandingApprovals for MemoryStore {
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         Ok(self.state().standings.get(&id).cloned())
     }
@@ -354,35 +390,29 @@ impl Store for MemoryStore {
         Ok(state.standings.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
     }
 
-    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
-        let record = digest(|out| revoked.write(out))?;
-        let mut state = self.state();
-        let Some(row) = state.standings.get_mut(&revoked.id).filter(|row| row.revoked.is_none()) else {
-            return Ok(None);
-        };
-        row.revoked = Some((revoked.by.clone(), revoked.at));
-        let position = state.advance(Source::Revoked, record);
-        state.revocations.insert(position, revoked);
-        Ok(Some(position))
-    }
-
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         Ok(self.state().denied.get(&(conversation.clone(), alike)).copied())
     }
 
-    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
-        let mut state = self.state();
-        let rows = |state: &State| state.denied.len() + state.standings.len();
-        let before = rows(&state);
-        state.denied.retain(|_, at| *at >= denied);
-        state.standings.retain(|_, row| row.standing.expires_at >= ended);
-        Ok(before - rows(&state))
+    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        let state = self.state();
+        let behind = after.map_or(Bound::Unbounded, |after| Bound::Excluded(key(after)));
+        let denials = state.denied.range((behind, Bound::Unbounded)).take(limit);
+        let denial = |((conversation, alike), at): (&(ConversationId, Digest), &Timestamp)| Denial {
+            conversation: conversation.clone(),
+            alike: *alike,
+            at: *at,
+        };
+        Ok(denials.map(denial).collect())
     }
+}
 
+#[async_trait]
+impl Audit for MemoryStore {
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         let state = self.state();
         let audited = |&(head, source, _): &(Head, Source, Digest)| {
-            Some(Audited { head, source, facts: state.facts(head.position, source)? })
+            Some(Audited { head, source, facts: state.facts_at(head.position, source)? })
         };
         Ok(state.links(after, limit).filter_map(audited).collect())
     }
@@ -395,5 +425,9 @@ impl Store for MemoryStore {
 
     async fn head(&self) -> Result<Head, StoreFault> {
         Ok(self.state().head())
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        Ok(self.state().starts.last_key_value().map(|(_, start)| start.clone()))
     }
 }

@@ -8,7 +8,6 @@ mod deliveries;
 mod disk;
 mod export;
 mod folder;
-mod forgetting;
 mod keys;
 mod plan;
 mod reader;
@@ -20,12 +19,12 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audited, Commit, Committed, DeliveryRow, Feed, Filter, Head, Link, Loaded, Page, Position, Store,
-    StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Link, Loaded,
+    Log, Outbox, Page, Position, StandingApprovals, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
-    StandingRow, SuspensionId, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Due, HostStarted, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
+    TurnId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -36,7 +35,7 @@ pub use self::verify::{VerifyError, verify};
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
 use self::folder::{Folder, Held};
-use self::plan::{Entries, Plan};
+use self::plan::Plan;
 use self::reader::Reader;
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
@@ -92,11 +91,6 @@ impl SledStore {
         self.key_value.clone()
     }
 
-    async fn commit(&self, mut plan: Plan) -> Result<Position, AppendError> {
-        self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
-        self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
-    }
-
     /// Sends work to the committing thread. Dropping the future does not withdraw work that was sent.
     async fn ask<T>(
         &self,
@@ -124,31 +118,29 @@ impl Drop for SledStore {
 }
 
 #[async_trait]
-impl Store for SledStore {
+impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        self.commit(Plan::of_commit(commit)?).await
-    }
-
-    async fn record(&self, event: PluginEvent) -> Result<Position, StoreFault> {
-        self.commit(Plan::of_plugin(&event)?).await.map_err(unrefusable)
-    }
-
-    async fn started(&self, start: HostStarted) -> Result<Position, StoreFault> {
-        self.commit(Plan::of_start(&start)?).await.map_err(unrefusable)
-    }
-
-    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        self.reader.last_start().await
-    }
-
-    async fn sync(&self) -> Result<(), StoreFault> {
-        self.ask("sync", Work::Sync).await?
+        let mut plan = Plan::of(commit)?;
+        plan.removed.extend(self.reader.pending_before(&commit.index).await?);
+        self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
+        self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
         self.reader.load(turn, commits).await
     }
 
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+        self.reader.follow(feed, after, limit).await
+    }
+
+    async fn sync(&self) -> Result<(), StoreFault> {
+        self.ask("sync", Work::Sync).await?
+    }
+}
+
+#[async_trait]
+impl Indexes for SledStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
         self.reader.owner(conversation).await
     }
@@ -178,10 +170,6 @@ impl Store for SledStore {
         self.reader.unfinished(after, limit)
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
-        self.reader.follow(feed, after, limit).await
-    }
-
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
         self.reader.suspension(id).await
     }
@@ -194,14 +182,10 @@ impl Store for SledStore {
     ) -> Result<Page, StoreFault> {
         self.reader.suspensions(filter, after, limit).await
     }
+}
 
-    async fn delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
-        let before = self.reader.delivery(row.suspension, row.occasion.number(), &row.webhook).await?;
-        let due = |row: &DeliveryRow| Entries::of_delivery(row).map(|entries| entries.due);
-        let (before, entries) = (before.as_ref().map(due).transpose()?.flatten(), Entries::of_delivery(&row)?);
-        self.ask("record a delivery", |reply| Work::Delivery(entries, before, reply)).await?
-    }
-
+#[async_trait]
+impl Outbox for SledStore {
     async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
         self.reader.deliveries(of).await
     }
@@ -218,7 +202,10 @@ impl Store for SledStore {
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
         self.reader.webhooks_owed()
     }
+}
 
+#[async_trait]
+impl StandingApprovals for SledStore {
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         self.reader.standing(id).await
     }
@@ -227,22 +214,17 @@ impl Store for SledStore {
         self.reader.standings(after, limit).await
     }
 
-    async fn revoke(&self, revoked: StandingRevoked) -> Result<Option<Position>, StoreFault> {
-        match self.commit(Plan::of_revocation(&revoked)?).await {
-            Ok(position) => Ok(Some(position)),
-            Err(AppendError::StandingSpent(_)) => Ok(None),
-            Err(error) => Err(unrefusable(error)),
-        }
-    }
-
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         self.reader.denied(conversation, alike).await
     }
 
-    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
-        self.forget_rows(denied, ended).await
+    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        self.reader.denials(after, limit).await
     }
+}
 
+#[async_trait]
+impl Audit for SledStore {
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         self.reader.audit(after, limit).await
     }
@@ -254,13 +236,9 @@ impl Store for SledStore {
     async fn head(&self) -> Result<Head, StoreFault> {
         self.reader.head()
     }
-}
 
-/// A fact that expects nothing and claims nothing can only fail with the store.
-fn unrefusable(error: AppendError) -> StoreFault {
-    match error {
-        AppendError::Fault(fault) => fault,
-        refused => fault("record a fact about the host")(refused),
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        self.reader.last_start().await
     }
 }
 

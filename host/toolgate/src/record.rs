@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Store, StoreFault};
+use dispatch::ports::{Indexes, Log, Store, StoreFault};
 use domain::{Digest, PluginEvent, PluginName, PrincipalId, Turn};
 use registry::Registry;
 use tokio::sync::mpsc;
@@ -90,7 +90,7 @@ pub(crate) async fn collect(store: Arc<dyn Store>, registry: Registry) {
 }
 
 /// The components that calls of unfinished turns are pinned to.
-async fn in_use(store: &dyn Store) -> Result<HashSet<Digest>, StoreFault> {
+async fn in_use<S: Log + Indexes + ?Sized>(store: &S) -> Result<HashSet<Digest>, StoreFault> {
     let mut digests = HashSet::new();
     let mut after = None;
     loop {

@@ -133,7 +133,8 @@ fn deliver(
     let (links, _) = (None, data);
     let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
     let suspensions = Arc::new(handle.clone());
-    Ok(webhooks.deliver(&DeliveryWorker { store, clock, suspensions, transport, links }))
+    let (log, outbox) = (store.clone(), store);
+    Ok(webhooks.deliver(&DeliveryWorker { log, outbox, clock, suspensions, transport, links }))
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Store, StoreFault};
+use dispatch::ports::{Clock, Commit, DeliveryRow, DeliveryState, Index, Log, Outbox, StoreFault};
 use domain::{Span, SuspensionId, Timestamp};
 use futures::StreamExt;
 
@@ -26,7 +26,8 @@ const BACKOFF: Span = Span::from_secs(1);
 /// Delivers messages.
 #[derive(Clone)]
 pub struct DeliveryWorker {
-    pub store: Arc<dyn Store>,
+    pub log: Arc<dyn Log>,
+    pub outbox: Arc<dyn Outbox>,
     pub clock: Arc<dyn Clock>,
     pub suspensions: Arc<dyn Suspensions>,
     pub transport: Arc<dyn Transport>,
@@ -55,10 +56,10 @@ impl DeliveryWorker {
         let name = &hook.webhook.name;
         loop {
             let now = self.clock.now();
-            let due = self.store.deliveries_due(name, now, PAGE).await?;
+            let due = self.outbox.deliveries_due(name, now, PAGE).await?;
             if due.is_empty() {
                 let latest = now + MAX_SLEEP;
-                let next = self.store.deliveries_due(name, Timestamp::MAX, 1).await?;
+                let next = self.outbox.deliveries_due(name, Timestamp::MAX, 1).await?;
                 return Ok(next.first().and_then(DeliveryRow::next).map_or(latest, |next| next.min(latest)));
             }
             let suspensions: BTreeSet<SuspensionId> = due.iter().map(|row| row.suspension).collect();
@@ -72,23 +73,29 @@ impl DeliveryWorker {
     /// Sends the messages about one suspension in the order of its events: while one waits for its retry, the later ones wait too.
     async fn report(&self, hook: &Hook, suspension: SuspensionId) -> Result<(), StoreFault> {
         let mut not_before = None;
-        for row in self.store.deliveries(suspension).await? {
+        for row in self.outbox.deliveries(suspension).await? {
             let Some(next) = row.next().filter(|_| row.webhook == hook.webhook.name) else { continue };
             match not_before {
                 Some(until) if next < until => {
                     let state = DeliveryState::Pending { next: until };
-                    self.store.delivery(DeliveryRow { state, ..row }).await?;
+                    self.record(DeliveryRow { state, ..row }).await?;
                 }
                 Some(_) => {}
                 None if next > self.clock.now() => not_before = Some(next),
                 None => {
                     let row = self.attempt(hook, &row).await?;
                     not_before = row.next();
-                    self.store.delivery(row).await?;
+                    self.record(row).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Records the progress of a delivery.
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        let recorded = self.log.append(&Commit::rows(vec![Index::Delivery(row)])).await;
+        recorded.map(drop).map_err(|error| error.into_fault("record a delivery"))
     }
 
     async fn attempt(&self, hook: &Hook, row: &DeliveryRow) -> Result<DeliveryRow, StoreFault> {
@@ -131,15 +138,15 @@ impl DeliveryWorker {
     }
 
     async fn try_abandon_unknown(&self, known: &BTreeSet<String>) -> Result<(), StoreFault> {
-        for name in self.store.webhooks_owed().await?.into_iter().filter(|name| !known.contains(name)) {
+        for name in self.outbox.webhooks_owed().await?.into_iter().filter(|name| !known.contains(name)) {
             loop {
-                let owed = self.store.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
+                let owed = self.outbox.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
                 if owed.is_empty() {
                     break;
                 }
                 for row in owed {
                     let row = schedule::given_up(&row, "no webhook of this name is configured", self.clock.now());
-                    self.store.delivery(row).await?;
+                    self.record(row).await?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use domain::{PluginEvent, Principal, Turn, TurnId};
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
 use crate::error::Error;
-use crate::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
+use crate::ports::{Audit, Audited, Facts, Head, Link, Log, NewFacts, Position, Source, StoreFault};
 
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
@@ -28,7 +28,8 @@ impl Handle {
     /// # Errors
     /// [`StoreFault`]; nothing is recorded.
     pub async fn plugin_changed(&self, event: PluginEvent) -> Result<(), StoreFault> {
-        self.inner.parts.store.record(event).await?;
+        let appended = self.inner.parts.store.append(&NewFacts::Plugin(event).into()).await;
+        appended.map_err(|error| error.into_fault("record a change of a plugin"))?;
         self.inner.pipeline.observers.feeds.host();
         Ok(())
     }
@@ -46,12 +47,12 @@ impl Handle {
         limit: usize,
     ) -> Result<AuditPage, Error> {
         admin(by)?;
-        let store = &self.inner.parts.store;
-        let head = store.head().await?;
+        let (reader, log): (&dyn Audit, &dyn Log) = (&*self.inner.parts.store, &*self.inner.parts.store);
+        let head = reader.head().await?;
         let (mut entries, mut bytes, mut examined) = (Vec::new(), 0, 0);
-        let mut turns = Turns { handle: self, kept: HashMap::new(), bytes: 0 };
+        let mut turns = Turns { log, kept: HashMap::new(), bytes: 0 };
         loop {
-            let commits = store.audit(after, AT_ONCE).await?;
+            let commits = reader.audit(after, AT_ONCE).await?;
             if commits.is_empty() {
                 return Ok(AuditPage { entries, next: None, head });
             }
@@ -80,10 +81,10 @@ impl Handle {
     /// [`Error::NotAllowed`] without the role `admin`.
     pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
         admin(by)?;
-        let store = &self.inner.parts.store;
+        let reader: &dyn Audit = &*self.inner.parts.store;
         // The head is read first, so that no page contains commits from after it.
-        let head = store.head().await?;
-        let mut links = store.chain(after, limit).await?;
+        let head = reader.head().await?;
+        let mut links = reader.chain(after, limit).await?;
         links.retain(|link| link.head.position <= head.position);
         Ok((links, head))
     }
@@ -91,7 +92,7 @@ impl Handle {
 
 /// The turns of a page, as they were at the commit that is being read.
 struct Turns<'a> {
-    handle: &'a Handle,
+    log: &'a dyn Log,
     /// With the number of commits that each has.
     kept: HashMap<TurnId, (Turn, u32)>,
     bytes: usize,
@@ -124,7 +125,7 @@ impl Turns<'_> {
         }
         let mut before = known.map(|(turn, _)| turn);
         if before.is_none() && number > 0 {
-            let loaded = self.handle.inner.parts.store.load_until(id, number).await?;
+            let loaded = self.log.load_until(id, number).await?;
             before = loaded.and_then(|loaded| {
                 self.bytes += loaded.events.iter().map(size).sum::<usize>();
                 Turn::replay(&loaded.events)

@@ -9,7 +9,7 @@ use super::Handle;
 use crate::error::Error;
 use crate::exact;
 use crate::plan::{Asker, Planned, plan};
-use crate::ports::StoreFault;
+use crate::ports::{AppendError, NewFacts, StoreFault};
 use crate::request::TurnRequest;
 
 /// The most rows that are read for one page of standing approvals.
@@ -106,7 +106,12 @@ impl Handle {
             return Err(Refusal::NotAllowed(why.into()).into());
         }
         if row.revoked.is_none() {
-            parts.store.revoke(StandingRevoked { id, by: by.id.clone(), at: parts.clock.now() }).await?;
+            let revoked = StandingRevoked { id, by: by.id.clone(), at: parts.clock.now() };
+            match parts.store.append(&NewFacts::Revoked(revoked).into()).await {
+                // Somebody else has just revoked it.
+                Ok(_) | Err(AppendError::NotRevocable(_)) => {}
+                Err(error) => return Err(error.into_fault("revoke a standing approval").into()),
+            }
         }
         self.inner.reread(id).await?;
         Ok(parts.store.standing(id).await?.unwrap_or(row))

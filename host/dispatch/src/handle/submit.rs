@@ -9,7 +9,7 @@ use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::exact;
 use crate::parts::Parts;
-use crate::pipeline::{Decided, refused, unfinished};
+use crate::pipeline::{Decided, unfinished};
 use crate::ports::AppendError;
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
 use crate::stop::Calls;
@@ -60,7 +60,9 @@ impl Handle {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
-                Ok(Attempt::Spent(id)) => return Err(refused("submit a turn", AppendError::StandingSpent(id)).into()),
+                Ok(Attempt::Spent(id)) => {
+                    return Err(AppendError::StandingSpent(id).into_fault("submit a turn").into());
+                }
                 // The same turn may have been submitted twice at once, and the other has taken the last of the quota.
                 Err(Error::Busy(busy)) => {
                     return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
@@ -106,7 +108,7 @@ impl Handle {
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, request).await? {
                 Some(turn) => (turn, true),
-                None => return Err(refused("submit a turn", AppendError::Conflict).into()),
+                None => return Err(AppendError::Conflict.into_fault("submit a turn").into()),
             },
         };
         Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
@@ -126,7 +128,7 @@ impl Handle {
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
                 Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
                 Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
-                Err(error) => Err(refused("submit a turn", error).into()),
+                Err(error) => Err(error.into_fault("submit a turn").into()),
             }
         })
         .await

@@ -7,9 +7,9 @@ use domain::{CallIndex, Input, Turn};
 use futures::future::{Aborted, BoxFuture};
 use tokio::task::JoinSet;
 
-use super::{Decided, Log, Pipeline, refused};
+use super::{CommitTo, Decided, Pipeline};
 use crate::error::Error;
-use crate::ports::{End, Store, StoreFault};
+use crate::ports::{AppendError, End, Log, StoreFault};
 use crate::stop::{Calls, Running};
 use crate::tracker::Reservation;
 use crate::turns::Slot;
@@ -44,8 +44,10 @@ impl Pipeline {
         let (owed, siblings) = (Vec::new(), JoinSet::new());
         let mut log = Ephemeral { calls, owed, siblings, wrote: false, left: false, is_followed };
         let mut slot = Slot::default();
-        let failed = |error| Error::from(refused("carry out an ephemeral turn", error));
-        self.commit(&mut Log::Memory(&mut log), &mut slot, decided, Some(&mut reservation)).await.map_err(failed)?;
+        let failed = |error: AppendError| Error::from(error.into_fault("carry out an ephemeral turn"));
+        self.commit(&mut CommitTo::Memory(&mut log), &mut slot, decided, Some(&mut reservation))
+            .await
+            .map_err(failed)?;
         while let Some((call, attempt, end)) = log.next_end(self).await? {
             let End { outcome, receipt, .. } = end;
             let decided = self.decide(&mut slot, |_, slot| {
@@ -53,7 +55,7 @@ impl Pipeline {
                 Some(Input::Finished { call, attempt, outcome, receipt })
             })?;
             if let Some(decided) = decided {
-                self.commit(&mut Log::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
+                self.commit(&mut CommitTo::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
             }
         }
         let turn = slot.turn.filter(|_| !log.left).map(|(turn, _)| turn);
@@ -62,9 +64,9 @@ impl Pipeline {
 }
 
 impl Ephemeral {
-    /// Nothing is written, except that what a guest wrote to its own store is on disk before its result is seen.
-    pub(super) async fn append(&mut self, store: &dyn Store) -> Result<(), StoreFault> {
-        if std::mem::take(&mut self.wrote) { store.sync().await } else { Ok(()) }
+    /// Writes nothing. But key-value data that a guest wrote is on disk before its result is seen.
+    pub(super) async fn append(&mut self, log: &dyn Log) -> Result<(), StoreFault> {
+        if std::mem::take(&mut self.wrote) { log.sync().await } else { Ok(()) }
     }
 
     /// Adds a run, unless the caller has left.

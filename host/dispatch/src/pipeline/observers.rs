@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use domain::Turn;
+use domain::{Event, Turn};
 
-use super::Log;
+use super::Ephemeral;
 use crate::alarm::Alarm;
 use crate::feed::Feeds;
 use crate::inbox::Inbox;
 use crate::outbox;
-use crate::ports::{Commit, Subscribers};
+use crate::ports::{Index, Subscribers};
 use crate::standing::Standings;
 use crate::timeout_approvals::TimeoutApprovals;
 use crate::tracker::{QuotaTracker, Reservation};
+use crate::turns::Entered;
 
 pub(crate) struct Observers {
     pub(crate) subscribers: Arc<dyn Subscribers>,
@@ -25,29 +26,19 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// The list of observers. Of an ephemeral turn nothing is stored, so only followers and the tracker see it.
+    /// The list of observers of a commit. `index` is what changed with it.
     pub(super) fn committed(
         &self,
-        log: &Log<'_>,
+        entered: &Entered,
         before: Option<&Turn>,
-        commit: &Commit,
+        index: &[Index],
         after: &Turn,
         reservation: Option<&mut Reservation>,
     ) {
-        let entered = match log {
-            Log::Store(entered) => entered,
-            Log::Memory(ephemeral) => {
-                self.tracker.ephemeral_committed(after);
-                if ephemeral.is_followed {
-                    self.feeds.ephemeral_committed(after, &commit.events);
-                }
-                return;
-            }
-        };
-        if outbox::owes(&commit.index) {
+        if outbox::owes(index) {
             self.subscribers.owed();
         }
-        self.standings.committed(&commit.index);
+        self.standings.committed(index);
         self.tracker.committed(before, after, reservation);
         self.inbox.committed(before, after);
         self.feeds.committed(&after.conversation);
@@ -55,5 +46,13 @@ impl Observers {
             self.alarm.no_later_than(at);
         }
         entered.count_commit();
+    }
+
+    /// The list of observers of an ephemeral turn. Nothing of it is stored, so only followers and the tracker see it.
+    pub(super) fn ephemeral_committed(&self, log: &Ephemeral, events: &[Event], after: &Turn) {
+        self.tracker.ephemeral_committed(after);
+        if log.is_followed {
+            self.feeds.ephemeral_committed(after, events);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{CallIndex, Effect, Input, Turn};
 use futures::FutureExt;
 
-use super::{Log, Pipeline};
+use super::{CommitTo, Pipeline};
 use crate::plan::Asker;
 use crate::ports::{End, Run};
 use crate::stop::{Running, Stop};
@@ -17,7 +17,7 @@ impl Pipeline {
     /// reservation.
     pub(super) fn perform(
         self: &Arc<Self>,
-        log: &mut Log<'_>,
+        log: &mut CommitTo<'_>,
         slot: &mut Slot,
         turn: &Turn,
         mut reservation: Option<&mut Reservation>,
@@ -39,7 +39,7 @@ impl Pipeline {
             let ticket = ticket.unwrap_or_else(|| self.observers.tracker.ticket(&turn.caller));
             let stop = Arc::<Stop>::default();
             let running = match log {
-                Log::Store(_) => {
+                CommitTo::Store(_) => {
                     // Entered here and not by the task: until the task is polled for the first time, nothing else may
                     // forget that this call runs.
                     let entered = self.turns.enter(turn.id);
@@ -48,7 +48,7 @@ impl Pipeline {
                     self.parts.guests.spawn(run);
                     running
                 }
-                Log::Memory(ephemeral) => {
+                CommitTo::Memory(ephemeral) => {
                     let Some(run) = self.runner.run_of(turn, call, attempt, &stop) else { continue };
                     let pipeline = self.clone();
                     let (running, run) = Running::new(stop, async move {

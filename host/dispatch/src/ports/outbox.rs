@@ -3,9 +3,31 @@
 
 use std::fmt;
 
+use async_trait::async_trait;
 use domain::{SuspensionId, Timestamp};
 
+use super::log::StoreFault;
 use super::store::SuspensionRow;
+
+/// Reads deliveries. They are written with `Index::Delivery`.
+///
+/// Law: the progress of a delivery is in no log and not in the audit.
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// Every delivery about a suspension, in the order of occasions.
+    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault>;
+
+    /// Deliveries to a webhook whose next attempt is at or before a time, soonest first, at most `limit`.
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault>;
+
+    /// The names of the webhooks that have pending deliveries, each once.
+    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
+}
 
 /// What happened to a suspension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use dispatch::ports::{AppendError, Head, Position, StoreFault};
-use domain::{StandingId, TurnId};
+use dispatch::ports::{AppendError, Head, Position, Source, StoreFault};
+use domain::TurnId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
-use super::keys::{self, Usage};
-use super::plan::{Claim, Claimed, Entries, Entry, Plan, StandingChange};
+use super::keys;
+use super::plan::{Plan, Staged};
 use crate::fault::fault;
 
 #[cfg(test)]
@@ -27,10 +27,6 @@ const MOST_LENGTHS: usize = 1 << 16;
 pub(super) enum Work {
     /// A commit.
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
-    /// How far a delivery has come, and the key that it had among what is still to be delivered. It is no link of the chain.
-    Delivery(Entries, Option<Vec<u8>>, oneshot::Sender<Result<(), StoreFault>>),
-    /// To remove rows, each of one entry or several, that are still as they were read.
-    Forget(Vec<Vec<Entry>>, oneshot::Sender<Result<usize, StoreFault>>),
     /// That everything before it is on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
 }
@@ -52,15 +48,15 @@ pub(super) struct Committer<D> {
     failed: Option<StoreFault>,
     /// The lengths of logs that were appended to recently, those of this batch included.
     lengths: HashMap<TurnId, u32>,
-    /// Claims and uses of standing approvals by commits of this batch.
-    claimed: HashMap<Vec<u8>, Vec<u8>>,
+    /// The values, without stamps, that checked entries get with this batch. `None`: the entry is removed.
+    staged: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl<D: Disk> Committer<D> {
     /// Continues the chain after its head.
     pub(super) fn new(disk: D, last: Head) -> (Self, watch::Receiver<Durable>) {
         let (durable, receiver) = watch::channel(Durable::Until(last.position));
-        (Self { disk, last, durable, failed: None, lengths: HashMap::new(), claimed: HashMap::new() }, receiver)
+        (Self { disk, last, durable, failed: None, lengths: HashMap::new(), staged: HashMap::new() }, receiver)
     }
 
     /// Works until no more work can arrive.
@@ -73,59 +69,32 @@ impl<D: Disk> Committer<D> {
 
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
-        let (mut commits, mut syncs, mut forgotten) = (Vec::new(), Vec::new(), Vec::new());
-        let (before, mut delivered) = (self.last.position, false);
+        let (mut commits, mut syncs, mut written) = (Vec::new(), Vec::new(), false);
         for work in drained {
             match work {
-                Work::Commit(plan, reply) => commits.push((reply, self.stage(*plan, &mut batch))),
-                Work::Delivery(entries, before, reply) => {
-                    self.stage_delivery(entries, before, &mut batch);
-                    delivered = true;
-                    syncs.push(reply);
+                Work::Commit(plan, reply) => {
+                    let staged = self.stage(*plan, &mut batch);
+                    written |= staged.is_ok();
+                    commits.push((reply, staged));
                 }
-                Work::Forget(rows, reply) => forgotten.push((rows, reply)),
                 Work::Sync(reply) => syncs.push(reply),
             }
         }
-        let written = delivered || self.last.position > before;
         if self.failed.is_none() && (written || !syncs.is_empty()) {
             self.make_durable(batch, written);
         }
-        self.claimed.clear();
+        self.staged.clear();
         if self.lengths.len() > MOST_LENGTHS {
             self.lengths.clear();
         }
-        // A refusal, too, may rest on a commit of this very batch, so it waits as long and fails with it. Whoever no
-        // longer listens has given up waiting; the commit stands.
+        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller that no
+        // longer listens has given up waiting; its commit still happened.
         for (reply, staged) in commits {
             let _ = reply.send(self.failed.clone().map_or(staged, |fault| Err(fault.into())));
         }
         for reply in syncs {
             let _ = reply.send(self.failed.clone().map_or(Ok(()), Err));
         }
-        // Last, so that what the commits wrote is seen.
-        for (rows, reply) in forgotten {
-            let _ = reply.send(self.forget(rows));
-        }
-    }
-
-    /// Removes rows that are still as they were read, and returns how many.
-    fn forget(&mut self, rows: Vec<Vec<Entry>>) -> Result<usize, StoreFault> {
-        let (mut batch, mut removed) = (sled::Batch::default(), 0);
-        for entries in rows {
-            let mut unchanged = true;
-            for (key, value) in &entries {
-                unchanged &= self.disk.get(key)?.is_some_and(|held| held == *value);
-            }
-            if unchanged {
-                entries.into_iter().for_each(|(key, _)| batch.remove(key));
-                removed += 1;
-            }
-        }
-        if removed > 0 && self.failed.is_none() {
-            self.make_durable(batch, true);
-        }
-        self.failed.clone().map_or(Ok(removed), Err)
     }
 
     fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {
@@ -153,28 +122,44 @@ impl<D: Disk> Committer<D> {
         }
     }
 
-    /// Checks a commit and adds it to the batch, whole or not at all. The position that it got.
+    /// Checks a commit and adds it to the batch, completely or not at all. Returns its position.
     fn stage(&mut self, plan: Plan, batch: &mut sled::Batch) -> Result<Position, AppendError> {
         if let Some(fault) = &self.failed {
             return Err(fault.clone().into());
         }
-        if let Some((turn, expected)) = plan.expected
+        let log = plan.facts.as_ref().and_then(|facts| match facts.source {
+            Source::Turn { turn, number } => Some((turn, number)),
+            Source::Plugin | Source::Started | Source::Revoked => None,
+        });
+        if let Some((turn, expected)) = log
             && self.length_differs(turn, expected)?
         {
             return Err(AppendError::Conflict);
         }
-        let mut claims = Vec::with_capacity(plan.claims.len());
-        for claim in plan.claims {
-            claims.extend(self.check(claim)?);
+        let mut changes = HashMap::with_capacity(plan.checked.len());
+        for (key, change) in plan.checked {
+            let held = match changes.get(&key).or_else(|| self.staged.get(&key)) {
+                Some(staged) => staged.clone(),
+                None => self.held(&key)?,
+            };
+            match change.check(held.as_deref())? {
+                Staged::Unchanged => None,
+                Staged::Written(value) => changes.insert(key, Some(value)),
+                Staged::Removed => changes.insert(key, None),
+            };
         }
-        let usages = self.usages(&plan.standing)?;
-        self.last = self.last.then(plan.source, plan.record);
-        let Head { position, hash } = self.last;
-        batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, plan.source));
-        if let Some((turn, expected)) = plan.expected {
+        // Nothing from here on can be refused.
+        if let Some(facts) = plan.facts {
+            self.last = self.last.then(facts.source, facts.record);
+            let Head { position, hash } = self.last;
+            batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, facts.source));
+            let (feed, value) = facts.feed;
+            batch.insert(keys::at(&feed, position), value);
+        }
+        if let Some((turn, expected)) = log {
             self.lengths.insert(turn, expected + 1);
         }
-        let stamp = position.0.to_be_bytes();
+        let stamp = self.last.position.0.to_be_bytes();
         for key in plan.removed {
             batch.remove(key);
         }
@@ -185,55 +170,23 @@ impl<D: Disk> Committer<D> {
             value.iter_mut().zip(stamp).for_each(|(room, byte)| *room = byte);
             batch.insert(key, value);
         }
-        for (key, value) in claims {
-            batch.insert(key.as_slice(), [stamp.as_slice(), &value].concat());
-            self.claimed.insert(key, value);
+        for (key, value) in &changes {
+            match value {
+                Some(value) => batch.insert(key.as_slice(), [stamp.as_slice(), value].concat()),
+                None => batch.remove(key.as_slice()),
+            }
         }
-        for (key, usage) in usages {
-            let value = usage.to_bytes();
-            batch.insert(key.as_slice(), [stamp.as_slice(), &value].concat());
-            self.claimed.insert(key, value);
-        }
-        let (feed, value) = plan.feed;
-        batch.insert(keys::at(&feed, position), value);
-        Ok(position)
+        self.staged.extend(changes);
+        Ok(self.last.position)
     }
 
-    fn stage_delivery(&self, Entries { stamped, due }: Entries, before: Option<Vec<u8>>, batch: &mut sled::Batch) {
-        let (key, mut value) = stamped;
-        if let Some(before) = before {
-            batch.remove(before);
-        }
-        if let Some(due) = due {
-            batch.insert(due, Vec::new());
-        }
-        value.iter_mut().zip(self.last.position.0.to_be_bytes()).for_each(|(room, byte)| *room = byte);
-        batch.insert(key, value);
-    }
-
-    /// The usage of standing approvals after these changes.
-    fn usages(&self, changes: &[(StandingId, StandingChange)]) -> Result<HashMap<Vec<u8>, Usage>, AppendError> {
-        let mut usages: HashMap<Vec<u8>, Usage> = HashMap::new();
-        for (id, change) in changes {
-            let key = keys::standing(keys::STANDING_STATE, *id);
-            let state = match usages.remove(&key) {
-                Some(state) => Some(state),
-                None => self.usage(&key)?,
-            };
-            let state = state.and_then(|state| change.apply(state)).ok_or(AppendError::StandingSpent(*id))?;
-            usages.insert(key, state);
-        }
-        Ok(usages)
-    }
-
-    fn usage(&self, key: &[u8]) -> Result<Option<Usage>, StoreFault> {
-        let damaged = || fault("check a standing approval")("its entry is damaged");
-        if let Some(held) = self.claimed.get(key) {
-            return Usage::from_bytes(held).ok_or_else(damaged).map(Some);
-        }
+    /// The value of an entry on disk, without its stamp.
+    fn held(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
         let Some(value) = self.disk.get(key)? else { return Ok(None) };
-        let usage = keys::stamped(&value).and_then(|(_, held)| Usage::from_bytes(held));
-        usage.ok_or_else(damaged).map(Some)
+        match keys::stamped(&value) {
+            Some((_, held)) => Ok(Some(held.to_vec())),
+            None => Err(fault("check a commit")(format!("the entry {} is damaged", key.escape_ascii()))),
+        }
     }
 
     fn length_differs(&self, turn: TurnId, expected: u32) -> Result<bool, StoreFault> {
@@ -242,25 +195,5 @@ impl<D: Disk> Committer<D> {
         }
         let exists = |number| Ok::<_, StoreFault>(self.disk.get(&keys::log(turn, number))?.is_some());
         Ok(exists(expected)? || (expected > 0 && !exists(expected - 1)?))
-    }
-
-    /// Checks a claim. Returns the entry to write; `None` if the claim exists already.
-    fn check(&self, claim: Claim) -> Result<Option<Entry>, AppendError> {
-        let (key, wanted) = claim.entry;
-        let held = match self.claimed.get(&key) {
-            Some(held) => held.clone(),
-            None => match self.disk.get(&key)? {
-                Some(value) => keys::stamped(&value).map(|(_, held)| held.to_vec()).unwrap_or_default(),
-                None => return Ok(Some((key, wanted))),
-            },
-        };
-        match claim.of {
-            _ if held == wanted => Ok(None),
-            Claimed::Conversation => Err(AppendError::NotOwner),
-            Claimed::CallId => match keys::tail_u128(&held) {
-                Some(turn) => Err(AppendError::CallExists(TurnId::from_bits(turn))),
-                None => Err(fault("check a call id")("its entry is damaged").into()),
-            },
-        }
     }
 }

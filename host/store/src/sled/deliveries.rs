@@ -1,6 +1,6 @@
 //! Reading deliveries to webhooks.
 
-use dispatch::ports::{DeliveryRow, StoreFault};
+use dispatch::ports::{DeliveryRow, Index, StoreFault};
 use domain::{SuspensionId, Timestamp};
 
 use super::keys;
@@ -18,6 +18,17 @@ impl Reader {
         let Some(row) = self.stamped(&keys::delivery(suspension, number, webhook)).await? else { return Ok(None) };
         let what = || format!("the delivery to {webhook} about {suspension}");
         self.decode(&row, DeliveryRow::read, &what).await.map(Some)
+    }
+
+    /// The pending entries that change with these rows, as they are now.
+    pub(super) async fn pending_before(&self, index: &[Index]) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let mut pending = Vec::new();
+        for change in index {
+            let Index::Delivery(row) = change else { continue };
+            let before = self.delivery(row.suspension, row.occasion.number(), &row.webhook).await?;
+            pending.extend(before.as_ref().and_then(keys::next_delivery));
+        }
+        Ok(pending)
     }
 
     pub(super) async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {

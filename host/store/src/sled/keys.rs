@@ -29,8 +29,8 @@
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Names of conversations follow their length
 //! and are not hashed: no key depends on a hash, and none can be a prefix of another.
 
-use dispatch::ports::{Head, Position, Source};
-use domain::{CallId, ConversationId, Digest, Due, StandingId, SuspensionId, Timestamp, TurnId};
+use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
+use domain::{CallId, ConversationId, Digest, Due, StandingId, StandingRow, SuspensionId, Timestamp, TurnId};
 
 pub(super) const LOG: u8 = b'e';
 pub(super) const FEED: u8 = b'f';
@@ -128,6 +128,11 @@ pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, suspension: Suspensi
     join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &id, &number.to_be_bytes()])
 }
 
+/// The pending entry of a delivery, if it has a next attempt.
+pub(super) fn next_delivery(row: &DeliveryRow) -> Option<Vec<u8>> {
+    row.next().map(|next| to_deliver_at(&row.webhook, next, row.suspension, row.occasion.number()))
+}
+
 /// Reads [`to_deliver_at`].
 pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, SuspensionId, u32)> {
     let (&[_, length], rest) = key.split_first_chunk::<2>()?;
@@ -154,6 +159,17 @@ pub(super) fn denied(conversation: &ConversationId, alike: Digest) -> Vec<u8> {
     key
 }
 
+/// Reads the key and the value of a denial, the value without its stamp.
+pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
+    let (&[_, length], rest) = key.split_first_chunk::<2>()?;
+    let (conversation, alike) = rest.split_at_checked(usize::from(length))?;
+    Some(Denial {
+        conversation: ConversationId::new(std::str::from_utf8(conversation).ok()?).ok()?,
+        alike: Digest::from_bytes(alike.try_into().ok()?),
+        at: Timestamp::from_millis(u64::from_be_bytes(value.try_into().ok()?)),
+    })
+}
+
 /// The usage of a standing approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
@@ -164,6 +180,11 @@ pub(super) struct Usage {
 }
 
 impl Usage {
+    pub(super) fn of(row: &StandingRow) -> Self {
+        let revoked = row.revoked.as_ref().map(|(by, at)| (*at, by.to_string()));
+        Self { uses: row.standing.uses, used: row.used, revoked }
+    }
+
     /// The value under [`STANDING_STATE`], without its stamp.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut value = join(&[&self.uses.to_be_bytes(), &self.used.to_be_bytes()]);

@@ -1,10 +1,8 @@
 //! The entries that one commit will write, encoded on its caller's thread: the committing thread only checks, stamps
 //! and writes.
 
-use dispatch::ports::{Commit, DeliveryRow, Index, Source, StoreFault, SuspensionRow};
-use domain::{
-    ConversationId, Digest, Due, HostStarted, PluginEvent, StandingId, StandingRevoked, StandingRow, Timestamp, TurnId,
-};
+use dispatch::ports::{AppendError, Commit, DeliveryRow, Denial, Index, NewFacts, Source, StoreFault, SuspensionRow};
+use domain::{Digest, Due, StandingId, Timestamp, TurnId};
 
 use super::blobs;
 use super::keys::{self, STAMP, Usage};
@@ -15,19 +13,12 @@ use crate::record::{self, Record};
 pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
 /// One commit, ready to be checked and written.
+#[derive(Default)]
 pub(super) struct Plan {
-    /// Where its record will be, for the chain.
-    pub(super) source: Source,
-    /// The digest of its record, worked out here so that the committing thread hashes no more than a few bytes.
-    pub(super) record: Digest,
-    /// The log that grows, and how many commits it must have; `None` for a commit that is not a turn's.
-    pub(super) expected: Option<(TurnId, u32)>,
-    /// Claims that nobody else may hold.
-    pub(super) claims: Vec<Claim>,
-    /// Changes to the usage of standing approvals.
-    pub(super) standing: Vec<(StandingId, StandingChange)>,
-    /// The feed's key up to the position, and what stands there.
-    pub(super) feed: Entry,
+    /// `None`: the commit has no facts, and gets no position.
+    pub(super) facts: Option<Facts>,
+    /// Entries whose present value decides whether the commit may happen. In order: a check sees the changes before it.
+    pub(super) checked: Vec<(Vec<u8>, Change)>,
     /// Entries with a stamp, for which each value has room in front.
     pub(super) stamped: Vec<Entry>,
     /// Entries without a stamp.
@@ -37,28 +28,28 @@ pub(super) struct Plan {
     pub(super) blobs: Vec<(Digest, Vec<u8>)>,
 }
 
-/// An entry that belongs to the first who claims it.
-pub(super) struct Claim {
-    pub(super) of: Claimed,
-    pub(super) entry: Entry,
+/// The entry in the chain, and the one in a feed.
+pub(super) struct Facts {
+    /// Where their record will be. For a turn, this also says how many commits its log must have.
+    pub(super) source: Source,
+    /// The digest of their record, computed here so that the committing thread hashes only a few bytes.
+    pub(super) record: Digest,
+    /// The feed's key up to the position, and the value there.
+    pub(super) feed: Entry,
 }
 
-/// What happens to a standing approval.
-pub(super) enum StandingChange {
-    Use,
-    Revoke(Timestamp, String),
-}
-
-impl StandingChange {
-    /// The state after the change; `None` if the change is refused.
-    pub(super) fn apply(&self, mut state: Usage) -> Option<Usage> {
-        match self {
-            Self::Use if state.revoked.is_none() && state.used < state.uses => state.used += 1,
-            Self::Revoke(at, by) if state.revoked.is_none() => state.revoked = Some((*at, by.clone())),
-            Self::Use | Self::Revoke(..) => return None,
-        }
-        Some(state)
-    }
+/// A change of an entry that is checked. Values are without stamps.
+pub(super) enum Change {
+    /// Writes the value, whatever it was.
+    Put(Vec<u8>),
+    /// Writes the value, unless another one is there.
+    Claim(Claimed, Vec<u8>),
+    /// Removes the entry, if it still has this value.
+    Remove(Vec<u8>),
+    /// Counts a use of a standing approval.
+    Use(StandingId),
+    /// Marks a standing approval as revoked.
+    Revoke(StandingId, Timestamp, String),
 }
 
 /// What is claimed.
@@ -69,81 +60,125 @@ pub(super) enum Claimed {
     CallId,
 }
 
+/// What becomes of an entry that was checked.
+pub(super) enum Staged {
+    Unchanged,
+    Written(Vec<u8>),
+    Removed,
+}
+
+impl Change {
+    /// What becomes of an entry that has this value.
+    pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
+        let usage =
+            || held.map(|held| Usage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose();
+        match self {
+            Self::Put(value) => Ok(Staged::Written(value)),
+            Self::Claim(of, value) => match held {
+                None => Ok(Staged::Written(value)),
+                Some(held) if held == value => Ok(Staged::Unchanged),
+                Some(held) => Err(of.taken(held)),
+            },
+            Self::Remove(value) if held == Some(value.as_slice()) => Ok(Staged::Removed),
+            Self::Remove(_) => Err(AppendError::Changed),
+            Self::Use(id) => match usage()? {
+                Some(usage) if usage.revoked.is_none() && usage.used < usage.uses => {
+                    Ok(Staged::Written(Usage { used: usage.used + 1, ..usage }.to_bytes()))
+                }
+                _ => Err(AppendError::StandingSpent(id)),
+            },
+            Self::Revoke(id, at, by) => match usage()? {
+                Some(usage) if usage.revoked.is_none() => {
+                    Ok(Staged::Written(Usage { revoked: Some((at, by)), ..usage }.to_bytes()))
+                }
+                _ => Err(AppendError::NotRevocable(id)),
+            },
+        }
+    }
+}
+
+impl Claimed {
+    /// The refusal of a claim to what somebody else holds.
+    fn taken(&self, held: &[u8]) -> AppendError {
+        match self {
+            Self::Conversation => AppendError::NotOwner,
+            Self::CallId => match keys::tail_u128(held) {
+                Some(turn) => AppendError::CallExists(TurnId::from_bits(turn)),
+                None => damaged("a call id").into(),
+            },
+        }
+    }
+}
+
+fn damaged(what: &str) -> StoreFault {
+    fault("check a commit")(format!("the entry of {what} is damaged"))
+}
+
 impl Plan {
     /// What a commit will write.
-    pub(super) fn of_commit(commit: &Commit) -> Result<Self, StoreFault> {
-        let (turn, number) = (commit.turn, commit.expected);
-        let mut plan = Self::new(Source::Turn { turn, number });
-        plan.expected = Some((turn, number));
-        plan.feed = (keys::feed(&commit.conversation), keys::pointer(turn, number));
-        let value = plan.value(STAMP, |out| record::write_events(&commit.events, out))?;
-        plan.record = blobs::digest(&value[STAMP..]);
-        plan.stamped.push((keys::log(commit.turn, commit.expected), value));
+    pub(super) fn of(commit: &Commit) -> Result<Self, StoreFault> {
+        let mut plan = Self::default();
+        if let Some(facts) = &commit.facts {
+            plan.facts = Some(plan.facts(facts)?);
+        }
         for index in &commit.index {
-            plan.index(commit.turn, &commit.conversation, index)?;
+            plan.index(index)?;
         }
         Ok(plan)
     }
 
-    /// What a fact about a plugin will write.
-    pub(super) fn of_plugin(event: &PluginEvent) -> Result<Self, StoreFault> {
-        Self::of_host(Source::Plugin, keys::HOST_FEED, event)
-    }
-
-    /// What the start of a host will write.
-    pub(super) fn of_start(start: &HostStarted) -> Result<Self, StoreFault> {
-        Self::of_host(Source::Started, keys::STARTED, start)
-    }
-
-    /// What taking a standing approval back will write.
-    pub(super) fn of_revocation(revoked: &StandingRevoked) -> Result<Self, StoreFault> {
-        let mut plan = Self::of_host(Source::Revoked, keys::REVOKED, revoked)?;
-        plan.standing.push((revoked.id, StandingChange::Revoke(revoked.at, revoked.by.to_string())));
-        Ok(plan)
-    }
-
-    fn of_host(source: Source, index: u8, fact: &impl Record) -> Result<Self, StoreFault> {
-        let mut plan = Self::new(source);
-        let value = plan.value(0, |out| fact.write(out))?;
-        plan.record = blobs::digest(&value);
-        plan.feed = (vec![index], value);
-        Ok(plan)
-    }
-
-    fn new(source: Source) -> Self {
-        Self {
-            source,
-            record: Digest::from_bytes([0; 32]),
-            expected: None,
-            claims: Vec::new(),
-            standing: Vec::new(),
-            feed: Entry::default(),
-            stamped: Vec::new(),
-            plain: Vec::new(),
-            removed: Vec::new(),
-            blobs: Vec::new(),
+    fn facts(&mut self, facts: &NewFacts) -> Result<Facts, StoreFault> {
+        match facts {
+            NewFacts::Turn { turn, conversation, expected, events } => {
+                let value = self.value(STAMP, |out| record::write_events(events, out))?;
+                let record = blobs::digest(&value[STAMP..]);
+                self.stamped.push((keys::log(*turn, *expected), value));
+                let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
+                Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })
+            }
+            NewFacts::Plugin(event) => self.of_host(Source::Plugin, keys::HOST_FEED, event),
+            NewFacts::Started(start) => self.of_host(Source::Started, keys::STARTED, start),
+            NewFacts::Revoked(revoked) => {
+                let change = Change::Revoke(revoked.id, revoked.at, revoked.by.to_string());
+                self.checked.push((keys::standing(keys::STANDING_STATE, revoked.id), change));
+                self.of_host(Source::Revoked, keys::REVOKED, revoked)
+            }
         }
     }
 
-    fn index(&mut self, turn: TurnId, conversation: &ConversationId, index: &Index) -> Result<(), StoreFault> {
+    fn of_host(&mut self, source: Source, index: u8, fact: &impl Record) -> Result<Facts, StoreFault> {
+        let value = self.value(0, |out| fact.write(out))?;
+        Ok(Facts { source, record: blobs::digest(&value), feed: (vec![index], value) })
+    }
+
+    fn index(&mut self, index: &Index) -> Result<(), StoreFault> {
+        let state = |id: StandingId| keys::standing(keys::STANDING_STATE, id);
+        let denial = |denial: &Denial| keys::denied(&denial.conversation, denial.alike);
+        let time = |denial: &Denial| denial.at.millis().to_be_bytes().to_vec();
         match index {
-            Index::Owner(principal) => {
-                let entry = (keys::owner(conversation), principal.as_str().as_bytes().to_vec());
-                self.claims.push(Claim { of: Claimed::Conversation, entry });
+            Index::Owner { conversation, owner } => {
+                let owner = Change::Claim(Claimed::Conversation, owner.as_str().as_bytes().to_vec());
+                self.checked.push((keys::owner(conversation), owner));
             }
-            Index::Call(call) => {
-                let entry = (keys::call(conversation, call), turn.bits().to_be_bytes().to_vec());
-                self.claims.push(Claim { of: Claimed::CallId, entry });
+            Index::Call { conversation, id, turn } => {
+                let turn = Change::Claim(Claimed::CallId, turn.bits().to_be_bytes().to_vec());
+                self.checked.push((keys::call(conversation, id), turn));
             }
-            Index::Due { before, after } => self.due(turn, *before, *after),
+            Index::Due { turn, before, after } => self.due(*turn, *before, *after),
             Index::Suspension(row) => self.suspension(row)?,
             Index::Delivery(row) => self.delivery(row)?,
-            Index::Standing(row) => self.standing(row)?,
-            Index::StandingUse(id) => self.standing.push((*id, StandingChange::Use)),
-            Index::Denied(alike, at) => {
-                let value = [[0; STAMP], at.millis().to_be_bytes()].concat();
-                self.stamped.push((keys::denied(conversation, *alike), value));
+            Index::Standing(row) => {
+                let value = self.value(STAMP, |out| row.write(out))?;
+                self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
+                self.checked.push((state(row.standing.id), Change::Put(Usage::of(row).to_bytes())));
             }
+            Index::StandingUse(id) => self.checked.push((state(*id), Change::Use(*id))),
+            Index::ForgetStanding(row) => {
+                self.removed.push(keys::standing(keys::STANDING, row.standing.id));
+                self.checked.push((state(row.standing.id), Change::Remove(Usage::of(row).to_bytes())));
+            }
+            Index::Denied(row) => self.checked.push((denial(row), Change::Put(time(row)))),
+            Index::ForgetDenial(row) => self.checked.push((denial(row), Change::Remove(time(row)))),
         }
         Ok(())
     }
@@ -179,19 +214,12 @@ impl Plan {
         Ok(())
     }
 
+    /// A delivery is small: nothing in it is from outside and unbounded.
     fn delivery(&mut self, row: &DeliveryRow) -> Result<(), StoreFault> {
-        let Entries { stamped, due } = Entries::of_delivery(row)?;
-        self.stamped.push(stamped);
-        self.plain.extend(due.map(|key| (key, Vec::new())));
-        Ok(())
-    }
-
-    fn standing(&mut self, row: &StandingRow) -> Result<(), StoreFault> {
-        let value = self.value(STAMP, |out| row.write(out))?;
-        self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
-        let usage = Usage { uses: row.standing.uses, used: row.used, revoked: None };
-        let value = [[0; STAMP].as_slice(), &usage.to_bytes()].concat();
-        self.stamped.push((keys::standing(keys::STANDING_STATE, row.standing.id), value));
+        let mut value = vec![0; STAMP];
+        row.write(&mut value).map_err(fault("encode a delivery"))?;
+        self.stamped.push((keys::delivery(row.suspension, row.occasion.number(), &row.webhook), value));
+        self.plain.extend(keys::next_delivery(row).map(|key| (key, Vec::new())));
         Ok(())
     }
 
@@ -211,23 +239,5 @@ impl Plan {
             self.blobs.push((digest, record));
         }
         Ok(value)
-    }
-}
-
-/// What is written of a delivery. Small whatever happens: nothing in it is from outside and unbounded.
-pub(super) struct Entries {
-    /// Its row, with room for a stamp.
-    pub(super) stamped: Entry,
-    /// Its key among what is still to be delivered, if it is.
-    pub(super) due: Option<Vec<u8>>,
-}
-
-impl Entries {
-    pub(super) fn of_delivery(row: &DeliveryRow) -> Result<Self, StoreFault> {
-        let number = row.occasion.number();
-        let mut value = vec![0; STAMP];
-        row.write(&mut value).map_err(fault("encode a delivery"))?;
-        let due = row.next().map(|next| keys::to_deliver_at(&row.webhook, next, row.suspension, number));
-        Ok(Self { stamped: (keys::delivery(row.suspension, number, &row.webhook), value), due })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use dispatch::ports::{Committed, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{Committed, Denial, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
 use domain::{
     CallId, ConversationId, Digest, Due, PluginEvent, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
     TurnId,
@@ -219,6 +219,22 @@ impl Reader {
         let Some(at) = self.stamped(&keys::denied(conversation, alike)).await? else { return Ok(None) };
         let at = keys::tail_u64(&at).ok_or_else(|| damaged("when a call was denied"))?;
         Ok(Some(Timestamp::from_millis(at)))
+    }
+
+    pub(super) async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        let from =
+            after.map_or_else(|| vec![keys::DENIED], |after| following(keys::denied(&after.conversation, after.alike)));
+        let entries = self.tree.range(from..vec![keys::DENIED + 1]).take(limit);
+        let (mut newest, mut denials) = (Position::default(), Vec::new());
+        for entry in entries.collect::<Vec<_>>() {
+            let (key, value) = entry.map_err(fault("read denials"))?;
+            let read = keys::stamped(&value).and_then(|(at, time)| Some((at, keys::read_denial(&key, time)?)));
+            let (position, denial) = read.ok_or_else(|| damaged("the index of denials"))?;
+            newest = newest.max(position);
+            denials.push(denial);
+        }
+        self.on_disk(newest).await?;
+        Ok(denials)
     }
 
     /// Walks the narrowest index that the filter allows and reads the rows behind it.

@@ -1,12 +1,12 @@
 //! Laws of the logs: what a commit does, and when it does nothing.
 
-use dispatch::ports::{AppendError, Commit, Feed, Filter, Index};
+use dispatch::ports::{AppendError, Feed, Filter, Index};
 
-use crate::given::{self, Subject, call, commit, conversation, due, fact, principal, turn, with};
+use crate::given::{self, Subject, call, call_of, commit, conversation, due, fact, owner, principal, turn, with};
 
 pub(crate) async fn a_log_is_what_was_appended_to_it(store: Subject) {
     assert_eq!(store.load(turn(1)).await.unwrap(), None);
-    store.append(&Commit { events: vec![fact(1), fact(2)], ..commit(1, 0, 0) }).await.unwrap();
+    store.append(&given::events(1, 0, vec![fact(1), fact(2)])).await.unwrap();
     store.append(&commit(2, 0, 9)).await.unwrap();
     for number in 1..300 {
         store.append(&commit(1, number, u64::from(number) + 2)).await.unwrap();
@@ -48,22 +48,22 @@ pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
 }
 
 pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
-    let mine = [Index::Owner(principal("ann")), Index::Call(call("a"))];
+    let mine = [owner("ann"), call_of(1, "a")];
     let first = store.append(&with(commit(1, 0, 1), mine)).await.unwrap();
-    let everything = |claim: Index| {
+    let everything = |expected, claim: Index| {
         let index = [
-            Index::Call(call("new")),
-            Index::Due { before: None, after: Some(due(1, true)) },
+            call_of(2, "new"),
+            given::due_of(2, None, Some(due(1, true))),
             Index::Suspension(given::row(1, "open")),
             claim,
         ];
-        with(commit(2, 0, 2), index)
+        with(commit(2, expected, 2), index)
     };
-    let refused = store.append(&everything(Index::Owner(principal("bob")))).await;
+    let refused = store.append(&everything(0, owner("bob"))).await;
     assert!(matches!(refused, Err(AppendError::NotOwner)));
-    let refused = store.append(&everything(Index::Call(call("a")))).await;
+    let refused = store.append(&everything(0, call_of(2, "a"))).await;
     assert!(matches!(refused, Err(AppendError::CallExists(of)) if of == turn(1)));
-    let refused = store.append(&Commit { expected: 5, ..everything(Index::Call(call("b"))) }).await;
+    let refused = store.append(&everything(5, call_of(2, "b"))).await;
     assert!(matches!(refused, Err(AppendError::Conflict)));
 
     let c = conversation("c");
@@ -101,13 +101,13 @@ pub(crate) async fn exactly_one_of_conflicting_commits_wins(store: Subject) {
 }
 
 pub(crate) async fn a_claim_fails_alone(store: Subject) {
-    store.append(&with(commit(1, 0, 1), [Index::Call(call("a"))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [call_of(1, "a")])).await.unwrap();
     // Submitted at once, so that a store that writes several commits together has them in one batch.
     let tasks: Vec<_> = (2..66)
         .map(|number| {
             let store = store.clone();
             let id = if number % 2 == 0 { "a".to_owned() } else { format!("b{number}") };
-            let claims = [Index::Owner(principal("ann")), Index::Call(call(&id))];
+            let claims = [owner("ann"), call_of(number, &id)];
             tokio::spawn(async move { (number, store.append(&with(commit(number, 0, 1), claims)).await) })
         })
         .collect();
@@ -122,12 +122,16 @@ pub(crate) async fn a_claim_fails_alone(store: Subject) {
 }
 
 pub(crate) async fn a_claim_that_already_holds_is_no_conflict(store: Subject) {
-    let claims = || [Index::Owner(principal("ann")), Index::Call(call("a"))];
+    let claims = || [owner("ann"), call_of(1, "a")];
     store.append(&with(commit(1, 0, 1), claims())).await.unwrap();
     store.append(&with(commit(1, 1, 2), claims())).await.unwrap();
     assert_eq!(store.find_call(&conversation("c"), &call("a")).await.unwrap(), Some(turn(1)));
-    let elsewhere = with(given::within("d", commit(2, 0, 3)), [Index::Owner(principal("bob")), Index::Call(call("a"))]);
-    store.append(&elsewhere).await.unwrap();
+    let d = || conversation("d");
+    let elsewhere = [
+        Index::Owner { conversation: d(), owner: principal("bob") },
+        Index::Call { conversation: d(), id: call("a"), turn: turn(2) },
+    ];
+    store.append(&with(given::within("d", commit(2, 0, 3)), elsewhere)).await.unwrap();
     assert_eq!(store.find_call(&conversation("d"), &call("a")).await.unwrap(), Some(turn(2)));
     assert_eq!(store.owner(&conversation("e")).await.unwrap(), None);
 }

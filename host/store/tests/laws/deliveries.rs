@@ -1,6 +1,6 @@
 //! Laws of the outbox: what is owed with a commit is found until it was delivered, webhook by webhook.
 
-use dispatch::ports::{Attempt, DeliveryRow, DeliveryState, Index, Occasion};
+use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Index, Occasion};
 
 use crate::given::{self, Subject, commit, fact, row, suspension, time, with};
 
@@ -11,6 +11,10 @@ fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> Delive
 async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
     let owed = rows.iter().cloned().map(Index::Delivery);
     store.append(&with(commit(number, 0, 0), owed)).await.unwrap();
+}
+
+async fn progress(store: &Subject, row: &DeliveryRow) {
+    store.append(&Commit::rows(vec![Index::Delivery(row.clone())])).await.unwrap();
 }
 
 async fn due(store: &Subject, webhook: &str, until: u64, limit: usize) -> Vec<DeliveryRow> {
@@ -52,17 +56,17 @@ pub(crate) async fn a_delivery_moves_until_it_is_over_and_its_row_stays(store: S
     row.state = DeliveryState::Pending { next: time(50) };
     row.attempts = 1;
     row.last = Some(Attempt { at: time(11), status: Some(503), error: Some("the answer was 503".into()) });
-    store.delivery(row.clone()).await.unwrap();
+    progress(&store, &row).await;
     assert_eq!(due(&store, "pager", 49, 9).await, []);
     assert_eq!(due(&store, "pager", 50, 9).await, [row.clone()]);
 
     // The same time again: the entry is removed and put back at once.
     row.attempts = 2;
-    store.delivery(row.clone()).await.unwrap();
+    progress(&store, &row).await;
     assert_eq!(due(&store, "pager", 50, 9).await, [row.clone()]);
 
     row.state = DeliveryState::Delivered;
-    store.delivery(row.clone()).await.unwrap();
+    progress(&store, &row).await;
     assert_eq!(due(&store, "pager", u64::MAX, 9).await, []);
     assert_eq!(owed(&store).await, ["other"]);
     assert_eq!(store.deliveries(suspension(1)).await.unwrap(), [beside, row]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::{Audited, Commit, Committed, Facts, Feed, Head, Position, Source, Store, Walk};
+use dispatch::ports::{Audited, Committed, Facts, Feed, Head, Log, Position, Source, Walk};
 
 use crate::given::{self, Subject, commit, conversation, turn, within};
 
@@ -35,8 +35,8 @@ async fn fill(store: &Subject) {
     }
 }
 
-async fn everything(store: &dyn Store) -> Vec<Committed> {
-    store.follow(&feed("c"), Position(0), usize::MAX).await.unwrap()
+async fn everything(log: &dyn Log) -> Vec<Committed> {
+    log.follow(&feed("c"), Position(0), usize::MAX).await.unwrap()
 }
 
 pub(crate) async fn a_feed_is_ordered_and_resumes_from_any_position(store: Subject) {
@@ -87,7 +87,7 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
     let names = ["a", "ab", "a:b", "b"];
     for (number, name) in (1..).zip(names) {
         store.append(&within(name, commit(number, 0, number))).await.unwrap();
-        store.record(given::plugin(number)).await.unwrap();
+        store.append(&given::record(given::plugin(number))).await.unwrap();
     }
     for (number, name) in (1..).zip(names) {
         let commits = store.follow(&feed(name), Position(0), 9).await.unwrap();
@@ -108,9 +108,9 @@ async fn something_of_everything(store: &Subject) -> Vec<Facts> {
             expected.push(Facts::Turn { turn: turn(of), events: vec![given::fact(number)] });
             assert_eq!(position.0, expected.len() as u64, "positions have no gaps");
         }
-        assert_eq!(store.record(given::plugin(number)).await.unwrap().0, expected.len() as u64 + 1);
+        assert_eq!(store.append(&given::record(given::plugin(number))).await.unwrap().0, expected.len() as u64 + 1);
         expected.push(Facts::Plugin(given::plugin(number)));
-        assert_eq!(store.started(given::start(number)).await.unwrap().0, expected.len() as u64 + 1);
+        assert_eq!(store.append(&given::started(given::start(number))).await.unwrap().0, expected.len() as u64 + 1);
         expected.push(Facts::Started(given::start(number)));
     }
     expected
@@ -143,7 +143,7 @@ pub(crate) async fn the_audit_has_every_commit_in_order_from_anywhere(store: Sub
 pub(crate) async fn the_same_commits_make_the_same_chain(store: Subject) {
     assert_eq!(store.head().await.unwrap(), Head::START);
     let commits = something_of_everything(&store).await.len();
-    let large = Commit { events: vec![given::large_fact(1, 300 << 10)], ..commit(3, 0, 0) };
+    let large = given::events(3, 0, vec![given::large_fact(1, 300 << 10)]);
     store.append(&large).await.unwrap();
     let head = store.head().await.unwrap();
     let links = store.chain(Position(0), usize::MAX).await.unwrap();
@@ -164,7 +164,7 @@ pub(crate) async fn the_same_commits_make_the_same_chain(store: Subject) {
 pub(crate) async fn the_last_start_is_known(store: Subject) {
     assert_eq!(store.last_start().await.unwrap(), None);
     for number in 1..=3 {
-        store.started(given::start(number)).await.unwrap();
+        store.append(&given::started(given::start(number))).await.unwrap();
         assert_eq!(store.last_start().await.unwrap(), Some(given::start(number)));
     }
     assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap(), [], "it is in no feed");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Index, Occasion, Store, SuspensionRow};
+use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Denial, Index, NewFacts, Occasion, Store, SuspensionRow};
 use domain::{
     CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange,
-    PluginEvent, PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
+    PluginEvent, PluginName, PrincipalId, StandingRevoked, SuspensionId, Timestamp, TurnId,
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -67,22 +67,53 @@ pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
 
 /// One fact in the conversation `c`.
 pub(crate) fn commit(turn_number: u64, expected: u32, fact_number: u64) -> Commit {
-    Commit {
-        turn: turn(turn_number),
-        conversation: conversation("c"),
-        expected,
-        events: vec![fact(fact_number)],
-        index: Vec::new(),
-    }
+    events(turn_number, expected, vec![fact(fact_number)])
 }
 
-pub(crate) fn with(mut commit: Commit, index: impl IntoIterator<Item = Index>) -> Commit {
-    commit.index.extend(index);
+/// These facts in the conversation `c`.
+pub(crate) fn events(turn_number: u64, expected: u32, events: Vec<Event>) -> Commit {
+    Commit::turn(turn(turn_number), conversation("c"), expected, events)
+}
+
+pub(crate) fn with(commit: Commit, index: impl IntoIterator<Item = Index>) -> Commit {
+    commit.with(index)
+}
+
+pub(crate) fn within(name: &str, mut commit: Commit) -> Commit {
+    let Some(NewFacts::Turn { conversation: of, .. }) = &mut commit.facts else { panic!("not of a turn: {commit:?}") };
+    *of = conversation(name);
     commit
 }
 
-pub(crate) fn within(name: &str, commit: Commit) -> Commit {
-    Commit { conversation: conversation(name), ..commit }
+/// The conversation `c` is owned.
+pub(crate) fn owner(name: &str) -> Index {
+    Index::Owner { conversation: conversation("c"), owner: principal(name) }
+}
+
+/// A call of the conversation `c`.
+pub(crate) fn call_of(turn_number: u64, id: &str) -> Index {
+    Index::Call { conversation: conversation("c"), id: call(id), turn: turn(turn_number) }
+}
+
+pub(crate) fn due_of(turn_number: u64, before: Option<Due>, after: Option<Due>) -> Index {
+    Index::Due { turn: turn(turn_number), before, after }
+}
+
+/// A denial in the conversation `c`.
+pub(crate) fn denial(alike: Digest, at: u64) -> Denial {
+    Denial { conversation: conversation("c"), alike, at: time(at) }
+}
+
+pub(crate) fn record(event: PluginEvent) -> Commit {
+    NewFacts::Plugin(event).into()
+}
+
+pub(crate) fn started(start: HostStarted) -> Commit {
+    NewFacts::Started(start).into()
+}
+
+pub(crate) fn revoke(revoked: StandingRevoked) -> Commit {
+    NewFacts::Revoked(revoked).into()
 }
 
 pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {

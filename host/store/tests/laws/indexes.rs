@@ -3,10 +3,10 @@
 use dispatch::ports::{Filter, Index, SuspensionRow};
 use domain::{Due, Kind, SuspensionId};
 
-use crate::given::{Subject, commit, conversation, due, principal, row, suspension, time, turn, with, within};
+use crate::given::{Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within};
 
 async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
-    store.append(&with(commit(number, expected, 0), [Index::Due { before, after }])).await.unwrap();
+    store.append(&with(commit(number, expected, 0), [due_of(number, before, after)])).await.unwrap();
 }
 
 pub(crate) async fn due_turns_come_soonest_first_and_move(store: Subject) {
@@ -158,11 +158,15 @@ pub(crate) async fn conversations_are_sorted_and_name_their_owners(store: Subjec
     let names = ["b", "a", "c:1", "aa", "c.1", "Z"];
     for (number, name) in (1..).zip(names) {
         let owner = if name.len() == 1 { "ann" } else { "bob" };
-        let begun = with(within(name, commit(number, 0, 0)), [Index::Owner(principal(owner))]);
+        let begun = with(
+            within(name, commit(number, 0, 0)),
+            [Index::Owner { conversation: conversation(name), owner: principal(owner) }],
+        );
         store.append(&begun).await.unwrap();
     }
     // One more turn makes no second conversation of it.
-    store.append(&with(within("a", commit(9, 0, 0)), [Index::Owner(principal("ann"))])).await.unwrap();
+    let again = Index::Owner { conversation: conversation("a"), owner: principal("ann") };
+    store.append(&with(within("a", commit(9, 0, 0)), [again])).await.unwrap();
     let all: Vec<_> = [("Z", "ann"), ("a", "ann"), ("aa", "bob"), ("b", "ann"), ("c.1", "bob"), ("c:1", "bob")]
         .map(|(name, owner)| (conversation(name), principal(owner)))
         .into();

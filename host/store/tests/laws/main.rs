@@ -42,6 +42,8 @@ laws! {
         a_revoked_standing_approval_is_unusable_and_audited
         standing_approvals_come_in_pages
         a_denial_is_remembered_for_its_conversation
+        denials_come_in_pages
+        a_changed_row_refuses_its_removal
         only_old_rows_are_removed
         a_row_that_is_written_again_is_not_removed;
     deliveries:

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Commit, Facts, Feed, Filter, Index, Position, Store};
+use dispatch::ports::{Audit as _, Facts, Feed, Filter, Index, Indexes as _, Log as _, Outbox as _, Position};
 
-use crate::given::{self, commit, conversation, due, large_fact, principal, turn, with};
+use crate::given::{self, commit, conversation, due, events, large_fact, principal, turn, with};
 use crate::store::{OpenError, Quota, Settings, SledStore, open};
 
 fn opened(folder: &Path) -> SledStore {
@@ -29,18 +29,18 @@ async fn a_store_remembers_everything() {
     let folder = tempfile::tempdir().unwrap();
     let feed = Feed::Conversation(conversation("c"));
     let index = [
-        Index::Owner(principal("ann")),
-        Index::Call(given::call("a")),
-        Index::Due { before: None, after: Some(due(5, true)) },
+        given::owner("ann"),
+        given::call_of(1, "a"),
+        given::due_of(1, None, Some(due(5, true))),
         Index::Suspension(given::row(1, "open")),
         Index::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
     let first = store.append(&with(commit(1, 0, 1), index)).await.unwrap();
-    let second = store.record(given::plugin(1)).await.unwrap();
+    let second = store.append(&given::record(given::plugin(1))).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
     store.sync().await.unwrap();
-    store.started(given::start(1)).await.unwrap();
+    store.append(&given::started(given::start(1))).await.unwrap();
     let head = store.head().await.unwrap();
     let (log, followed) = (store.load(turn(1)).await.unwrap(), store.follow(&feed, Position(0), 9).await.unwrap());
     drop(store);
@@ -70,16 +70,16 @@ async fn large_records_are_files_of_ours_and_not_of_sled() {
     let store = opened(folder.path());
     // 60 KiB is the largest that stays in the tree, and a page holds many of them; 300 KiB goes to a file.
     for (number, size) in (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5])) {
-        store.append(&Commit { events: vec![large_fact(number.into(), size)], ..commit(1, number, 0) }).await.unwrap();
+        store.append(&events(1, number, vec![large_fact(number.into(), size)])).await.unwrap();
     }
     for number in 0..200_u32 {
         store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10], Quota::UNBOUNDED).unwrap();
     }
     // The same content again is the same file.
-    store.append(&Commit { events: vec![large_fact(204, 300 << 10)], ..commit(2, 0, 0) }).await.unwrap();
+    store.append(&events(2, 0, vec![large_fact(204, 300 << 10)])).await.unwrap();
     let findings = vec!["y".repeat(1 << 20)];
     let rejected = domain::PluginEvent { change: domain::PluginChange::Rejected { findings }, ..given::plugin(1) };
-    let at = store.record(rejected.clone()).await.unwrap();
+    let at = store.append(&given::record(rejected.clone())).await.unwrap();
     drop(store);
 
     let store = opened(folder.path());
@@ -97,7 +97,7 @@ async fn large_records_are_files_of_ours_and_not_of_sled() {
 async fn a_damaged_blob_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    store.append(&Commit { events: vec![large_fact(1, 300 << 10)], ..commit(1, 0, 0) }).await.unwrap();
+    store.append(&events(1, 0, vec![large_fact(1, 300 << 10)])).await.unwrap();
     let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
     fs::write(blob, "[]").unwrap();
     let fault = store.load(turn(1)).await.unwrap_err();
@@ -194,9 +194,9 @@ async fn an_export_holds_every_record_as_a_line_of_json() {
     let store = opened(folder.path());
     let index = [Index::Suspension(given::row(1, "open"))];
     store.append(&with(commit(1, 0, 1), index)).await.unwrap();
-    store.append(&Commit { events: vec![large_fact(2, 300 << 10)], ..commit(1, 1, 0) }).await.unwrap();
-    store.record(given::plugin(1)).await.unwrap();
-    store.started(given::start(1)).await.unwrap();
+    store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
+    store.append(&given::record(given::plugin(1))).await.unwrap();
+    store.append(&given::started(given::start(1))).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
     let mut out = Vec::new();
     assert_eq!(store.export(&mut out).unwrap(), 10);

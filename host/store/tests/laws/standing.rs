@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{AppendError, Facts, Index, Position};
+use dispatch::forget;
+use dispatch::ports::{AppendError, Commit, Denial, Facts, Index, Position};
 use domain::{Digest, Json, Pin, PluginName, Standing, StandingId, StandingRevoked, StandingRow};
 
-use crate::given::{Subject, commit, conversation, principal, suspension, time, with};
+use crate::given::{Subject, commit, conversation, denial, principal, revoke, suspension, time, with, within};
 
 fn id(number: u128) -> StandingId {
     StandingId::from_bits(number)
@@ -79,11 +80,16 @@ pub(crate) async fn concurrent_uses_never_exceed_the_limit(store: Subject) {
 
 pub(crate) async fn a_revoked_standing_approval_is_unusable_and_audited(store: Subject) {
     let revoked = StandingRevoked { id: id(1), by: principal("ann"), at: time(7) };
-    assert_eq!(store.revoke(revoked.clone()).await.unwrap(), None, "there is none yet");
+    let refused = async |revoked: &StandingRevoked| match store.append(&revoke(revoked.clone())).await {
+        Err(AppendError::NotRevocable(standing)) => standing == id(1),
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(&revoked).await, "there is none yet");
     give(&store, 1, 3).await;
     store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
-    let position = store.revoke(revoked.clone()).await.unwrap().unwrap();
-    assert_eq!(store.revoke(StandingRevoked { by: principal("bob"), ..revoked.clone() }).await.unwrap(), None);
+    let position = store.append(&revoke(revoked.clone())).await.unwrap();
+    assert!(refused(&StandingRevoked { by: principal("bob"), ..revoked.clone() }).await);
+    assert_eq!(store.head().await.unwrap().position, position, "a refused commit gets no position");
     assert!(spent(store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await));
     let row = store.standing(id(1)).await.unwrap().unwrap();
     assert_eq!((row.used, row.revoked), (1, Some((principal("ann"), time(7)))));
@@ -109,11 +115,61 @@ pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
 pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) {
     let alike = Digest::of("call");
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), None);
-    store.append(&with(commit(1, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
-    store.append(&with(commit(2, 0, 2), [Index::Denied(alike, time(9))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::Denied(denial(alike, 5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [Index::Denied(denial(alike, 9))])).await.unwrap();
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)));
     assert_eq!(store.denied(&conversation("d"), alike).await.unwrap(), None);
     assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
+}
+
+pub(crate) async fn denials_come_in_pages(store: Subject) {
+    assert_eq!(store.denials(None, 3).await.unwrap(), []);
+    let denials: Vec<_> = ["c", "a", "ab", "c", "b", "c", "d"]
+        .into_iter()
+        .zip(1..)
+        .map(|(name, at)| Denial { conversation: conversation(name), ..denial(Digest::of(format!("{at}")), at) })
+        .collect();
+    for (denial, number) in denials.iter().zip(1..) {
+        let name = denial.conversation.as_str();
+        store.append(&with(within(name, commit(number, 0, 0)), [Index::Denied(denial.clone())])).await.unwrap();
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.denials(after.as_ref(), 3).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.clone());
+        seen.extend(page);
+    }
+    seen.sort_by_key(|denial| denial.at);
+    assert_eq!(seen, denials, "each once, in whatever order");
+}
+
+pub(crate) async fn a_changed_row_refuses_its_removal(store: Subject) {
+    let (alike, other) = (Digest::of("call"), Digest::of("other"));
+    give(&store, 1, 3).await;
+    let denials = [Index::Denied(denial(alike, 5)), Index::Denied(denial(other, 5))];
+    store.append(&with(commit(1, 0, 1), denials)).await.unwrap();
+    let head = store.head().await.unwrap();
+    let unused = Box::new(row(1, 3));
+    let refused = async |row: Index| {
+        // One row refuses all of them.
+        let commit = Commit::rows(vec![Index::ForgetDenial(denial(other, 5)), row]);
+        matches!(store.append(&commit).await, Err(AppendError::Changed))
+    };
+    assert!(refused(Index::ForgetDenial(denial(alike, 4))).await);
+    assert!(refused(Index::ForgetDenial(denial(Digest::of("none"), 5))).await);
+    assert!(refused(Index::ForgetStanding(Box::new(row(2, 3)))).await);
+    assert_eq!(store.denials(None, 9).await.unwrap().len(), 2);
+
+    let gone = Commit::rows(vec![Index::ForgetDenial(denial(alike, 5))]);
+    assert_eq!(store.append(&gone).await.unwrap(), head.position, "it gets no position of its own");
+    assert_eq!((store.head().await.unwrap(), store.denials(None, 9).await.unwrap().len()), (head, 1));
+    store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
+    assert!(refused(Index::ForgetStanding(unused)).await, "it was used since");
+    assert_eq!(used(&store, 1).await, 1);
+    let row = Box::new(store.standing(id(1)).await.unwrap().unwrap());
+    store.append(&Commit::rows(vec![Index::ForgetStanding(row)])).await.unwrap();
+    assert_eq!(store.standing(id(1)).await.unwrap(), None);
 }
 
 pub(crate) async fn only_old_rows_are_removed(store: Subject) {
@@ -128,14 +184,14 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
         let commit = commit(1_000 + u64::try_from(number).unwrap(), 0, 1);
         store.append(&with(commit, [Index::Standing(Box::new(given))])).await.unwrap();
     }
-    store.append(&with(commit(1, 0, 1), [Index::Denied(alike("early"), time(5))])).await.unwrap();
-    store.append(&with(commit(2, 0, 2), [Index::Denied(alike("again"), time(5))])).await.unwrap();
-    store.append(&with(commit(3, 0, 3), [Index::Denied(alike("again"), time(9))])).await.unwrap();
-    store.append(&with(commit(4, 0, 4), [Index::Denied(alike("late"), time(7))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [Index::Denied(denial(alike("early"), 5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [Index::Denied(denial(alike("again"), 5))])).await.unwrap();
+    store.append(&with(commit(3, 0, 3), [Index::Denied(denial(alike("again"), 9))])).await.unwrap();
+    store.append(&with(commit(4, 0, 4), [Index::Denied(denial(alike("late"), 7))])).await.unwrap();
     let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
 
-    assert_eq!(store.forget(time(0), time(0)).await.unwrap(), 0);
-    assert_eq!(store.forget(time(7), time(20)).await.unwrap(), 2);
+    assert_eq!(forget(&*store, time(0), time(0)).await.unwrap(), 0);
+    assert_eq!(forget(&*store, time(7), time(20)).await.unwrap(), 2);
     let c = conversation("c");
     let denied = async |name: &str| store.denied(&c, alike(name)).await.unwrap();
     assert_eq!(
@@ -145,11 +201,11 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
-    assert_eq!(store.forget(time(7), time(20)).await.unwrap(), 0, "once");
+    assert_eq!(forget(&*store, time(7), time(20)).await.unwrap(), 0, "once");
     // What is gone counts for nothing and can come anew; what is left can be used.
     assert!(spent(store.append(&with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
     store
-        .append(&with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(alike("early"), time(30))]))
+        .append(&with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(denial(alike("early"), 30))]))
         .await
         .unwrap();
     assert_eq!((used(&store, 2).await, denied("early").await), (1, Some(time(30))));
@@ -164,9 +220,9 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
 pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
     for round in 1..=30 {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
-        store.append(&with(commit(turn, 0, 1), [Index::Denied(alike, time(5))])).await.unwrap();
-        let again = with(commit(turn + 1, 0, 2), [Index::Denied(alike, time(9))]);
-        let forget = || store.forget(time(7), time(0));
+        store.append(&with(commit(turn, 0, 1), [Index::Denied(denial(alike, 5))])).await.unwrap();
+        let again = with(commit(turn + 1, 0, 2), [Index::Denied(denial(alike, 9))]);
+        let forget = || forget(&*store, time(7), time(0));
         let (again, one, two) = tokio::join!(store.append(&again), forget(), forget());
         again.unwrap();
         assert!(one.unwrap() + two.unwrap() <= 1);

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use dispatch::ports::Store;
+use dispatch::ports::Log as _;
 
 use crate::given::commit;
 use crate::store::{Settings, open};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Commit, Head, Source, Store};
+use dispatch::ports::{Audit as _, Head, Log as _, Source};
 use domain::Digest;
 
-use crate::given::{self, commit, large_fact, turn};
+use crate::given::{self, commit, events, large_fact, turn};
 use crate::store::{OpenError, Settings, VerifyError, open, verify};
 
 /// Commits in the folder that is tampered with: more than a start looks at.
@@ -20,9 +20,9 @@ async fn written(folder: &Path) -> Head {
     let store = open(folder, &Settings::default()).unwrap();
     for position in 1..=COMMITS {
         let at = match position {
-            11 => store.append(&Commit { events: vec![large_fact(1, 300 << 10)], ..commit(11, 0, 0) }).await.unwrap(),
-            12 => store.record(given::plugin(1)).await.unwrap(),
-            13 => store.started(given::start(1)).await.unwrap(),
+            11 => store.append(&events(11, 0, vec![large_fact(1, 300 << 10)])).await.unwrap(),
+            12 => store.append(&given::record(given::plugin(1))).await.unwrap(),
+            13 => store.append(&given::started(given::start(1))).await.unwrap(),
             _ => store.append(&commit(position, 0, position)).await.unwrap(),
         };
         assert_eq!(at.0, position);

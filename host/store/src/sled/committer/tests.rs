@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{Commit, Index};
+use dispatch::ports::{Commit, Denial, Index};
 use domain::{ConversationId, Event, PrincipalId, Timestamp};
 
 use super::*;
@@ -59,17 +59,26 @@ fn rig(fails: Option<&'static str>) -> Rig {
     Rig { committer, durable, tree, steps }
 }
 
-fn commit(turn: u128, expected: u32, owner: &str) -> (Work, oneshot::Receiver<Result<Position, AppendError>>) {
+type Answer = oneshot::Receiver<Result<Position, AppendError>>;
+
+fn work(commit: &Commit) -> (Work, Answer) {
     let (reply, answer) = oneshot::channel();
+    (Work::Commit(Box::new(Plan::of(commit).unwrap()), reply), answer)
+}
+
+fn conversation() -> ConversationId {
+    ConversationId::new("c").unwrap()
+}
+
+fn fact(turn: u128, expected: u32) -> Commit {
     let by = PrincipalId::new("ann").unwrap();
-    let commit = Commit {
-        turn: TurnId::from_bits(turn),
-        conversation: ConversationId::new("c").unwrap(),
-        expected,
-        events: vec![Event::TurnCancelled { by, at: Timestamp::from_millis(1) }],
-        index: vec![Index::Owner(PrincipalId::new(owner).unwrap())],
-    };
-    (Work::Commit(Box::new(Plan::of_commit(&commit).unwrap()), reply), answer)
+    let events = vec![Event::TurnCancelled { by, at: Timestamp::from_millis(1) }];
+    Commit::turn(TurnId::from_bits(turn), conversation(), expected, events)
+}
+
+fn commit(turn: u128, expected: u32, owner: &str) -> (Work, Answer) {
+    let owner = Index::Owner { conversation: conversation(), owner: PrincipalId::new(owner).unwrap() };
+    work(&fact(turn, expected).with([owner]))
 }
 
 #[test]
@@ -140,41 +149,34 @@ fn a_lone_sync_reaches_the_disk_and_a_refusal_does_not() {
 }
 
 #[test]
-fn only_unchanged_rows_are_removed_after_their_batch() {
+fn a_removal_sees_the_commits_of_its_batch() {
     let Rig { mut committer, tree, steps, .. } = rig(None);
-    let entry = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
-    for (key, value) in [("row", "r"), ("state", "used"), ("other", "o")] {
-        tree.insert(key, value).unwrap();
-    }
-    let forget = |rows: Vec<Vec<Entry>>| {
-        let (reply, answer) = oneshot::channel();
-        (Work::Forget(rows, reply), answer)
-    };
-    // Its state has changed since it was read: nothing of it goes.
-    let (stale, answer) = forget(vec![vec![entry("row", "r"), entry("state", "unused")], vec![entry("gone", "g")]]);
+    let alike = domain::Digest::of("call");
+    let denial = |at: u64| Denial { conversation: conversation(), alike, at: Timestamp::from_millis(at) };
+    let denied = |turn: u128, at: u64| work(&fact(turn, 0).with([Index::Denied(denial(at))]));
+    let forget = |at: u64| work(&Commit::rows(vec![Index::ForgetDenial(denial(at))]));
+    let held = || tree.get(keys::denied(&conversation(), alike)).unwrap().map(|value| keys::tail_u64(&value));
+
+    // There is no such row.
+    let (stale, answer) = forget(5);
     committer.work([stale].into_iter());
-    assert_eq!((answer.blocking_recv().unwrap().unwrap(), tree.len()), (0, 3));
+    assert!(matches!(answer.blocking_recv().unwrap(), Err(AppendError::Changed)));
     assert!(steps.lock().unwrap().is_empty(), "and the disk is left alone");
 
-    // A denial that is committed anew in the very batch in which it was to be forgotten.
-    let alike = domain::Digest::of("call");
-    let again = |at: u64| Index::Denied(alike, Timestamp::from_millis(at));
-    let commit = |turn: u128, at: u64| {
-        let commit = Commit {
-            turn: TurnId::from_bits(turn),
-            conversation: ConversationId::new("c").unwrap(),
-            expected: 0,
-            events: vec![Event::TurnCancelled { by: "ann".parse().unwrap(), at: Timestamp::from_millis(1) }],
-            index: vec![again(at)],
-        };
-        Work::Commit(Box::new(Plan::of_commit(&commit).unwrap()), oneshot::channel().0)
-    };
-    committer.work([commit(1, 5)].into_iter());
-    let key = keys::denied(&ConversationId::new("c").unwrap(), alike);
-    let old = tree.get(&key).unwrap().unwrap().to_vec();
-    let (forgotten, answer) = forget(vec![vec![(key.clone(), old)], vec![entry("row", "r"), entry("state", "used")]]);
-    committer.work([forgotten, commit(2, 9)].into_iter());
-    assert_eq!(answer.blocking_recv().unwrap().unwrap(), 1);
-    assert_eq!(keys::tail_u64(&tree.get(&key).unwrap().unwrap()), Some(9));
-    assert_eq!((tree.contains_key("row").unwrap(), tree.contains_key("state").unwrap()), (false, false));
+    // The denial is committed again before its removal, in the same batch.
+    committer.work([denied(1, 5).0].into_iter());
+    let (stale, answer) = forget(5);
+    committer.work([denied(2, 9).0, stale].into_iter());
+    assert!(matches!(answer.blocking_recv().unwrap(), Err(AppendError::Changed)));
+    assert_eq!(held(), Some(Some(9)));
+
+    // And after it. Only one of two removals happens, and it gets no position.
+    let ((first, removed), (second, stale)) = (forget(9), forget(9));
+    committer.work([first, second, denied(3, 11).0].into_iter());
+    assert_eq!(removed.blocking_recv().unwrap().unwrap(), Position(2));
+    assert!(matches!(stale.blocking_recv().unwrap(), Err(AppendError::Changed)));
+    assert_eq!(held(), Some(Some(11)));
+    let (last, removed) = forget(11);
+    committer.work([last].into_iter());
+    assert_eq!((removed.blocking_recv().unwrap().unwrap(), held()), (Position(3), None));
 }

@@ -1,0 +1,93 @@
+//! The log: the one place where something is written, and what a reader of logs and feeds needs.
+
+use async_trait::async_trait;
+use domain::{ConversationId, Event, HostStarted, PluginEvent, StandingRevoked, TurnId};
+
+use super::commit::{AppendError, Commit};
+
+/// A point in the order of all commits of one store. The first commit with facts has position 1, and each further one the
+/// next number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position(pub u64);
+
+/// Appends commits, and reads them back by turn and by feed.
+#[async_trait]
+pub trait Log: Send + Sync {
+    /// Makes a commit. Everything that a store writes goes through here.
+    ///
+    /// Laws:
+    /// - A commit happens completely or not at all. If one row of it is refused, nothing of it is written.
+    /// - When this returns, the commit is on disk, and so is everything that was written before it.
+    /// - Commits happen one after the other. Each is checked against all commits before it.
+    /// - A commit with facts gets the next position. A commit without facts gets none, and this returns the last position
+    ///   that was given out.
+    ///
+    /// # Errors
+    /// [`AppendError`]; nothing was written, except that the state is unknown after a fault of the disk.
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError>;
+
+    /// The log of a turn. `None`: it has no commits.
+    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+        self.load_until(turn, u32::MAX).await
+    }
+
+    /// The first commits of a turn's log; all of them if it has fewer.
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault>;
+
+    /// The commits of a feed after a position, oldest first, at most `limit`.
+    ///
+    /// Law: it returns only what no crash can undo.
+    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault>;
+
+    /// Returns once everything that was written before is on disk, the key-value data of plugins included.
+    async fn sync(&self) -> Result<(), StoreFault>;
+}
+
+/// The log of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The number of its commits.
+    pub version: u32,
+    /// Its events, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Something that can be followed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Feed {
+    /// The turns of a conversation.
+    Conversation(ConversationId),
+    /// The host's plugins.
+    Host,
+}
+
+/// A commit, as it appears in a feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    pub position: Position,
+    pub facts: Facts,
+}
+
+/// What became true with a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Facts {
+    Turn {
+        turn: TurnId,
+        events: Vec<Event>,
+    },
+    Plugin(PluginEvent),
+    /// A host started. It is in no feed, only in the audit.
+    Started(HostStarted),
+    /// A standing approval was revoked. It is in no feed, only in the audit.
+    Revoked(StandingRevoked),
+}
+
+/// The store failed: a fault of this program or of the disk.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the store failed to {attempted}: {reason}")]
+pub struct StoreFault {
+    /// What was attempted.
+    pub attempted: &'static str,
+    /// Why it failed, for the log.
+    pub reason: String,
+}
