@@ -20,7 +20,7 @@ use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
     CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, PrincipalId, Rejection,
-    Role, Rule, Rules, Span, StandingTerms, SuspensionId, Turn, TurnId, Verdict,
+    Role, Rule, Rules, Span, StandingTerms, SuspensionId, SuspensionState, Turn, TurnId, Verdict,
 };
 use store::MemoryStore;
 use tokio::sync::Semaphore;
@@ -266,12 +266,15 @@ async fn a_say_that_comes_while_an_edit_is_on_its_way_is_none_for_what_nobody_ju
     }
     let after = world.turn(turn).await;
     let (.., open) = after.pending().next().unwrap();
-    assert_eq!(open.votes.iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
+    assert_eq!(open.votes().iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
     assert_eq!(*world.policy.asked.lock().unwrap(), [r#"{"v":0}"#], "it was not asked for one without a say");
     // Asked again, it is judged.
     let refused = world.begin("dan", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the policy denies the call with these arguments");
-    assert_eq!(world.begin("dan", edit(suspension, r#"{"v":1}"#)).await.await.unwrap().unwrap().state, "open");
+    assert_eq!(
+        world.begin("dan", edit(suspension, r#"{"v":1}"#)).await.await.unwrap().unwrap().state,
+        SuspensionState::Open
+    );
 }
 
 #[tokio::test]
@@ -284,7 +287,7 @@ async fn who_hands_their_say_on_while_the_policy_is_asked_has_none_when_it_answe
     gate.add_permits(1);
     assert_eq!(edited.await.unwrap().unwrap_err().to_string(), "you handed your say in this to dan");
     assert!(!world.turn(turn).await.is_ended());
-    assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
 }
 
 /// What becomes of a call of each executor that nobody answers, where the policy says this by then: the outcome, or what is
@@ -308,7 +311,7 @@ async fn silent_after(
     let mut told = Vec::new();
     for id in turns {
         let turn = world.turn(id).await;
-        let waits = turn.pending().next().map(|(.., open)| open.kind.as_str().to_owned());
+        let waits = turn.pending().next().map(|(.., open)| open.kind().as_str().to_owned());
         told.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
     }
     told.try_into().unwrap()
@@ -386,7 +389,7 @@ async fn a_turn_that_is_cancelled_while_silence_is_judged_stays_so() {
     world.clock.advance(PATIENCE);
     settle().await;
     assert_eq!(
-        world.turn(turn).await.pending().next().unwrap().2.kind,
+        world.turn(turn).await.pending().next().unwrap().2.kind(),
         Kind::Approval,
         "nothing before it has answered"
     );
@@ -411,7 +414,7 @@ async fn an_answer_of_somebody_without_a_say_holds_up_nobody_who_has_one() {
     first.add_permits(1);
     settle().await;
     assert!(!nobody.is_finished());
-    assert_eq!(world.begin("ann", standing(two)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("ann", standing(two)).await.await.unwrap().unwrap().state.as_str(), "approve");
     second.add_permits(1);
     let refused = nobody.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the operator names others who may answer this");
@@ -431,6 +434,6 @@ async fn votes_for_the_same_edit_count_together_however_it_is_written() {
     let refused = world.handle.delegate(&approver("bob"), suspension, to, Some(long)).await.unwrap_err();
     assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
     let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
-    assert_eq!(second.state, "approve");
+    assert_eq!(second.state.as_str(), "approve");
     assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "as it was written first");
 }

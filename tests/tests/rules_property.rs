@@ -473,6 +473,6 @@ fn what_is_denied_by_now_is_not_approved_for_a_client() {
         };
         let refused = handle.resolve(&person(4), answer("approve")).await.unwrap_err().to_string();
         assert_eq!(refused, "the policy denies the call with these arguments");
-        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state, "deny");
+        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state.as_str(), "deny");
     });
 }

@@ -15,7 +15,7 @@ async fn what_moves_a_turn_while_silence_is_judged_is_seen_to_when_it_is_due() {
     // One waits for its client until some time after silence would approve the other.
     world.clock.advance(Span::from_secs(1800));
     let approval = turn.pending().nth(1).unwrap().2.id;
-    assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state.as_str(), "approve");
     let gate = world.policy.hold();
     world.clock.advance(Span::from_secs(1800));
     settle().await;

@@ -30,6 +30,6 @@ async fn a_turn_whose_standing_approval_others_use_each_time_asks_people_in_the_
     world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
     world.store.spend();
     let turn = world.submit(&[("b", "tool_0")], r#"{"v":0}"#).await;
-    assert_eq!(turn.pending().next().unwrap().2.kind, Kind::Approval);
+    assert_eq!(turn.pending().next().unwrap().2.kind(), Kind::Approval);
     assert_eq!(world.store.spent(), 100, "it was tried so often");
 }

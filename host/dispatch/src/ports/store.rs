@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Kind, PluginEvent, PrincipalId, StandingId,
-    StandingRevoked, StandingRow, SuspensionId, Timestamp, TurnId,
+    StandingRevoked, StandingRow, SuspensionId, SuspensionState, Timestamp, TurnId,
 };
 
 use super::audit::{Audited, Head, Link};
@@ -200,17 +200,14 @@ pub struct SuspensionRow {
     pub caller: PrincipalId,
     /// The tool.
     pub tool: String,
-    /// What is waited for.
     pub kind: Kind,
-    /// `open`, or how it ended: a decision, `expired`, `withdrawn`.
-    pub state: String,
+    pub state: SuspensionState,
 }
 
 impl SuspensionRow {
-    /// Whether it still waits.
     #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.state == "open"
+    pub const fn is_open(&self) -> bool {
+        self.state.is_open()
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
         let index = [
             Index::Call(call("new")),
             Index::Due { before: None, after: Some(due(1, true)) },
-            Index::Suspension(given::row(1, "open")),
+            Index::Suspension(given::row(1, given::OPEN)),
             claim,
         ];
         with(commit(2, 0, 2), index)

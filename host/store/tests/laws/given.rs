@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Index, Occasion, Store, SuspensionRow};
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange,
-    PluginEvent, PluginName, PrincipalId, SuspensionId, Timestamp, TurnId,
+    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Ended, Event, HostStarted, Json, Kind, OwnerId,
+    PluginChange, PluginEvent, PluginName, PrincipalId, SuspensionId, SuspensionState, Timestamp, TurnId,
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -85,7 +85,10 @@ pub(crate) fn within(name: &str, commit: Commit) -> Commit {
     Commit { conversation: conversation(name), ..commit }
 }
 
-pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
+pub(crate) const OPEN: SuspensionState = SuspensionState::Open;
+pub(crate) const ENDED: SuspensionState = SuspensionState::Ended(Ended::Expired);
+
+pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
     SuspensionRow {
         id: suspension(number),
         turn: turn(1),
@@ -94,7 +97,7 @@ pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
         caller: principal("ann"),
         tool: "transfer".into(),
         kind: Kind::Approval,
-        state: state.into(),
+        state,
     }
 }
 
